@@ -1,0 +1,117 @@
+//! What is answered, ordered by severity. A severe decision contains its reason:
+//! a block without one cannot be written.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, Short};
+use crate::evidence::{Cause, Verdict};
+use crate::ids::VerifierName;
+use crate::transition::Transition;
+
+/// The answer to an input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The answer to a tool request.
+    Tool(ToolDecision),
+    /// The answer to a stop.
+    Stop(StopDecision),
+    /// Nothing to answer: the input was taken note of.
+    Noted,
+}
+
+/// The answer to a tool request, by severity.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolDecision {
+    /// No opinion: whoever else has a say goes on having it (law 11).
+    Allow,
+    /// It may run; a word of advice goes with it.
+    Nudge {
+        /// The advice.
+        text: String,
+    },
+    /// It should run otherwise.
+    Rewrite {
+        /// The suggested arguments, as JSON.
+        args: String,
+        /// Why.
+        reason: String,
+    },
+    /// A person decides.
+    Ask {
+        /// What they are asked.
+        reason: String,
+        /// Names the approval.
+        approval: String,
+    },
+    /// It must not run.
+    Deny {
+        /// Why, and what to do instead.
+        reason: String,
+    },
+    /// It must not run, and the task is over.
+    Halt {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The answer to a stop, by severity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopDecision {
+    /// It may stop; a sub-agent's stop ends no task.
+    Accept {
+        /// How the task ended.
+        transition: Option<Transition>,
+    },
+    /// It goes on, with this feedback.
+    Continue {
+        /// What to say, as data; `feedback::render` makes the text.
+        feedback: Box<Feedback>,
+    },
+    /// It stops there and then.
+    Halt {
+        /// How the task ended.
+        transition: Transition,
+    },
+}
+
+/// What a refused stop tells the agent, as data: texts are looked up in the evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// Which stop of the task this answers, from 1.
+    pub stop: u32,
+    /// How often this failure set has been met.
+    pub met: u32,
+    /// How often it may be met.
+    pub attempts: u32,
+    /// Continuations left after this one.
+    pub continues_left: u32,
+    /// Same subjects and same failures as at the last stop: one line is enough.
+    pub repeat: bool,
+    /// The checks that did not pass.
+    pub checks: Vec<CheckFeedback>,
+    /// Background tasks that were still running.
+    pub background: u32,
+}
+
+/// One check that did not pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckFeedback {
+    /// Which verifier.
+    pub verifier: VerifierName,
+    /// Content key of its evidence.
+    pub key: Digest,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub cause: Option<Cause>,
+    /// Findings not sent before in this task.
+    pub new: Vec<Short>,
+    /// Findings sent before that are still there.
+    pub still: Vec<Short>,
+    /// How many that were there at the last attempt are gone.
+    pub fixed: u32,
+}

@@ -1,0 +1,27 @@
+//! What the core wants done. Effects are emitted only if not yet asked for the
+//! pending stop, and are appended together with the events that ask for them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::ids::{ScopeId, VerifierName};
+
+/// A wish.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Run this verifier on this subject.
+    RunVerifier {
+        /// For the pending stop of this scope.
+        scope: ScopeId,
+        /// Which verifier.
+        verifier: VerifierName,
+        /// The subject it should be about.
+        subject: Digest,
+    },
+    /// Read the tree once more.
+    ReadTree {
+        /// For the pending stop of this scope.
+        scope: ScopeId,
+    },
+}

@@ -1,0 +1,245 @@
+//! The durable vocabulary: facts, past tense, appended to the log. State is their
+//! fold, so nothing that decides may be kept anywhere else.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::Decision;
+use crate::digest::{Digest, Short};
+use crate::effect::Effect;
+use crate::explain::Why;
+use crate::ids::{DetectorName, ScopeId, Seq, SourceName, TaskId};
+use crate::input::{Input, Stamped, TreeFact};
+use crate::transition::Transition;
+
+/// Version of the event vocabulary this build writes.
+pub const EVENT_VERSION: u16 = 1;
+
+/// A fact in a session's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The session's first event: the policy it is judged by from now on.
+    PolicySealed {
+        /// Digest of the policy blob.
+        policy: Digest,
+        /// Version of this vocabulary.
+        v: u16,
+    },
+    /// News came in.
+    Input(Stamped),
+    /// The same news came in by another installed entry: counted once.
+    Repeated {
+        /// The input it repeats.
+        of: Seq,
+        /// The entry that delivered it this time.
+        source: SourceName,
+        /// What kind of input.
+        what: Repeatable,
+        /// Its scope.
+        scope: ScopeId,
+    },
+    /// A task began.
+    TaskOpened {
+        /// Its ordinal.
+        task: TaskId,
+        /// What opened it.
+        by: OpenedBy,
+        /// The tree at its start, if known.
+        tree: Option<TreeFact>,
+    },
+    /// Work went on after its transition, without a new prompt.
+    TaskReopened {
+        /// Its ordinal.
+        task: TaskId,
+    },
+    /// A detector found a pattern.
+    Detected(Detected),
+    /// A cap was reached.
+    CapReached {
+        /// Which cap.
+        cap: Cap,
+        /// Where.
+        scope: ScopeId,
+    },
+    /// Verification for a stop was asked for.
+    Requested {
+        /// The stop's input.
+        stop: Seq,
+        /// Its scope.
+        scope: ScopeId,
+        /// What was asked for.
+        effects: Vec<Effect>,
+    },
+    /// An input was answered.
+    DecisionMade(DecisionMade),
+    /// A task ended, or ended better than before.
+    TaskEnded {
+        /// Its ordinal.
+        task: TaskId,
+        /// How.
+        transition: Transition,
+    },
+}
+
+impl Event {
+    /// The event's kind, as in logs and in the store's `kind` column.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Event::PolicySealed { .. } => "policy_sealed",
+            Event::Input(stamped) => match stamped.input {
+                Input::SessionStarted(_) => "session_started",
+                Input::PromptSubmitted(_) => "prompt_submitted",
+                Input::ToolRequested(_) => "tool_requested",
+                Input::ToolReturned(_) => "tool_returned",
+                Input::RoundEnded(_) => "round_ended",
+                Input::StopRequested(_) => "stop_requested",
+                Input::StopFailed(_) => "stop_failed",
+                Input::SessionEnded(_) => "session_ended",
+                Input::EvidenceArrived(_) => "evidence_arrived",
+                Input::TreeRead(_) => "tree_read",
+                Input::ProcessFailed(_) => "process_failed",
+                Input::Interrupted => "interrupted",
+                Input::TimePassed => "time_passed",
+            },
+            Event::Repeated { .. } => "repeated",
+            Event::TaskOpened { .. } => "task_opened",
+            Event::TaskReopened { .. } => "task_reopened",
+            Event::Detected(_) => "detected",
+            Event::CapReached { .. } => "cap_reached",
+            Event::Requested { .. } => "requested",
+            Event::DecisionMade(_) => "decision_made",
+            Event::TaskEnded { .. } => "task_ended",
+        }
+    }
+}
+
+/// Inputs without a native id, which several installed entries may deliver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeatable {
+    /// A prompt.
+    Prompt,
+    /// A stop.
+    Stop,
+}
+
+/// What opened a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenedBy {
+    /// A prompt that we saw.
+    Prompt,
+    /// The first tool request or stop that found no task.
+    Work,
+}
+
+/// A cap of the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cap {
+    /// Rounds.
+    Iterations,
+    /// Output tokens.
+    Tokens,
+    /// Agent time.
+    WallClock,
+    /// Dollars.
+    Cost,
+    /// Tool requests.
+    ToolCalls,
+    /// Continuations of the session.
+    Continues,
+}
+
+impl Cap {
+    /// The detail of `hard_cap`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Cap::Iterations => "iterations",
+            Cap::Tokens => "tokens",
+            Cap::WallClock => "wall_clock",
+            Cap::Cost => "cost",
+            Cap::ToolCalls => "tool_calls",
+            Cap::Continues => "continues",
+        }
+    }
+}
+
+/// How bad a detector's pattern is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Worth a word.
+    Warning,
+    /// Must not go on.
+    Critical,
+}
+
+/// What was done about a finding of a detector or a cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Recorded only: this multiple of ten was already spoken about.
+    Observe,
+    /// The agent was told.
+    Nudge,
+    /// The call was denied.
+    Deny,
+    /// The one call over a cap was denied with the request to sum up.
+    Grace,
+    /// The task was ended.
+    Halt,
+}
+
+/// See [`Event::Detected`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detected {
+    /// Where.
+    pub scope: ScopeId,
+    /// By which detector.
+    pub detector: DetectorName,
+    /// How bad.
+    pub level: Level,
+    /// How often the pattern was seen in the window.
+    pub count: u32,
+    /// What the pattern is about, so that it is spoken of once per multiple of ten.
+    pub key: Short,
+    /// What was done.
+    pub action: Action,
+}
+
+/// See [`Event::DecisionMade`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionMade {
+    /// The input it answers.
+    pub answers: Seq,
+    /// Its scope.
+    pub scope: ScopeId,
+    /// The answer.
+    pub decision: Decision,
+    /// The chain of facts behind it.
+    pub why: Why,
+}
+
+/// An event at its place in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its place.
+    pub seq: Seq,
+    /// The fact.
+    pub event: Event,
+}
+
+/// One event as one line of JSON.
+pub fn encode(event: &Event) -> Vec<u8> {
+    // Strings, integers and enums only: serialising cannot fail.
+    serde_json::to_vec(event).unwrap_or_default()
+}
+
+/// Reads what [`encode`] wrote.
+///
+/// # Errors
+/// If the bytes are not an event this version knows.
+pub fn decode(bytes: &[u8]) -> Result<Event, serde_json::Error> {
+    serde_json::from_slice(bytes)
+}

@@ -1,0 +1,223 @@
+//! What a verifier found out. A verifier always returns evidence: its own crash,
+//! hang or garbage is an inconclusive verdict with a cause (law 5).
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, Short};
+use crate::ids::VerifierName;
+
+/// What a verifier says about its subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The outside world bears the claim out.
+    Pass,
+    /// It does not.
+    Fail,
+    /// The verifier could not tell; [`Cause`] says why.
+    Inconclusive,
+}
+
+/// Why a verdict is inconclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It ran longer than its own `timeout`.
+    Timeout,
+    /// It died by a signal, or we could not collect its end.
+    Crash,
+    /// The program it needs is not there. Never retried: it can never succeed.
+    MissingProgram,
+    /// Nothing ran, or its exit code was masked.
+    VacuousPass,
+    /// The tree would not hold still while it was checked.
+    TreeMoving,
+    /// Cut so that the agent still gets an answer in time; not an attempt.
+    ReplyDeadline,
+    /// Another process holds the claim and did not finish before our own deadline.
+    ClaimedElsewhere,
+    /// The tree could not be read.
+    TreeUnreadable,
+    /// Checkrein itself failed while running it.
+    Internal,
+}
+
+/// Whether a later try could come out differently without anybody changing a thing outside the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retryable {
+    /// Worth another attempt of the agent.
+    Yes,
+    /// Can never succeed: missing program, schema file gone.
+    No,
+}
+
+/// Who produced evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A hook, `run` or a worker under the sealed policy: can satisfy `accept`.
+    Gate,
+    /// `checkrein check` by hand: only informs.
+    Manual,
+}
+
+/// Whether a finding was there before the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingState {
+    /// Not known from before the task.
+    New,
+    /// There before the task began.
+    PreExisting,
+    /// Comes and goes on one and the same tree.
+    Flaky,
+    /// Was there at the last attempt and is gone.
+    Fixed,
+}
+
+/// One structured problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable across line shifts: a test id, a rule with its subject, or the message without numbers.
+    pub id: String,
+    /// Path relative to the root, `/`-separated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Rule or test id as the tool names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// What the tool says, one line, bounded.
+    pub message: String,
+    /// New, pre-existing, flaky or fixed.
+    pub state: FindingState,
+}
+
+impl Finding {
+    /// Identity in failure sets: id and file, without line, column and message.
+    pub fn key(&self) -> Short {
+        let file = self.file.as_deref().unwrap_or("");
+        Digest::of_parts([self.id.as_bytes(), file.as_bytes()]).short()
+    }
+}
+
+/// At most this many findings are named per verifier; the rest are counted.
+pub const MAX_FINDINGS: usize = 50;
+
+/// What a run of a verifier left behind; kept as a blob under its content key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Which verifier.
+    pub verifier: VerifierName,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// At most [`MAX_FINDINGS`].
+    pub findings: Vec<Finding>,
+    /// How many there were in all.
+    pub findings_total: u32,
+    /// Digest of its subject before it ran.
+    pub subject: Digest,
+    /// Digest of its subject after it ran; differs if the tree moved meanwhile.
+    pub subject_after: Digest,
+    /// Digest of the whole tree before it ran.
+    pub tree: Digest,
+    /// Digest of the whole tree after it ran.
+    pub tree_after: Digest,
+    /// Some of the paths that changed while it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<String>,
+    /// The check wrote into its own inputs, but came to rest (finding `check_writes`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub check_writes: bool,
+    /// The command that reproduces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Exit status of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+    /// Whether trying again can help.
+    pub retryable: Retryable,
+    /// Who produced it.
+    pub origin: Origin,
+    /// Head and tail of its output, bounded.
+    pub excerpt: String,
+    /// Where the full output is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// Size of the full output in bytes.
+    pub output_bytes: u64,
+    /// How often it was run for this verdict.
+    pub tries: u32,
+    /// Variables stripped from its environment whose names its output mentions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stripped: Vec<String>,
+}
+
+/// What the core keeps of evidence: no text, only what decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceFact {
+    /// Which verifier.
+    pub verifier: VerifierName,
+    /// Content key of the blob.
+    pub key: Digest,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub cause: Option<Cause>,
+    /// Digest of its subject before it ran.
+    pub subject: Digest,
+    /// Digest of its subject after it ran.
+    pub subject_after: Digest,
+    /// Exit status.
+    pub exit_code: Option<i32>,
+    /// Whether trying again can help.
+    pub retryable: Retryable,
+    /// Who produced it.
+    pub origin: Origin,
+    /// Keys of the findings that count (neither pre-existing nor flaky), sorted, at most [`MAX_FINDINGS`].
+    pub findings: Vec<Short>,
+    /// How many findings there were in all.
+    pub findings_total: u32,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+    /// Taken from an earlier run on the same subject.
+    pub cached: bool,
+}
+
+impl EvidenceFact {
+    /// The deciding part of `evidence`, kept under `key`.
+    pub fn of(evidence: &Evidence, key: Digest, cached: bool) -> Self {
+        let mut findings: Vec<Short> = evidence
+            .findings
+            .iter()
+            .filter(|finding| matches!(finding.state, FindingState::New))
+            .take(MAX_FINDINGS)
+            .map(Finding::key)
+            .collect();
+        findings.sort_unstable();
+        findings.dedup();
+        Self {
+            verifier: evidence.verifier.clone(),
+            key,
+            verdict: evidence.verdict,
+            cause: evidence.cause,
+            subject: evidence.subject,
+            subject_after: evidence.subject_after,
+            exit_code: evidence.exit_code,
+            retryable: evidence.retryable,
+            origin: evidence.origin,
+            findings,
+            findings_total: evidence.findings_total,
+            duration_ms: evidence.duration_ms,
+            cached,
+        }
+    }
+}

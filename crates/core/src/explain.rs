@@ -1,0 +1,121 @@
+//! Explanation as data: the chain of facts behind a decision. `show --why` turns it
+//! into sentences; here are no sentences.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::{Cause, Verdict};
+use crate::event::Cap;
+use crate::ids::{DetectorName, VerifierName};
+
+/// Why a decision is what it is: facts in the order in which they were asked.
+pub type Why = Vec<Because>;
+
+/// One fact behind a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// The task was already halted.
+    Halted,
+    /// A cap was reached.
+    Cap {
+        /// Which.
+        cap: Cap,
+        /// Used so far.
+        used: u64,
+        /// Allowed.
+        limit: u64,
+    },
+    /// A detector spoke.
+    Detector {
+        /// Which.
+        detector: DetectorName,
+        /// How often the pattern was seen.
+        count: u32,
+    },
+    /// An exec-policy rule spoke.
+    Rule {
+        /// The rule's own words, or its prefix.
+        reason: String,
+    },
+    /// Something in the command could not be read.
+    Unresolved {
+        /// What.
+        what: Vec<String>,
+    },
+    /// Nothing changed since the prompt.
+    NoChange,
+    /// No verifier is configured.
+    NoChecks,
+    /// A verifier's verdict counted.
+    Verdict {
+        /// Which verifier.
+        verifier: VerifierName,
+        /// Its verdict.
+        verdict: Verdict,
+        /// Why it is inconclusive.
+        cause: Option<Cause>,
+        /// How many findings.
+        findings: u32,
+        /// Whether it was reused.
+        cached: bool,
+        /// Whether `accept` names it.
+        required: bool,
+        /// Its stance was used.
+        by_stance: bool,
+    },
+    /// The tree could not be read.
+    TreeUnknown {
+        /// Why.
+        why: String,
+    },
+    /// The tree was read again before the answer and had moved.
+    TreeMoved,
+    /// The failure set was met so often.
+    SameFailures {
+        /// Times met.
+        met: u32,
+        /// Times allowed.
+        attempts: u32,
+    },
+    /// So many continuations were given.
+    Continues {
+        /// Given.
+        given: u32,
+        /// Allowed.
+        limit: u32,
+    },
+    /// The token budget's line was reached.
+    TokenBudget {
+        /// Output tokens used.
+        used: u64,
+        /// The line.
+        line: u64,
+    },
+    /// The last stops brought little.
+    Diminishing {
+        /// Output tokens between the last two stops.
+        delta: u64,
+        /// Between the two before.
+        previous: u64,
+    },
+    /// The task had already ended otherwise than well.
+    AlreadyEnded,
+    /// It was a sub-agent's stop: the main stop is verified.
+    Subagent,
+    /// Background tasks were still running; judged as any other stop.
+    Background {
+        /// How many.
+        count: u32,
+    },
+    /// A refusal came right before the stop.
+    AfterRefusal,
+    /// The agent's process failed.
+    Process {
+        /// What happened.
+        what: String,
+    },
+    /// The answer was cut by its output limit.
+    Truncated,
+    /// A person interrupted.
+    Interrupted,
+}

@@ -1,0 +1,289 @@
+//! News from outside, stamped by the runtime. An input is appended to the log as an
+//! event of its own before anything `step` says about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, Short};
+use crate::evidence::EvidenceFact;
+use crate::ids::{AgentName, Millis, ScopeId, SessionId, SourceName, VerifierName};
+
+/// An input with the time it was taken in and what it is known by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// When the runtime took it in.
+    pub at: Millis,
+    /// Which installed entry delivered it.
+    pub source: SourceName,
+    /// What happened.
+    pub input: Input,
+}
+
+/// Everything that can be told to the core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// The agent began, resumed, cleared or forked a conversation.
+    SessionStarted(SessionStarted),
+    /// A person asked for something.
+    PromptSubmitted(PromptSubmitted),
+    /// The agent wants to use a tool.
+    ToolRequested(ToolRequested),
+    /// A tool came back.
+    ToolReturned(ToolReturned),
+    /// One model response and all its tool calls are over.
+    RoundEnded(Scoped),
+    /// The agent wants to stop.
+    StopRequested(StopRequested),
+    /// The agent's turn ended by an error of its API.
+    StopFailed(StopFailed),
+    /// The conversation is over.
+    SessionEnded(SessionEnded),
+    /// A verifier came back, for the pending stop of this scope.
+    EvidenceArrived(EvidenceArrived),
+    /// The tree was read once more, for the pending stop of this scope.
+    TreeRead(TreeRead),
+    /// Under `run`: the agent's process ended without claiming to be done.
+    ProcessFailed(ProcessFailed),
+    /// Under `run`: a person pressed Ctrl-C.
+    Interrupted,
+    /// Under `run` and in the library: time went by.
+    TimePassed,
+}
+
+/// The scope of an input that says nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scoped {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
+    /// Token use since the last reading, if known.
+    pub tokens: Option<TokenUse>,
+}
+
+/// See [`Input::SessionStarted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    /// The agent's name.
+    pub agent: AgentName,
+    /// How it began.
+    pub how: SessionSource,
+    /// The session it was forked from.
+    pub parent: Option<SessionId>,
+}
+
+/// How a session began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionSource {
+    /// New.
+    Startup,
+    /// Taken up again.
+    Resume,
+    /// Emptied: the open task is abandoned.
+    Clear,
+    /// The context was compacted; nothing else changes.
+    Compact,
+    /// Branched off another.
+    Fork,
+    /// A word we do not know.
+    Other,
+}
+
+/// See [`Input::PromptSubmitted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptSubmitted {
+    /// The prompt, bounded.
+    pub text: String,
+    /// The tree at that moment; `None` if it could not be read in time.
+    pub tree: Option<TreeFact>,
+    /// Token use since the last reading, if known.
+    pub tokens: Option<TokenUse>,
+}
+
+/// What a tool does, as far as its adapter knows by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Runs a shell command.
+    Shell,
+    /// Writes files.
+    Write,
+    /// Asks for the state of something that runs: repeating it is legitimate while the answer changes.
+    Poll,
+    /// Anything else.
+    Other,
+}
+
+/// See [`Input::ToolRequested`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRequested {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
+    /// The agent's own id of the call.
+    pub call_id: Option<String>,
+    /// The tool's name as the agent says it.
+    pub tool: String,
+    /// What kind of tool that is.
+    pub kind: ToolKind,
+    /// Raw arguments, bounded.
+    pub args: String,
+    /// Digest of tool name and canonical arguments, taken before they were bounded.
+    pub call: Short,
+    /// What the runtime found out about it.
+    pub facts: ToolFacts,
+    /// Token use since the last reading, if known.
+    pub tokens: Option<TokenUse>,
+}
+
+/// What is known about a tool request before the core judges it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFacts {
+    /// Every command that can run, at most 64.
+    pub commands: Vec<CommandFact>,
+    /// The strictest rule answer over all of them.
+    pub rule: Option<RuleDecision>,
+    /// The reason that goes with `rule`.
+    pub reason: Option<String>,
+    /// Pieces of the script that no reading can settle, at most 16.
+    pub unresolved: Vec<String>,
+}
+
+/// A command that can run, and what the rules say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandFact {
+    /// Its words, as far as they are fixed; bounded.
+    pub argv: Vec<String>,
+    /// The strictest matching rule.
+    pub rule: Option<RuleDecision>,
+}
+
+/// What an exec-policy rule says, by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleDecision {
+    /// May run.
+    Allow,
+    /// A person decides.
+    Prompt,
+    /// Must not run.
+    Forbidden,
+}
+
+/// See [`Input::ToolReturned`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReturned {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
+    /// The agent's own id of the call.
+    pub call_id: Option<String>,
+    /// Digest of tool name and canonical arguments.
+    pub call: Short,
+    /// Digest of what came back.
+    pub outcome: Short,
+    /// It failed.
+    pub error: bool,
+    /// The tool writes files, and this call succeeded.
+    pub wrote: bool,
+    /// Token use since the last reading, if known.
+    pub tokens: Option<TokenUse>,
+}
+
+/// See [`Input::StopRequested`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRequested {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
+    /// The last message, bounded.
+    pub message: String,
+    /// Digest of the whole last message.
+    pub message_digest: Digest,
+    /// The tree at that moment.
+    pub tree: Result<TreeFact, TreeUnknown>,
+    /// The agent's own cap on blocks in a row: `None` = it has none.
+    pub block_cap: Option<u32>,
+    /// The last answer was cut by its output limit.
+    pub truncated: bool,
+    /// Background tasks the agent says are still running.
+    pub background: u32,
+    /// Token use since the last reading, if known.
+    pub tokens: Option<TokenUse>,
+}
+
+/// Digests of the tree: the whole, and the part that each verifier depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeFact {
+    /// The whole tree.
+    pub tree: Digest,
+    /// The inputs of each verifier, in policy order.
+    pub subjects: Vec<(VerifierName, Digest)>,
+}
+
+impl TreeFact {
+    /// The digest of what this verifier depends on.
+    pub fn subject(&self, name: &VerifierName) -> Digest {
+        self.subjects
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or(self.tree, |(_, digest)| *digest)
+    }
+}
+
+/// Why the tree is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeUnknown {
+    /// What went wrong, for people.
+    pub why: String,
+}
+
+/// Token use since the last reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenUse {
+    /// Output tokens, thinking included.
+    pub output: u64,
+    /// Everything else the agent was billed for, in tokens.
+    pub input: u64,
+    /// Where the reader stands now; only the adapter understands it.
+    pub cursor: String,
+}
+
+/// See [`Input::StopFailed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopFailed {
+    /// The vendor's word for it.
+    pub native_reason: String,
+    /// It was the output limit.
+    pub truncated: bool,
+}
+
+/// See [`Input::SessionEnded`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnded {
+    /// The vendor's word for it.
+    pub native_reason: String,
+}
+
+/// See [`Input::EvidenceArrived`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceArrived {
+    /// The scope whose stop asked for it.
+    pub scope: ScopeId,
+    /// What decides.
+    pub evidence: EvidenceFact,
+}
+
+/// See [`Input::TreeRead`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeRead {
+    /// The scope whose stop asked for it.
+    pub scope: ScopeId,
+    /// The tree now.
+    pub tree: Result<TreeFact, TreeUnknown>,
+}
+
+/// See [`Input::ProcessFailed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessFailed {
+    /// Exit status, `None` if a signal ended it or it never started.
+    pub exit_code: Option<i32>,
+    /// What to tell a person.
+    pub what: String,
+}

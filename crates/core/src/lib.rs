@@ -1,0 +1,18 @@
+//! Checkrein's core decides: when is an agent really done, and when does it spin?
+//!
+//! It knows no clock, disk, network, process or environment, and no agent, verifier
+//! or store by name. News comes in as [`input::Stamped`]; [`event::Event`]s go into
+//! the log; [`state::State`] is their fold; [`step::step`] is the one function that decides.
+//! It never fails and keeps no queue.
+
+pub mod accept;
+pub mod decision;
+pub mod digest;
+pub mod effect;
+pub mod event;
+pub mod evidence;
+pub mod explain;
+pub mod ids;
+pub mod input;
+pub mod policy;
+pub mod transition;

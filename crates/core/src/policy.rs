@@ -1,0 +1,245 @@
+//! The sealed policy: validated values only. `runtime::config` compiles it from
+//! TOML and rules once; the session keeps it as a blob by digest (law 10).
+
+use serde::{Deserialize, Serialize};
+
+use crate::accept::Accept;
+use crate::digest::Digest;
+use crate::ids::{DetectorName, VerifierName};
+
+/// Everything `step` may judge by. Two sessions with equal policies and equal inputs decide alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// What the task is for, if the config says.
+    pub goal: Option<String>,
+    /// What is required.
+    pub accept: Accept,
+    /// Whether a stop without any change runs the checks.
+    pub verify_on: VerifyOn,
+    /// Bounds of one task.
+    pub caps: Caps,
+    /// Bounds of the whole session, which a new prompt does not reset.
+    pub session_caps: SessionCaps,
+    /// Sub-agents.
+    pub subagents: Subagents,
+    /// The soft token budget.
+    pub token_budget: TokenBudget,
+    /// Loop detectors in force.
+    pub loops: Loops,
+    /// What to answer when Checkrein itself cannot judge.
+    pub stance: Stances,
+    /// Compiled exec policy; only `execpolicy` reads it.
+    pub rules: String,
+    /// Verifiers in config order.
+    pub verifiers: Vec<VerifierSpec>,
+    /// Whether one process drives exactly one task (`run`, library).
+    pub single_task: bool,
+}
+
+impl Policy {
+    /// The verifier of this name.
+    pub fn verifier(&self, name: &VerifierName) -> Option<&VerifierSpec> {
+        self.verifiers.iter().find(|spec| spec.name == *name)
+    }
+
+    /// Whether `accept` names it.
+    pub fn is_required(&self, name: &VerifierName) -> bool {
+        self.accept.names().contains(name)
+    }
+
+    /// Bytes of the sealed blob.
+    pub fn to_blob(&self) -> Vec<u8> {
+        // A plain tree of strings and integers always serialises.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a sealed blob.
+    ///
+    /// # Errors
+    /// If the bytes are not a policy this version understands.
+    pub fn from_blob(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}
+
+/// `verify_on`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyOn {
+    /// A first stop on an unchanged tree runs nothing.
+    Change,
+    /// Every stop is verified.
+    Always,
+}
+
+/// `[caps]`. `None` = off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caps {
+    /// Output tokens, thinking included, main and sub-agents.
+    pub token_budget: Option<u64>,
+    /// Milliseconds of agent time: prompt to stop, without our own checks.
+    pub wall_clock_ms: Option<u64>,
+    /// Tool requests, denied ones included.
+    pub tool_calls: Option<u64>,
+    /// Rounds; not applied where the agent shows none.
+    pub max_iterations: Option<u64>,
+    /// Stops at which one failure set may be met.
+    pub attempts: u32,
+    /// Continuations in all.
+    pub continues: u32,
+}
+
+/// `[session_caps]`: the same keys over the whole session, all off by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCaps {
+    /// Output tokens.
+    pub token_budget: Option<u64>,
+    /// Milliseconds of agent time.
+    pub wall_clock_ms: Option<u64>,
+    /// Tool requests.
+    pub tool_calls: Option<u64>,
+    /// Rounds.
+    pub max_iterations: Option<u64>,
+    /// Continuations.
+    pub continues: Option<u32>,
+}
+
+/// `[subagents]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subagents {
+    /// Rounds of one sub-agent.
+    pub max_iterations: Option<u64>,
+    /// Whether a sub-agent's stop is verified.
+    pub verify: SubagentVerify,
+}
+
+/// `[subagents] verify`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubagentVerify {
+    /// Hard verifiers run at the main stop only.
+    Never,
+    /// Also at the stop of a sub-agent that wrote something.
+    Writers,
+}
+
+/// `[token_budget]`: the algorithm of Claude Code's `checkTokenBudget` (0.9 / 500 / 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenBudget {
+    /// Share of `caps.token_budget`, in thousandths, at which going on is not worth it.
+    pub threshold_permille: u32,
+    /// Output tokens between two stops that count as little.
+    pub diminishing_tokens: u64,
+    /// Continuations to have given before little counts.
+    pub diminishing_rounds: u32,
+    /// Whether the budget is a limit, or a target to be used up.
+    pub mode: BudgetMode,
+}
+
+/// `[token_budget] mode`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetMode {
+    /// Stop at the line.
+    Limit,
+    /// Under `run` and the library: go on until it is used.
+    Target,
+}
+
+/// `[loops]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loops {
+    /// Detectors that are asked, in the order of `detectors::ALL`.
+    pub detectors: Vec<DetectorName>,
+    /// The seed's literal breaker: any 30 calls of a task, progress or not.
+    pub literal_breaker: bool,
+}
+
+/// What to answer when nobody can judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// As if it had failed.
+    Block,
+    /// As if it had passed; the ending is then at best `unverified`.
+    Allow,
+    /// Leave it to a person.
+    Ask,
+}
+
+/// `[stance]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stances {
+    /// At a tool request.
+    pub tool: Stance,
+    /// At a stop.
+    pub stop: Stance,
+}
+
+impl Default for Stances {
+    fn default() -> Self {
+        Self { tool: Stance::Block, stop: Stance::Allow }
+    }
+}
+
+/// Which tier a verifier belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Looks at the world outside the model.
+    Hard,
+    /// Asks a model.
+    Judge,
+    /// Asks a person.
+    Person,
+}
+
+/// What a verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectKind {
+    /// The tree, or the part of it that `inputs` names.
+    Tree,
+    /// The final message.
+    Message,
+}
+
+/// One verifier as the policy knows it. What it runs is opaque to the core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifierSpec {
+    /// Its name.
+    pub name: VerifierName,
+    /// Its kind: a name in `verifiers::ALL`.
+    pub kind: String,
+    /// Its tier.
+    pub tier: Tier,
+    /// What it judges.
+    pub subject: SubjectKind,
+    /// Kind-specific definition, canonical JSON; only `verifiers` reads it.
+    pub definition: String,
+    /// Globs of the files it depends on; empty = the whole tree.
+    pub inputs: Vec<String>,
+    /// Globs of the files it writes.
+    pub outputs: Vec<String>,
+    /// Milliseconds it may run.
+    pub timeout_ms: u64,
+    /// How often an inconclusive verdict is tried again within one stop.
+    pub retries: u32,
+    /// Reported, never required.
+    pub advisory: bool,
+    /// What its inconclusive verdict counts as.
+    pub stance: Stance,
+}
+
+impl VerifierSpec {
+    /// Digest of everything that can change its verdict on one and the same subject.
+    pub fn definition_digest(&self) -> Digest {
+        Digest::of_parts([
+            self.kind.as_bytes(),
+            self.definition.as_bytes(),
+            self.inputs.join("\0").as_bytes(),
+            self.outputs.join("\0").as_bytes(),
+            &self.timeout_ms.to_le_bytes(),
+        ])
+    }
+}
