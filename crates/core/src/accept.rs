@@ -40,16 +40,23 @@ impl Accept {
     pub fn evaluate(&self, truth: &impl Fn(&VerifierName) -> Truth) -> Truth {
         match self {
             Accept::Verifier(name) => truth(name),
-            Accept::All(terms) => {
-                terms.iter().map(|term| term.evaluate(truth)).min().unwrap_or(Truth::True)
-            }
-            Accept::Any(terms) => {
-                terms.iter().map(|term| term.evaluate(truth)).max().unwrap_or(Truth::False)
-            }
+            Accept::All(terms) => terms
+                .iter()
+                .map(|term| term.evaluate(truth))
+                .min()
+                .unwrap_or(Truth::True),
+            Accept::Any(terms) => terms
+                .iter()
+                .map(|term| term.evaluate(truth))
+                .max()
+                .unwrap_or(Truth::False),
             Accept::AtLeast(needed, terms) => {
                 let values: Vec<Truth> = terms.iter().map(|term| term.evaluate(truth)).collect();
                 let sure = values.iter().filter(|value| **value == Truth::True).count();
-                let possible = values.iter().filter(|value| **value != Truth::False).count();
+                let possible = values
+                    .iter()
+                    .filter(|value| **value != Truth::False)
+                    .count();
                 let needed = *needed as usize;
                 if sure >= needed {
                     Truth::True
@@ -88,7 +95,11 @@ impl Accept {
     /// A syntax error, a name that is not in `known`, or an `N of` that can never hold.
     pub fn parse(text: &str, known: &BTreeSet<VerifierName>) -> Result<Self, AcceptError> {
         let tokens = tokens(text)?;
-        let mut parser = Parser { tokens: &tokens, known, depth: 0 };
+        let mut parser = Parser {
+            tokens: &tokens,
+            known,
+            depth: 0,
+        };
         let accept = parser.any()?;
         match parser.tokens.first() {
             None => Ok(accept),
@@ -213,8 +224,9 @@ impl Parser<'_> {
             ")" | "," | "and" | "or" | "of" => Err(AcceptError::Unexpected(token)),
             "not" => Err(AcceptError::Not),
             _ if self.peek() == Some("of") => {
-                let needed: u32 =
-                    token.parse().map_err(|_| AcceptError::Unexpected(token.clone()))?;
+                let needed: u32 = token
+                    .parse()
+                    .map_err(|_| AcceptError::Unexpected(token.clone()))?;
                 self.next();
                 self.expect("(")?;
                 let mut terms = vec![self.any()?];
@@ -252,13 +264,19 @@ mod tests {
     use super::*;
 
     fn known() -> BTreeSet<VerifierName> {
-        ["a", "b", "c", "tests"].into_iter().map(VerifierName::from).collect()
+        ["a", "b", "c", "tests"]
+            .into_iter()
+            .map(VerifierName::from)
+            .collect()
     }
 
     fn check(text: &str, truths: &str, expected: Truth) {
         let accept = Accept::parse(text, &known()).unwrap();
         let truth = |name: &VerifierName| {
-            let at = ["a", "b", "c", "tests"].iter().position(|n| *n == name.as_str()).unwrap();
+            let at = ["a", "b", "c", "tests"]
+                .iter()
+                .position(|n| *n == name.as_str())
+                .unwrap();
             match truths.as_bytes()[at] {
                 b't' => Truth::True,
                 b'f' => Truth::False,

@@ -54,11 +54,13 @@ impl Digest {
     /// Lower-case hex, 64 characters.
     pub fn to_hex(&self) -> String {
         use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        self.0
+            .iter()
+            .fold(String::with_capacity(64), |mut text, byte| {
+                // Writing to a String cannot fail.
+                let _ = write!(text, "{byte:02x}");
+                text
+            })
     }
 
     /// Reads what [`Digest::to_hex`] wrote.
@@ -102,7 +104,8 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
             let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-            Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("not a 64-digit hex digest"))
+            Self::from_hex(&text)
+                .ok_or_else(|| serde::de::Error::custom("not a 64-digit hex digest"))
         } else {
             <[u8; 32]>::deserialize(deserializer).map(Self)
         }
@@ -153,8 +156,14 @@ mod tests {
         let a = Digest::of_json(&json!({"a": 1, "b": [true, {"x": null, "y": "z"}]}));
         let b: Value = serde_json::from_str(r#"{"b":[true,{"y":"z","x":null}],"a":1}"#).unwrap();
         assert_eq!(a, Digest::of_json(&b));
-        assert_ne!(a, Digest::of_json(&json!({"a": 2, "b": [true, {"x": null, "y": "z"}]})));
-        assert_ne!(Digest::of_json(&json!(["a", "b"])), Digest::of_json(&json!(["a\",\"b"])));
+        assert_ne!(
+            a,
+            Digest::of_json(&json!({"a": 2, "b": [true, {"x": null, "y": "z"}]}))
+        );
+        assert_ne!(
+            Digest::of_json(&json!(["a", "b"])),
+            Digest::of_json(&json!(["a\",\"b"]))
+        );
     }
 
     #[test]

@@ -70,6 +70,13 @@ pub enum Event {
         /// What was asked for.
         effects: Vec<Effect>,
     },
+    /// A stop met this set of failures.
+    FailureSetMet {
+        /// Identity of the set, as the cascade computes it.
+        set: Short,
+        /// Identity of the subjects it was met on.
+        subjects: Short,
+    },
     /// An input was answered.
     DecisionMade(DecisionMade),
     /// A task ended, or ended better than before.
@@ -107,6 +114,7 @@ impl Event {
             Event::Detected(_) => "detected",
             Event::CapReached { .. } => "cap_reached",
             Event::Requested { .. } => "requested",
+            Event::FailureSetMet { .. } => "failure_set_met",
             Event::DecisionMade(_) => "decision_made",
             Event::TaskEnded { .. } => "task_ended",
         }

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{Cause, Verdict};
 use crate::event::Cap;
+use crate::evidence::{Cause, Verdict};
 use crate::ids::{DetectorName, VerifierName};
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -44,6 +44,8 @@ pub enum Because {
     },
     /// Nothing changed since the prompt.
     NoChange,
+    /// The newest verdict on this very tree is a fail.
+    KnownFailing,
     /// No verifier is configured.
     NoChecks,
     /// A verifier's verdict counted.

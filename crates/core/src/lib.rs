@@ -6,13 +6,20 @@
 //! It never fails and keeps no queue.
 
 pub mod accept;
+pub mod budget;
+mod cascade;
 pub mod decision;
+pub mod detectors;
 pub mod digest;
 pub mod effect;
 pub mod event;
 pub mod evidence;
 pub mod explain;
+pub mod feedback;
 pub mod ids;
 pub mod input;
 pub mod policy;
+pub mod state;
+pub mod step;
+pub mod tools;
 pub mod transition;

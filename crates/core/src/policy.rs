@@ -178,7 +178,10 @@ pub struct Stances {
 
 impl Default for Stances {
     fn default() -> Self {
-        Self { tool: Stance::Block, stop: Stance::Allow }
+        Self {
+            tool: Stance::Block,
+            stop: Stance::Allow,
+        }
     }
 }
 

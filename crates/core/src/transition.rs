@@ -111,11 +111,19 @@ pub struct Transition {
 impl Transition {
     /// A reason with its detail.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Self { reason, detail: Some(detail.into()), native_reason: None }
+        Self {
+            reason,
+            detail: Some(detail.into()),
+            native_reason: None,
+        }
     }
 
     /// A reason that needs no detail.
     pub fn plain(reason: Reason) -> Self {
-        Self { reason, detail: None, native_reason: None }
+        Self {
+            reason,
+            detail: None,
+            native_reason: None,
+        }
     }
 }

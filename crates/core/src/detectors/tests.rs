@@ -1,0 +1,164 @@
+//! Windows as text: one letter per call, a digit for its outcome (`-` = none yet).
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::policy::Loops;
+
+fn call(letter: char, outcome: Option<char>, progress: bool) -> Call {
+    Call {
+        call: Short(letter as u64),
+        id: None,
+        outcome: outcome.map(|outcome| Short(outcome as u64)),
+        poll: letter == 'P',
+        progress,
+    }
+}
+
+/// `before` is pairs such as `a1b2`; `judged` is the call being judged.
+fn look(detector: &str, before: &str, judged: char) -> Option<(Level, u32)> {
+    look_with(detector, before, judged, false)
+}
+
+fn look_with(detector: &str, before: &str, judged: char, literal: bool) -> Option<(Level, u32)> {
+    let loops = Loops {
+        detectors: Vec::new(),
+        literal_breaker: literal,
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    let pairs: Vec<char> = before.chars().collect();
+    let mut calls: VecDeque<Call> = pairs
+        .chunks(2)
+        .map(|pair| {
+            let outcome = (pair[1] != '-').then_some(pair[1]);
+            call(
+                pair[0],
+                outcome,
+                outcome.is_some() && seen.insert(pair.to_vec()),
+            )
+        })
+        .collect();
+    let context = Context {
+        loops: &loops,
+        calls_before: calls.len() as u64,
+    };
+    calls.push_back(call(judged, None, false));
+    let found = ALL.iter().find(|known| known.name() == detector).unwrap();
+    found
+        .look(
+            calls.back().unwrap(),
+            Window::before_newest(&calls),
+            context,
+        )
+        .map(|sighting| (sighting.level, sighting.count))
+}
+
+#[test]
+fn generic_repeat() {
+    let look = |before: &str| look("generic_repeat", before, 'a');
+    assert_eq!(look(&"a1".repeat(9)), None);
+    assert_eq!(look(&"a1".repeat(10)), Some((Level::Warning, 10)));
+    assert_eq!(look(&"a1".repeat(19)), Some((Level::Warning, 19)));
+    assert_eq!(look(&"a1".repeat(20)), Some((Level::Critical, 20)));
+    // Other calls in between do not hide it, a changed outcome does.
+    assert_eq!(look(&"a1b2".repeat(10)), Some((Level::Warning, 10)));
+    assert_eq!(
+        look(&format!("{}a2", "a1".repeat(20))),
+        Some((Level::Warning, 21))
+    );
+    assert_eq!(look(&"a1a2".repeat(15)), Some((Level::Warning, 30)));
+    // A call without an outcome never makes a critical.
+    assert_eq!(look(&"a-".repeat(30)), Some((Level::Warning, 30)));
+    // What is older than the window is forgotten.
+    assert_eq!(
+        look(&format!("{}{}", "a1".repeat(20), "b1".repeat(25))),
+        None
+    );
+}
+
+#[test]
+fn known_poll_no_progress() {
+    let look = |before: &str| look("known_poll_no_progress", before, 'P');
+    assert_eq!(look(&"P1".repeat(9)), None);
+    assert_eq!(look(&"P1".repeat(10)), Some((Level::Warning, 10)));
+    assert_eq!(look(&"P1".repeat(20)), Some((Level::Critical, 20)));
+    assert_eq!(look(&"P1P2P3P4".repeat(5)), None);
+    assert_eq!(
+        super::tests::look("generic_repeat", &"P1".repeat(25), 'P'),
+        None
+    );
+    assert_eq!(
+        super::tests::look("known_poll_no_progress", &"a1".repeat(25), 'a'),
+        None
+    );
+}
+
+#[test]
+fn ping_pong() {
+    // A B A B …, and the call being judged is the next in turn.
+    assert_eq!(
+        look("ping_pong", &"a1b2".repeat(5), 'a'),
+        Some((Level::Warning, 11))
+    );
+    assert_eq!(look("ping_pong", &"a1b2".repeat(4), 'a'), None);
+    assert_eq!(
+        look("ping_pong", &"a1b2".repeat(10), 'a'),
+        Some((Level::Critical, 21))
+    );
+    assert_eq!(
+        look("ping_pong", &"a1b2a1b3".repeat(5), 'a'),
+        Some((Level::Warning, 21))
+    );
+    assert_eq!(look("ping_pong", &"a1b2".repeat(10), 'b'), None);
+    assert_eq!(look("ping_pong", &"a1b2".repeat(10), 'c'), None);
+    assert_eq!(
+        look("ping_pong", &"a1b-".repeat(10), 'a'),
+        Some((Level::Warning, 21))
+    );
+    assert_eq!(look("ping_pong", "a1", 'b'), None);
+}
+
+#[test]
+fn global_circuit_breaker() {
+    let breaker = |before: &str| look("global_circuit_breaker", before, 'z');
+    // The first of each pair is news, so thirty more are needed.
+    assert_eq!(breaker(&"a1b1c1".repeat(10)), None);
+    assert_eq!(breaker(&"a1b1c1".repeat(11)), Some((Level::Critical, 30)));
+    assert_eq!(breaker(&format!("{}d1", "a1b1c1".repeat(12))), None);
+    assert_eq!(breaker(&"a-".repeat(40)), None);
+    assert_eq!(
+        look_with(
+            "global_circuit_breaker",
+            &"a1b2c3d4e5f6".repeat(5),
+            'z',
+            true
+        ),
+        Some((Level::Critical, 30))
+    );
+    assert_eq!(
+        look_with("global_circuit_breaker", &"a1".repeat(29), 'z', true),
+        None
+    );
+}
+
+#[test]
+fn names_are_unique_and_advice_never_empty() {
+    let mut names: Vec<_> = ALL.iter().map(|detector| detector.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), ALL.len());
+    for detector in ALL {
+        for level in [Level::Warning, Level::Critical] {
+            let sighting = Sighting {
+                level,
+                count: 12,
+                key: Short(1),
+            };
+            assert!(
+                detector.advice(sighting).contains("12"),
+                "{}",
+                detector.name()
+            );
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The heart: one function from policy, state and an input to what follows. It cannot
+//! fail and keeps no queue: strange input is an answer, not an error.
+
+use crate::cascade;
+use crate::decision::{Decision, StopDecision, ToolDecision};
+use crate::effect::Effect;
+use crate::event::{Cap, DecisionMade, Event, OpenedBy};
+use crate::explain::{Because, Why};
+use crate::ids::{ScopeId, Seq, TaskId};
+use crate::input::{Input, PromptSubmitted, SessionSource, Stamped, TreeFact};
+use crate::policy::Policy;
+use crate::state::State;
+use crate::transition::{Reason, Transition};
+use crate::{budget, tools};
+
+/// What follows from an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// To be appended in this order; the first is the input itself.
+    pub events: Vec<Event>,
+    /// To be performed after the events are appended. Each is also in a `Requested` event.
+    pub effects: Vec<Effect>,
+    /// The answer; `None` while effects are outstanding.
+    pub decision: Option<Decision>,
+}
+
+/// A day without news ends an open task.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Takes `input` in and decides. Afterwards `state` is the fold of itself and the
+/// returned events, which is the only way in which it changes.
+pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
+    let mut draft = Draft {
+        policy,
+        state,
+        events: Vec::new(),
+        effects: Vec::new(),
+        decision: None,
+    };
+    draft.close_stale(&input);
+    let news = input.input.clone();
+    draft.emit(Event::Input(input));
+    let seq = draft.state.last;
+    match news {
+        Input::SessionStarted(started) => {
+            if started.how == SessionSource::Clear {
+                draft.abandon("session_ended");
+            }
+            draft.note();
+        }
+        Input::PromptSubmitted(prompt) => draft.prompt(prompt),
+        Input::ToolRequested(request) => {
+            draft.ensure_task();
+            tools::judge(&mut draft, seq, &request);
+        }
+        Input::StopRequested(stop) => {
+            draft.ensure_task();
+            cascade::begin(&mut draft, seq, &stop);
+        }
+        Input::EvidenceArrived(arrived) => cascade::go_on(&mut draft, &arrived.scope),
+        Input::TreeRead(read) => cascade::go_on(&mut draft, &read.scope),
+        Input::StopFailed(failed) => {
+            let mut transition = if failed.truncated {
+                Transition::plain(Reason::Truncated)
+            } else {
+                Transition::new(Reason::Error, "agent")
+            };
+            transition.native_reason = Some(failed.native_reason);
+            draft.end_open(transition);
+            draft.note();
+        }
+        Input::SessionEnded(ended) => {
+            if !policy.single_task {
+                let mut transition = Transition::new(Reason::Abandoned, "session_ended");
+                transition.native_reason = Some(ended.native_reason);
+                draft.end_open(transition);
+            }
+            draft.note();
+        }
+        Input::ProcessFailed(failed) => {
+            draft.halt_now(
+                seq,
+                Transition::new(Reason::Error, "agent"),
+                Because::Process { what: failed.what },
+            );
+        }
+        Input::Interrupted => {
+            draft.halt_now(
+                seq,
+                Transition::plain(Reason::UserInterrupt),
+                Because::Interrupted,
+            );
+        }
+        Input::TimePassed => match budget::wall_clock(policy, draft.state) {
+            Some(over) => draft.halt_now(
+                seq,
+                Transition::new(Reason::HardCap, Cap::WallClock.as_str()),
+                over.because(),
+            ),
+            None => draft.note(),
+        },
+        Input::ToolReturned(_) | Input::RoundEnded(_) => draft.note(),
+    }
+    Step {
+        events: draft.events,
+        effects: draft.effects,
+        decision: draft.decision,
+    }
+}
+
+/// A step in the making: every event is folded in as it is emitted, so that later
+/// rules see what earlier ones decided.
+pub(crate) struct Draft<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) state: &'a mut State,
+    events: Vec<Event>,
+    effects: Vec<Effect>,
+    decision: Option<Decision>,
+}
+
+impl Draft<'_> {
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.state.apply(&event);
+        self.events.push(event);
+    }
+
+    /// Answers the input at `answers`.
+    pub(crate) fn answer(&mut self, answers: Seq, scope: &ScopeId, decision: Decision, why: Why) {
+        self.emit(Event::DecisionMade(DecisionMade {
+            answers,
+            scope: scope.clone(),
+            decision: decision.clone(),
+            why,
+        }));
+        self.decision = Some(decision);
+    }
+
+    /// Asks for effects on behalf of the stop at `stop`.
+    pub(crate) fn request(&mut self, stop: Seq, scope: &ScopeId, effects: Vec<Effect>) {
+        self.effects.extend(effects.iter().cloned());
+        self.emit(Event::Requested {
+            stop,
+            scope: scope.clone(),
+            effects,
+        });
+    }
+
+    /// Nothing to answer. Not an event: the input says it all.
+    pub(crate) fn note(&mut self) {
+        self.decision = Some(Decision::Noted);
+    }
+
+    pub(crate) fn end(&mut self, transition: Transition) {
+        if let Some(task) = self.state.task.as_ref().map(|task| task.id) {
+            self.emit(Event::TaskEnded { task, transition });
+        }
+    }
+
+    fn end_open(&mut self, transition: Transition) {
+        if self.state.open_task().is_some() {
+            self.end(transition);
+        }
+    }
+
+    fn abandon(&mut self, detail: &str) {
+        self.end_open(Transition::new(Reason::Abandoned, detail));
+    }
+
+    /// A task that nobody came back to for a day is over before the news is taken in.
+    fn close_stale(&mut self, input: &Stamped) {
+        if input.at.since(self.state.now) > DAY_MS && !self.policy.single_task {
+            self.abandon("day_passed");
+        }
+    }
+
+    fn open(&mut self, by: OpenedBy, tree: Option<TreeFact>) {
+        let last = self.state.task.as_ref().map_or(0, |task| task.id.0);
+        self.emit(Event::TaskOpened {
+            task: TaskId(last + 1),
+            by,
+            tree,
+        });
+    }
+
+    fn prompt(&mut self, prompt: PromptSubmitted) {
+        if !(self.policy.single_task && self.state.task.is_some()) {
+            self.abandon("superseded");
+            self.open(OpenedBy::Prompt, prompt.tree);
+        }
+        self.note();
+    }
+
+    /// Opens the first task of a session without prompts; reopens one that work goes on in.
+    fn ensure_task(&mut self) {
+        let reopen = match &self.state.task {
+            None => {
+                self.open(OpenedBy::Work, None);
+                return;
+            }
+            Some(task) => task.ended.is_some() && !task.halted,
+        };
+        if reopen && let Some(task) = self.state.task.as_ref().map(|task| task.id) {
+            self.emit(Event::TaskReopened { task });
+        }
+    }
+
+    /// Ends the open task from outside a stop.
+    fn halt_now(&mut self, seq: Seq, transition: Transition, because: Because) {
+        if self.state.open_task().is_none() {
+            self.note();
+            return;
+        }
+        let decision = Decision::Stop(StopDecision::Halt {
+            transition: transition.clone(),
+        });
+        self.answer(seq, &ScopeId::main(), decision, vec![because]);
+        self.end(transition);
+    }
+
+    /// Answers a tool request.
+    pub(crate) fn answer_tool(
+        &mut self,
+        seq: Seq,
+        scope: &ScopeId,
+        decision: ToolDecision,
+        why: Why,
+    ) {
+        self.answer(seq, scope, Decision::Tool(decision), why);
+    }
+}

@@ -1,0 +1,216 @@
+//! At a tool request: halted → caps → detectors → exec policy. The severest answer
+//! wins, but every counter sees every call.
+
+use crate::decision::ToolDecision;
+use crate::detectors::{self, Context, Sighting, Window};
+use crate::event::{Action, Cap, Detected, Event, Level};
+use crate::explain::{Because, Why};
+use crate::ids::{DetectorName, Seq};
+use crate::input::{RuleDecision, ToolRequested};
+use crate::step::Draft;
+use crate::transition::{Reason, Transition};
+use crate::{budget, state::Task};
+
+/// The one line that every call of a halted task gets.
+pub const HALTED: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
+
+/// What the one call over a cap gets.
+pub const GRACE: &str = "budget used up: say what is done and what is not, then stop";
+
+pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
+    let mut answers: Vec<(ToolDecision, Option<Transition>)> = Vec::new();
+    let mut why = Why::new();
+
+    if let Some(task) = &draft.state.task {
+        let scope_halted = task.scope(&request.scope).is_some_and(|scope| scope.halted);
+        if task.halted || scope_halted {
+            answers.push((
+                ToolDecision::Deny {
+                    reason: HALTED.to_owned(),
+                },
+                None,
+            ));
+            why.push(Because::Halted);
+        }
+    }
+    if answers.is_empty() {
+        answers.extend(caps(draft, request, &mut why));
+    }
+    answers.extend(detect(draft, request, &mut why));
+    answers.extend(exec_policy(request, &mut why));
+
+    // Ties go to the first: the order above is the order of the rules.
+    let mut severest = (ToolDecision::Allow, None);
+    for answer in answers {
+        if severity(&answer.0) > severity(&severest.0) {
+            severest = answer;
+        }
+    }
+    let (decision, transition) = severest;
+    draft.answer_tool(seq, &request.scope, decision, why);
+    if let Some(transition) = transition {
+        draft.end(transition);
+    }
+}
+
+fn severity(decision: &ToolDecision) -> u8 {
+    match decision {
+        ToolDecision::Allow => 0,
+        ToolDecision::Nudge { .. } => 1,
+        ToolDecision::Rewrite { .. } => 2,
+        ToolDecision::Ask { .. } => 3,
+        ToolDecision::Deny { .. } => 4,
+        ToolDecision::Halt { .. } => 5,
+    }
+}
+
+type Answer = (ToolDecision, Option<Transition>);
+
+/// The first call over a cap is the grace call: denied, with the request to sum up.
+/// The second ends the task; in a sub-agent it ends that scope only.
+fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let main_over = budget::at_tool(draft.policy, draft.state);
+    if let Some(over) = main_over {
+        why.push(over.because());
+        let graced = draft
+            .state
+            .task
+            .as_ref()
+            .is_some_and(|task| task.grace.is_some());
+        draft.emit(Event::CapReached {
+            cap: over.cap,
+            scope: crate::ids::ScopeId::main(),
+        });
+        let reason = GRACE.to_owned();
+        return Some(if graced {
+            let transition = Transition::new(Reason::HardCap, over.cap.as_str());
+            (ToolDecision::Halt { reason }, Some(transition))
+        } else {
+            (ToolDecision::Deny { reason }, None)
+        });
+    }
+    let limit = draft.policy.subagents.max_iterations?;
+    let scope = draft
+        .state
+        .scope(&request.scope)
+        .filter(|scope| !scope.id.is_main())?;
+    let used = scope.rounds;
+    if used < limit {
+        return None;
+    }
+    why.push(Because::Cap {
+        cap: Cap::Iterations,
+        used,
+        limit,
+    });
+    draft.emit(Event::CapReached {
+        cap: Cap::Iterations,
+        scope: request.scope.clone(),
+    });
+    Some((
+        ToolDecision::Deny {
+            reason: GRACE.to_owned(),
+        },
+        None,
+    ))
+}
+
+/// Every detector in force looks. A warning is spoken of once per multiple of ten; a
+/// critical denies; the second critical of a task ends it.
+fn detect(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let policy = draft.policy;
+    let task = draft.state.task.as_ref()?;
+    let window = &task.scope(&request.scope)?.window;
+    let call = *window.back()?;
+    let context = Context {
+        loops: &policy.loops,
+        calls_before: task.totals.tool_calls.saturating_sub(1),
+    };
+    let mut found: Vec<(&dyn detectors::Detector, Sighting)> = Vec::new();
+    for detector in detectors::ALL {
+        let on = policy
+            .loops
+            .detectors
+            .iter()
+            .any(|name| name.as_str() == detector.name());
+        // One critical is enough: two names for one call would count it twice.
+        let critical = found.iter().any(|(_, seen)| seen.level == Level::Critical);
+        if on
+            && let Some(seen) = detector.look(&call, Window::before_newest(window), context)
+            && !(critical && seen.level == Level::Critical)
+        {
+            found.push((*detector, seen));
+        }
+    }
+    let actions: Vec<Action> = found.iter().map(|(_, seen)| action(task, *seen)).collect();
+
+    let mut answer: Option<Answer> = None;
+    for ((detector, seen), action) in found.into_iter().zip(actions) {
+        let name = DetectorName::new(detector.name());
+        let advice = detector.advice(seen);
+        let this = match action {
+            Action::Observe | Action::Grace => None,
+            Action::Nudge => Some((ToolDecision::Nudge { text: advice }, None)),
+            Action::Deny => Some((ToolDecision::Deny { reason: advice }, None)),
+            Action::Halt => Some((
+                ToolDecision::Halt { reason: advice },
+                Some(Transition::new(Reason::LoopDetected, detector.name())),
+            )),
+        };
+        if let Some(this) = this {
+            why.push(Because::Detector {
+                detector: name.clone(),
+                count: seen.count,
+            });
+            if answer
+                .as_ref()
+                .is_none_or(|known| severity(&this.0) > severity(&known.0))
+            {
+                answer = Some(this);
+            }
+        }
+        draft.emit(Event::Detected(Detected {
+            scope: request.scope.clone(),
+            detector: name,
+            level: seen.level,
+            count: seen.count,
+            key: seen.key,
+            action,
+        }));
+    }
+    answer
+}
+
+fn action(task: &Task, seen: Sighting) -> Action {
+    match seen.level {
+        Level::Critical if task.criticals > 0 => Action::Halt,
+        Level::Critical => Action::Deny,
+        Level::Warning if seen.count / 10 > task.nudged(seen.key) => Action::Nudge,
+        Level::Warning => Action::Observe,
+    }
+}
+
+fn exec_policy(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let facts = &request.facts;
+    let reason = || {
+        facts
+            .reason
+            .clone()
+            .unwrap_or_else(|| "the exec policy does not allow this command".to_owned())
+    };
+    let decision = match facts.rule? {
+        RuleDecision::Allow => return None,
+        RuleDecision::Prompt => ToolDecision::Ask {
+            reason: reason(),
+            approval: format!("ap-{:08x}", request.call.0 >> 32),
+        },
+        RuleDecision::Forbidden => ToolDecision::Deny { reason: reason() },
+    };
+    why.push(Because::Rule { reason: reason() });
+    if !facts.unresolved.is_empty() {
+        why.push(Because::Unresolved {
+            what: facts.unresolved.clone(),
+        });
+    }
+    Some((decision, None))
+}
