@@ -1,3 +1,25 @@
-//! Being built.
+//! The `checkrein` command: parse, run, exit code. `hook` is on agents' hot path and
+//! skips the argument parser of the rest.
 
-fn main() {}
+mod args;
+mod commands;
+mod exit_code;
+mod locate;
+mod signals;
+mod ui;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "hook") && !std::env::args_os().any(|word| word == "--help" || word == "-h") {
+        return commands::hook::main(words.collect());
+    }
+    match args::parse() {
+        Ok(command) => match commands::run(command) {
+            Ok(code) => code,
+            Err(error) => ui::errors::report(&error),
+        },
+        Err(code) => code,
+    }
+}

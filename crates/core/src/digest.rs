@@ -114,9 +114,29 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// Eight bytes of a digest: enough to tell entries of one task apart, small enough
 /// for windows and sets in the state cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Short(pub u64);
+
+// A number in JSON; in the state cache eight plain bytes, as a varint takes ten.
+impl Serialize for Short {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.serialize_u64(self.0)
+        } else {
+            self.0.to_le_bytes().serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Short {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            u64::deserialize(deserializer).map(Self)
+        } else {
+            <[u8; 8]>::deserialize(deserializer).map(|bytes| Self(u64::from_le_bytes(bytes)))
+        }
+    }
+}
 
 fn canonical(value: &Value, out: &mut String) {
     match value {

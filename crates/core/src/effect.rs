@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::ids::{ScopeId, VerifierName};
+use crate::ids::{ScopeId, Seq, VerifierName};
 
 /// A wish.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,5 +23,7 @@ pub enum Effect {
     ReadTree {
         /// For the pending stop of this scope.
         scope: ScopeId,
+        /// Which stop that is; the answer names it.
+        stop: Seq,
     },
 }

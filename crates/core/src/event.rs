@@ -88,6 +88,33 @@ pub enum Event {
     },
 }
 
+/// Every kind this version knows; a row of another kind is kept unread.
+pub const KINDS: &[&str] = &[
+    "policy_sealed",
+    "session_started",
+    "prompt_submitted",
+    "tool_requested",
+    "tool_returned",
+    "round_ended",
+    "stop_requested",
+    "stop_failed",
+    "session_ended",
+    "evidence_arrived",
+    "tree_read",
+    "process_failed",
+    "interrupted",
+    "time_passed",
+    "repeated",
+    "task_opened",
+    "task_reopened",
+    "detected",
+    "cap_reached",
+    "requested",
+    "failure_set_met",
+    "decision_made",
+    "task_ended",
+];
+
 impl Event {
     /// The event's kind, as in logs and in the store's `kind` column.
     pub fn kind(&self) -> &'static str {

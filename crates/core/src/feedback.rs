@@ -89,6 +89,16 @@ fn describe(text: &mut String, check: &CheckFeedback, found: Option<&Evidence>) 
     if found.findings_total > named {
         let _ = writeln!(text, "  and {} more", found.findings_total - named);
     }
+    if check.cause == Some(Cause::TreeMoving) && !found.moved.is_empty() {
+        let _ = writeln!(text, "  changed meanwhile: {}", found.moved.join(", "));
+        let quoted: Vec<String> = found.moved.iter().map(|path| format!("{path:?}")).collect();
+        let _ = writeln!(
+            text,
+            "  if the check writes them, add to [[verifier]] {}: outputs = [{}]",
+            check.verifier,
+            quoted.join(", ")
+        );
+    }
     if found.findings.is_empty() && check.verdict != Verdict::Pass {
         for line in tail(&found.excerpt) {
             let _ = writeln!(text, "  | {}", shorten(line));

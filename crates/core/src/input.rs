@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
-use crate::ids::{AgentName, Millis, ScopeId, SessionId, SourceName, VerifierName};
+use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
 
 /// An input with the time it was taken in and what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,6 +225,12 @@ impl TreeFact {
             .find(|(known, _)| known == name)
             .map_or(self.tree, |(_, digest)| *digest)
     }
+
+    /// Whether no verifier could tell the two apart. Files that no verifier depends on
+    /// may differ, but only where every subject is named.
+    pub fn is_alike(&self, other: &TreeFact) -> bool {
+        self.subjects == other.subjects && (self.tree == other.tree || !self.subjects.is_empty())
+    }
 }
 
 /// Why the tree is not known.
@@ -275,6 +281,8 @@ pub struct EvidenceArrived {
 pub struct TreeRead {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
+    /// The stop that asked for it: a reading for an older one says nothing.
+    pub stop: Seq,
     /// The tree now.
     pub tree: Result<TreeFact, TreeUnknown>,
 }

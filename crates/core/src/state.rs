@@ -1,24 +1,21 @@
-//! The fold: the only code that writes [`State`]. It uses recorded decisions and never
-//! re-decides, so an upgrade cannot change the past (law 3).
+//! What is known about a session: the fold of its log. `fold` writes it, nothing else does.
 //!
 //! INVARIANT: bounded. Windows, sets and lists have fixed capacities, so that the state
-//! cache stays small however long a session runs.
+//! cache stays small (16 KiB) however long a session runs.
+
+mod fold;
+mod task;
+mod verdicts;
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Decision, StopDecision, ToolDecision};
 use crate::digest::{Digest, Short};
-use crate::effect::Effect;
-use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy, Repeatable};
-use crate::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
-use crate::explain::Because;
+use crate::event::{Cap, OpenedBy};
+use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SourceName, TaskId, VerifierName};
-use crate::input::{
-    Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested, ToolReturned, TreeFact,
-    TreeRead, TreeUnknown,
-};
+use crate::input::{Stamped, TreeFact, TreeUnknown};
 use crate::transition::Transition;
 
 /// Calls a detector looks back at.
@@ -27,9 +24,13 @@ pub const WINDOW: usize = 30;
 const MAX_SCOPES: usize = 9;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
-const MAX_SEEN: usize = 512;
-/// Failure sets, nudge keys and told findings remembered per task.
-const MAX_KEPT: usize = 64;
+const MAX_SEEN: usize = 256;
+/// Failure sets and nudge keys remembered per task.
+const MAX_KEPT: usize = 32;
+/// Told findings remembered per verifier.
+const MAX_TOLD: usize = 56;
+/// Pairs of scope and installed entry whose stops are counted.
+const MAX_DELIVERIES: usize = 24;
 
 /// Everything that is known about a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +87,8 @@ pub struct Task {
     pub working_since: Option<Millis>,
     /// How it ended; `None` while it is open.
     pub ended: Option<Transition>,
-    /// It once ended otherwise than well: never answered `continue` again.
+    /// How it first ended otherwise than well: never answered `continue` again, and only
+    /// a better reason replaces this one.
     pub spent: Option<Transition>,
     /// It was halted: nothing of it runs any more.
     pub halted: bool,
@@ -104,20 +106,22 @@ pub struct Task {
     pub failure_sets: Vec<(Short, u32)>,
     /// Subjects and failure set of the last failed stop.
     pub last_failure: Option<(Short, Short)>,
-    /// Gate verdicts, one per verifier.
+    /// Gate verdicts by verifier: the newest, and any other that a stop still rests on.
     pub verdicts: Vec<Held>,
+    /// Findings already told to the agent, by verifier.
+    pub told: Vec<Told>,
     /// The one call over a cap was answered.
     pub grace: Option<Cap>,
     /// Calls a detector denied.
     pub criticals: u32,
     /// Multiples of ten already spoken about, per pattern.
     pub nudged: Vec<(Short, u32)>,
-    /// (call, outcome) pairs seen, folded to 32 bits.
-    pub seen: VecDeque<u32>,
+    /// (call, outcome) pairs seen, folded to 32 bits; bytes, so that each takes four.
+    pub seen: VecDeque<[u8; 4]>,
     /// The last request was refused by policy, and none was allowed since.
     pub refused: bool,
-    /// The last request was put to a person, and none was allowed since.
-    pub asked: bool,
+    /// The last request put to a person, if none was allowed since.
+    pub asked: Option<Short>,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
 }
@@ -129,6 +133,8 @@ pub struct Scope {
     pub id: ScopeId,
     /// Last calls, oldest first; the newest may be the one being judged.
     pub window: VecDeque<Call>,
+    /// The newest request was denied by a detector, and so is not in the window.
+    pub struck: bool,
     /// Rounds of this scope.
     pub rounds: u64,
     /// A write of this scope succeeded.
@@ -146,7 +152,7 @@ pub struct Scope {
 pub struct Call {
     /// Tool and canonical arguments.
     pub call: Short,
-    /// The agent's id of the call, hashed.
+    /// The agent's id of the call, hashed; dropped with its outcome.
     pub id: Option<Short>,
     /// Digest of what came back; `None` if nothing has.
     pub outcome: Option<Short>,
@@ -190,23 +196,31 @@ pub struct Pending {
 pub struct Held {
     /// What decides.
     pub fact: EvidenceFact,
-    /// The stop it came back for.
+    /// The newest stop it came back for.
     pub stop: Seq,
-    /// Findings already told to the agent in this task.
-    pub told: Vec<Short>,
-    /// Findings at the last judged stop.
-    pub before: Vec<Short>,
+}
+
+/// What the agent was told about a verifier in this task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Which verifier.
+    pub verifier: VerifierName,
+    /// Findings, and whether each was still there at the last judged stop.
+    pub findings: Vec<(Short, bool)>,
 }
 
 impl Held {
     /// Whether it settles this subject at this stop. A check that was cut, or that
     /// another process held, settles the stop it was cut for and no later one.
     pub fn settles(&self, subject: Digest, stop: Seq) -> bool {
-        let cut = matches!(
+        self.fact.subject == subject && (!self.is_cut() || self.stop == stop)
+    }
+
+    fn is_cut(&self) -> bool {
+        matches!(
             self.fact.cause,
             Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere)
-        );
-        self.fact.subject == subject && (!cut || self.stop == stop)
+        )
     }
 
     /// The verdict, given that the tree held still; inconclusive otherwise.
@@ -224,44 +238,31 @@ impl Held {
     }
 }
 
-impl State {
-    /// Folds one event in.
-    pub fn apply(&mut self, event: &Event) {
-        self.last = self.last.next();
-        match event {
-            Event::PolicySealed { policy, .. } => self.policy = Some(*policy),
-            Event::Input(stamped) => self.take_in(stamped),
-            Event::Repeated {
-                source,
-                what,
-                scope,
-                ..
-            } => self.repeat(source, *what, scope),
-            Event::TaskOpened { task, by, tree } => self.open(*task, *by, tree.clone()),
-            Event::TaskReopened { .. } => {
-                let now = self.now;
-                if let Some(task) = &mut self.task {
-                    task.ended = None;
-                    task.working_since.get_or_insert(now);
-                }
-            }
-            Event::Detected(detected) => self.detect(detected),
-            Event::CapReached { cap, scope } => self.reach(*cap, scope),
-            Event::Requested {
-                stop,
-                scope,
-                effects,
-            } => self.request(*stop, scope, effects),
-            Event::FailureSetMet { set, subjects } => {
-                if let Some(task) = &mut self.task {
-                    task.meet(*set, *subjects);
-                }
-            }
-            Event::DecisionMade(made) => self.decide(made),
-            Event::TaskEnded { transition, .. } => self.end(transition),
+impl Scope {
+    fn new(id: ScopeId) -> Self {
+        Self {
+            id,
+            window: VecDeque::new(),
+            struck: false,
+            rounds: 0,
+            wrote: false,
+            halted: false,
+            grace: false,
+            pending: None,
         }
     }
+}
 
+impl Call {
+    /// What came back, and whether it was progress.
+    fn close(&mut self, outcome: Short, progress: bool) {
+        self.id = None;
+        self.outcome = Some(outcome);
+        self.progress = progress;
+    }
+}
+
+impl State {
     /// The scope's calls, pending stop and counters.
     pub fn scope(&self, id: &ScopeId) -> Option<&Scope> {
         self.task.as_ref()?.scope(id)
@@ -309,353 +310,6 @@ impl State {
             task.totals.busy_ms + task.working_since.map_or(0, |since| self.now.since(since))
         })
     }
-
-    fn take_in(&mut self, stamped: &Stamped) {
-        self.now = self.now.max(stamped.at);
-        match &stamped.input {
-            Input::SessionStarted(started) => {
-                self.agent.get_or_insert_with(|| started.agent.clone());
-            }
-            Input::PromptSubmitted(prompt) => {
-                count(&mut self.prompts, &stamped.source);
-                self.spend(&ScopeId::main(), prompt.tokens.as_ref());
-            }
-            Input::ToolRequested(request) => {
-                self.totals.tool_calls += 1;
-                self.spend(&request.scope, request.tokens.as_ref());
-                self.work(self.last, stamped);
-            }
-            Input::ToolReturned(returned) => {
-                self.spend(&returned.scope, returned.tokens.as_ref());
-                self.end_call(returned);
-            }
-            Input::RoundEnded(round) => {
-                self.spend(&round.scope, round.tokens.as_ref());
-                self.count_round(&round.scope);
-            }
-            Input::StopRequested(stop) => {
-                self.spend(&stop.scope, stop.tokens.as_ref());
-                self.work(self.last, stamped);
-            }
-            Input::EvidenceArrived(arrived) => self.hold(&arrived.scope, &arrived.evidence),
-            Input::TreeRead(read) => self.read_tree(read),
-            Input::StopFailed(_)
-            | Input::SessionEnded(_)
-            | Input::ProcessFailed(_)
-            | Input::Interrupted
-            | Input::TimePassed => {}
-        }
-    }
-
-    /// A tool request or stop, counted for the task; kept until there is one.
-    fn work(&mut self, seq: Seq, stamped: &Stamped) {
-        if self.task.is_none() {
-            self.orphan = Some(Box::new((seq, stamped.clone())));
-            return;
-        }
-        match &stamped.input {
-            Input::ToolRequested(request) => self.start_call(request),
-            Input::StopRequested(stop) => self.start_stop(seq, stop, &stamped.source),
-            _ => {}
-        }
-    }
-
-    fn spend(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
-        let Some(tokens) = tokens else { return };
-        add(&mut self.totals.output_tokens, tokens.output);
-        if let Some(task) = &mut self.task {
-            add(&mut task.totals.output_tokens, tokens.output);
-        }
-        match self.cursors.iter_mut().find(|(known, _)| known == scope) {
-            Some((_, cursor)) => cursor.clone_from(&tokens.cursor),
-            None => {
-                if self.cursors.len() >= MAX_SCOPES {
-                    self.cursors.remove(1.min(self.cursors.len() - 1));
-                }
-                self.cursors.push((scope.clone(), tokens.cursor.clone()));
-            }
-        }
-    }
-
-    fn start_call(&mut self, request: &ToolRequested) {
-        let now = self.now;
-        let Some(task) = &mut self.task else { return };
-        task.totals.tool_calls += 1;
-        task.working_since.get_or_insert(now);
-        let window = &mut task.scope_mut(&request.scope).window;
-        if window.len() > WINDOW {
-            window.pop_front();
-        }
-        window.push_back(Call {
-            call: request.call,
-            id: request
-                .call_id
-                .as_ref()
-                .map(|id| Digest::of(id.as_bytes()).short()),
-            outcome: None,
-            poll: request.kind == ToolKind::Poll,
-            progress: false,
-        });
-    }
-
-    fn end_call(&mut self, returned: &ToolReturned) {
-        let Some(task) = &mut self.task else { return };
-        let fresh = task.see(returned.call, returned.outcome);
-        task.asked = false;
-        let id = returned
-            .call_id
-            .as_ref()
-            .map(|id| Digest::of(id.as_bytes()).short());
-        let scope = task.scope_mut(&returned.scope);
-        scope.wrote |= returned.wrote;
-        let open = scope.window.iter_mut().rev().find(|call| {
-            call.outcome.is_none() && call.call == returned.call && (id.is_none() || call.id == id)
-        });
-        if let Some(call) = open {
-            call.outcome = Some(returned.outcome);
-            call.progress = fresh || returned.wrote;
-        }
-    }
-
-    fn count_round(&mut self, scope: &ScopeId) {
-        self.totals.rounds += 1;
-        if let Some(task) = &mut self.task {
-            task.totals.rounds += 1;
-            task.scope_mut(scope).rounds += 1;
-        }
-    }
-
-    fn start_stop(&mut self, seq: Seq, stop: &StopRequested, source: &SourceName) {
-        self.count_round(&stop.scope);
-        let now = self.now;
-        let Some(task) = &mut self.task else { return };
-        let span = task
-            .working_since
-            .take()
-            .map_or(0, |since| now.since(since));
-        if stop.scope.is_main() {
-            task.totals.busy_ms += span;
-            self.totals.busy_ms += span;
-            task.stops += 1;
-            let delta = task
-                .totals
-                .output_tokens
-                .map(|used| used - task.tokens_at_stop);
-            task.tokens_at_stop = task.totals.output_tokens.unwrap_or(0);
-            task.deltas = [delta, task.deltas[0]];
-        } else {
-            // A sub-agent's stop does not end the span of the main conversation.
-            task.working_since = Some(Millis(now.0.saturating_sub(span)));
-        }
-        task.deliver(&stop.scope, source);
-        task.scope_mut(&stop.scope).pending = Some(Pending {
-            stop: seq,
-            tree: stop.tree.clone(),
-            message: stop.message_digest,
-            block_cap: stop.block_cap,
-            truncated: stop.truncated,
-            background: stop.background,
-            waiting: Vec::new(),
-            asked: Vec::new(),
-            reading: false,
-            confirmed: false,
-            rejudged: false,
-            moving: false,
-        });
-    }
-
-    fn hold(&mut self, scope: &ScopeId, fact: &EvidenceFact) {
-        // Evidence that was made by hand only informs (law 1).
-        if fact.origin != Origin::Gate {
-            return;
-        }
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(scope).pending else {
-            return;
-        };
-        let waited = pending.waiting.len();
-        pending.waiting.retain(|name| *name != fact.verifier);
-        if pending.waiting.len() == waited {
-            return;
-        }
-        let stop = pending.stop;
-        match task
-            .verdicts
-            .iter_mut()
-            .find(|held| held.fact.verifier == fact.verifier)
-        {
-            Some(held) => {
-                held.fact = fact.clone();
-                held.stop = stop;
-            }
-            None => task.verdicts.push(Held {
-                fact: fact.clone(),
-                stop,
-                told: Vec::new(),
-                before: Vec::new(),
-            }),
-        }
-    }
-
-    fn read_tree(&mut self, read: &TreeRead) {
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(&read.scope).pending else {
-            return;
-        };
-        pending.reading = false;
-        let same = match (&pending.tree, &read.tree) {
-            (Ok(before), Ok(now)) => before.subjects == now.subjects,
-            _ => false,
-        };
-        if same {
-            pending.confirmed = true;
-        } else if pending.rejudged {
-            pending.moving = true;
-        } else {
-            pending.rejudged = true;
-            pending.tree.clone_from(&read.tree);
-        }
-    }
-
-    fn repeat(&mut self, source: &SourceName, what: Repeatable, scope: &ScopeId) {
-        match what {
-            Repeatable::Prompt => count(&mut self.prompts, source),
-            Repeatable::Stop => {
-                if let Some(task) = &mut self.task {
-                    task.deliver(scope, source);
-                }
-            }
-        }
-    }
-
-    fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
-        self.task = Some(Task {
-            id,
-            opened_by,
-            opened_at: self.now,
-            start,
-            working_since: Some(self.now),
-            ended: None,
-            spent: None,
-            halted: false,
-            totals: Totals::default(),
-            stops: 0,
-            deliveries: Vec::new(),
-            tokens_at_stop: 0,
-            deltas: [None, None],
-            failure_sets: Vec::new(),
-            last_failure: None,
-            verdicts: Vec::new(),
-            grace: None,
-            criticals: 0,
-            nudged: Vec::new(),
-            seen: VecDeque::new(),
-            refused: false,
-            asked: false,
-            scopes: Vec::new(),
-        });
-        if let Some(orphan) = self.orphan.take() {
-            self.work(orphan.0, &orphan.1);
-        }
-    }
-
-    fn detect(&mut self, detected: &Detected) {
-        let Some(task) = &mut self.task else { return };
-        match detected.action {
-            Action::Nudge => {
-                let bucket = detected.count / 10;
-                match task.nudged.iter_mut().find(|(key, _)| *key == detected.key) {
-                    Some((_, told)) => *told = bucket,
-                    None => push_bounded(&mut task.nudged, (detected.key, bucket)),
-                }
-            }
-            Action::Deny | Action::Halt if detected.level == Level::Critical => {
-                task.criticals += 1;
-                // A call that a detector denied is not in the window.
-                task.scope_mut(&detected.scope).window.pop_back();
-            }
-            Action::Deny | Action::Halt | Action::Observe | Action::Grace => {}
-        }
-    }
-
-    fn reach(&mut self, cap: Cap, scope: &ScopeId) {
-        let Some(task) = &mut self.task else { return };
-        if scope.is_main() {
-            task.grace.get_or_insert(cap);
-        } else {
-            let scope = task.scope_mut(scope);
-            if scope.grace {
-                scope.halted = true;
-            }
-            scope.grace = true;
-        }
-    }
-
-    fn request(&mut self, stop: Seq, scope: &ScopeId, effects: &[Effect]) {
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(scope).pending else {
-            return;
-        };
-        if pending.stop != stop {
-            return;
-        }
-        for effect in effects {
-            match effect {
-                Effect::RunVerifier {
-                    verifier, subject, ..
-                } => {
-                    pending.waiting.push(verifier.clone());
-                    pending.asked.push((verifier.clone(), subject.short()));
-                }
-                Effect::ReadTree { .. } => pending.reading = true,
-            }
-        }
-    }
-
-    fn decide(&mut self, made: &DecisionMade) {
-        let now = self.now;
-        let Some(task) = &mut self.task else { return };
-        match &made.decision {
-            Decision::Tool(decision) => task.answer_call(made, decision),
-            Decision::Stop(decision) => {
-                let judged = task
-                    .scope_mut(&made.scope)
-                    .pending
-                    .take()
-                    .and_then(|pending| pending.tree.ok())
-                    .map(|tree| tree.tree);
-                for held in &mut task.verdicts {
-                    held.before.clone_from(&held.fact.findings);
-                }
-                match decision {
-                    StopDecision::Continue { feedback } => {
-                        self.totals.continues += 1;
-                        task.totals.continues += 1;
-                        task.working_since = Some(now);
-                        task.refused = false;
-                        for check in &feedback.checks {
-                            task.tell(&check.verifier, &check.new);
-                        }
-                        self.last_judged = judged.map(|tree| (tree, true));
-                    }
-                    StopDecision::Halt { .. } => task.halted = true,
-                    StopDecision::Accept { .. } => {
-                        if !made.scope.is_main() {
-                            task.scopes.retain(|scope| scope.id != made.scope);
-                        }
-                    }
-                }
-            }
-            Decision::Noted => {}
-        }
-    }
-
-    fn end(&mut self, transition: &Transition) {
-        let Some(task) = &mut self.task else { return };
-        task.working_since = None;
-        task.spent = (!transition.reason.reopens_fully()).then(|| transition.clone());
-        task.ended = Some(transition.clone());
-    }
 }
 
 impl Task {
@@ -664,11 +318,29 @@ impl Task {
         self.scopes.iter().find(|scope| scope.id == *id)
     }
 
-    /// The verdict held for this verifier.
+    /// The newest verdict of this verifier.
     pub fn held(&self, name: &VerifierName) -> Option<&Held> {
+        self.verdicts_of(name).max_by_key(|held| held.stop)
+    }
+
+    /// The verdict of this verifier that settles `subject` at `stop`.
+    pub fn settling(&self, name: &VerifierName, subject: Digest, stop: Seq) -> Option<&Held> {
+        self.verdicts_of(name)
+            .find(|held| held.settles(subject, stop))
+    }
+
+    fn verdicts_of(&self, name: &VerifierName) -> impl Iterator<Item = &Held> {
         self.verdicts
             .iter()
-            .find(|held| held.fact.verifier == *name)
+            .filter(move |held| held.fact.verifier == *name)
+    }
+
+    /// What the agent was told about this verifier.
+    pub fn told(&self, name: &VerifierName) -> &[(Short, bool)] {
+        self.told
+            .iter()
+            .find(|told| told.verifier == *name)
+            .map_or(&[], |told| &told.findings)
     }
 
     /// How often this failure set was met so far.
@@ -686,134 +358,9 @@ impl Task {
             .find(|(known, _)| *known == key)
             .map_or(0, |(_, bucket)| *bucket)
     }
-
-    fn scope_mut(&mut self, id: &ScopeId) -> &mut Scope {
-        let at = match self.scopes.iter().position(|scope| scope.id == *id) {
-            Some(at) => at,
-            None => {
-                if self.scopes.len() >= MAX_SCOPES
-                    && let Some(oldest) = self
-                        .scopes
-                        .iter()
-                        .position(|scope| !scope.id.is_main() && scope.pending.is_none())
-                {
-                    self.scopes.remove(oldest);
-                }
-                self.scopes.push(Scope {
-                    id: id.clone(),
-                    window: VecDeque::new(),
-                    rounds: 0,
-                    wrote: false,
-                    halted: false,
-                    grace: false,
-                    pending: None,
-                });
-                self.scopes.len() - 1
-            }
-        };
-        #[expect(
-            clippy::indexing_slicing,
-            reason = "the position was just found or pushed"
-        )]
-        &mut self.scopes[at]
-    }
-
-    fn see(&mut self, call: Short, outcome: Short) -> bool {
-        let mixed = call.0.rotate_left(17) ^ outcome.0;
-        let pair = (mixed ^ (mixed >> 32)) as u32;
-        if self.seen.contains(&pair) {
-            return false;
-        }
-        if self.seen.len() >= MAX_SEEN {
-            self.seen.pop_front();
-        }
-        self.seen.push_back(pair);
-        true
-    }
-
-    fn deliver(&mut self, scope: &ScopeId, source: &SourceName) {
-        match self
-            .deliveries
-            .iter_mut()
-            .find(|(id, known, _)| id == scope && known == source)
-        {
-            Some((_, _, count)) => *count += 1,
-            None => push_bounded(&mut self.deliveries, (scope.clone(), source.clone(), 1)),
-        }
-    }
-
-    fn meet(&mut self, set: Short, subjects: Short) {
-        match self
-            .failure_sets
-            .iter_mut()
-            .find(|(known, _)| *known == set)
-        {
-            Some((_, met)) => *met += 1,
-            None => push_bounded(&mut self.failure_sets, (set, 1)),
-        }
-        self.last_failure = Some((subjects, set));
-    }
-
-    fn tell(&mut self, verifier: &VerifierName, findings: &[Short]) {
-        let held = self
-            .verdicts
-            .iter_mut()
-            .find(|held| held.fact.verifier == *verifier);
-        if let Some(held) = held {
-            for finding in findings {
-                push_bounded(&mut held.told, *finding);
-            }
-        }
-    }
-
-    fn answer_call(&mut self, made: &DecisionMade, decision: &ToolDecision) {
-        let by_rule = made
-            .why
-            .iter()
-            .any(|why| matches!(why, Because::Rule { .. } | Because::Unresolved { .. }));
-        match decision {
-            ToolDecision::Allow | ToolDecision::Nudge { .. } | ToolDecision::Rewrite { .. } => {
-                self.refused = false;
-                self.asked = false;
-            }
-            ToolDecision::Ask { .. } => self.asked = true,
-            ToolDecision::Deny { reason } => {
-                self.refused |= by_rule;
-                if !made
-                    .why
-                    .iter()
-                    .any(|why| matches!(why, Because::Detector { .. }))
-                {
-                    self.close_denied(&made.scope, reason);
-                }
-            }
-            ToolDecision::Halt { .. } => self.halted = true,
-        }
-    }
-
-    /// A call denied by policy stays in the window, with the denial as its outcome.
-    fn close_denied(&mut self, scope: &ScopeId, reason: &str) {
-        let denial = Digest::of(reason.as_bytes()).short();
-        let last = self.scope_mut(scope).window.back().map(|call| call.call);
-        let fresh = last.is_some_and(|call| self.see(call, denial));
-        if let Some(call) = self.scope_mut(scope).window.back_mut() {
-            call.outcome = Some(denial);
-            call.progress = fresh;
-        }
-    }
 }
 
-fn add(total: &mut Option<u64>, more: u64) {
-    *total = Some(total.unwrap_or(0).saturating_add(more));
-}
-
-fn count(counters: &mut Vec<(SourceName, u32)>, source: &SourceName) {
-    match counters.iter_mut().find(|(known, _)| known == source) {
-        Some((_, count)) => *count += 1,
-        None => counters.push((source.clone(), 1)),
-    }
-}
-
+/// Keeps the newest [`MAX_KEPT`].
 fn push_bounded<T>(list: &mut Vec<T>, item: T) {
     if list.len() >= MAX_KEPT {
         list.remove(0);

@@ -37,10 +37,14 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         effects: Vec::new(),
         decision: None,
     };
-    draft.close_stale(&input);
+    let stale = input.at.since(draft.state.now) > DAY_MS;
     let news = input.input.clone();
     draft.emit(Event::Input(input));
     let seq = draft.state.last;
+    // A task that nobody came back to for a day is over, whatever the news is.
+    if stale && !policy.single_task {
+        draft.abandon("day_passed");
+    }
     match news {
         Input::SessionStarted(started) => {
             if started.how == SessionSource::Clear {
@@ -150,27 +154,38 @@ impl Draft<'_> {
         self.decision = Some(Decision::Noted);
     }
 
+    /// A task that once ended otherwise than well keeps that reason; only a better one
+    /// replaces it.
+    pub(crate) fn settled(&self, transition: Transition) -> Transition {
+        match self
+            .state
+            .task
+            .as_ref()
+            .and_then(|task| task.spent.as_ref())
+        {
+            Some(spent) if !transition.reason.reopens_fully() => spent.clone(),
+            _ => transition,
+        }
+    }
+
+    /// Ends the task, unless it has already ended so.
     pub(crate) fn end(&mut self, transition: Transition) {
-        if let Some(task) = self.state.task.as_ref().map(|task| task.id) {
+        let Some(task) = &self.state.task else { return };
+        if task.ended.as_ref() != Some(&transition) {
+            let task = task.id;
             self.emit(Event::TaskEnded { task, transition });
         }
     }
 
     fn end_open(&mut self, transition: Transition) {
         if self.state.open_task().is_some() {
+            let transition = self.settled(transition);
             self.end(transition);
         }
     }
 
     fn abandon(&mut self, detail: &str) {
         self.end_open(Transition::new(Reason::Abandoned, detail));
-    }
-
-    /// A task that nobody came back to for a day is over before the news is taken in.
-    fn close_stale(&mut self, input: &Stamped) {
-        if input.at.since(self.state.now) > DAY_MS && !self.policy.single_task {
-            self.abandon("day_passed");
-        }
     }
 
     fn open(&mut self, by: OpenedBy, tree: Option<TreeFact>) {
@@ -206,10 +221,15 @@ impl Draft<'_> {
 
     /// Ends the open task from outside a stop.
     fn halt_now(&mut self, seq: Seq, transition: Transition, because: Because) {
+        if self.policy.single_task && self.state.task.is_none() {
+            // `run` has exactly one task, also when its process never came to work.
+            self.open(OpenedBy::Work, None);
+        }
         if self.state.open_task().is_none() {
             self.note();
             return;
         }
+        let transition = self.settled(transition);
         let decision = Decision::Stop(StopDecision::Halt {
             transition: transition.clone(),
         });

@@ -18,25 +18,20 @@ pub const HALTED: &str = "checkrein has ended this task; no further tool call ru
 pub const GRACE: &str = "budget used up: say what is done and what is not, then stop";
 
 pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
-    let mut answers: Vec<(ToolDecision, Option<Transition>)> = Vec::new();
     let mut why = Why::new();
-
-    if let Some(task) = &draft.state.task {
-        let scope_halted = task.scope(&request.scope).is_some_and(|scope| scope.halted);
-        if task.halted || scope_halted {
-            answers.push((
-                ToolDecision::Deny {
-                    reason: HALTED.to_owned(),
-                },
-                None,
-            ));
-            why.push(Because::Halted);
-        }
+    let over = draft.state.task.as_ref().is_some_and(|task| {
+        task.halted || task.scope(&request.scope).is_some_and(|scope| scope.halted)
+    });
+    if over {
+        // Detectors look on, but nothing makes the one fixed line worse or better.
+        why.push(Because::Halted);
+        detect(draft, request, over, &mut Why::new());
+        let reason = HALTED.to_owned();
+        return draft.answer_tool(seq, &request.scope, ToolDecision::Deny { reason }, why);
     }
-    if answers.is_empty() {
-        answers.extend(caps(draft, request, &mut why));
-    }
-    answers.extend(detect(draft, request, &mut why));
+    let mut answers: Vec<Answer> = Vec::new();
+    answers.extend(caps(draft, request, &mut why));
+    answers.extend(detect(draft, request, over, &mut why));
     answers.extend(exec_policy(request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
@@ -49,6 +44,7 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     let (decision, transition) = severest;
     draft.answer_tool(seq, &request.scope, decision, why);
     if let Some(transition) = transition {
+        let transition = draft.settled(transition);
         draft.end(transition);
     }
 }
@@ -103,13 +99,14 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
         used,
         limit,
     });
+    let reason = if scope.grace { HALTED } else { GRACE };
     draft.emit(Event::CapReached {
         cap: Cap::Iterations,
         scope: request.scope.clone(),
     });
     Some((
         ToolDecision::Deny {
-            reason: GRACE.to_owned(),
+            reason: reason.to_owned(),
         },
         None,
     ))
@@ -117,7 +114,12 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
 
 /// Every detector in force looks. A warning is spoken of once per multiple of ten; a
 /// critical denies; the second critical of a task ends it.
-fn detect(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+fn detect(
+    draft: &mut Draft<'_>,
+    request: &ToolRequested,
+    over: bool,
+    why: &mut Why,
+) -> Option<Answer> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
     let window = &task.scope(&request.scope)?.window;
@@ -142,7 +144,13 @@ fn detect(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Opti
             found.push((*detector, seen));
         }
     }
-    let actions: Vec<Action> = found.iter().map(|(_, seen)| action(task, *seen)).collect();
+    let actions: Vec<Action> = found
+        .iter()
+        .map(|(_, seen)| match over {
+            true => Action::Observe,
+            false => action(task, *seen),
+        })
+        .collect();
 
     let mut answer: Option<Answer> = None;
     for ((detector, seen), action) in found.into_iter().zip(actions) {

@@ -1,1 +1,15 @@
-//! Being built.
+//! Exec policy: may this command run?
+//!
+//! Two halves that meet in [`RuleSet`]. [`compile`] evaluates `.rules` files (the
+//! Starlark language of Codex) once, when the policy is sealed; hook processes load the
+//! result with [`RuleSet::from_text`] and never touch Starlark. [`judge_script`] and
+//! [`judge_argv`] then find every command that a request can run and ask the rules.
+//! Nothing here reads a file, runs a process or looks at the environment.
+
+mod compile;
+mod rules;
+mod shell;
+
+pub use compile::{RulesError, compile};
+pub use rules::{Match, RuleSet, RuleSetError};
+pub use shell::{judge_argv, judge_script};

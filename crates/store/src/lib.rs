@@ -1,1 +1,166 @@
-//! Being built.
+//! Checkrein's store remembers: each session's log, the effects that are still to be
+//! performed and who may perform them, evidence, policy blobs, the state cache, and one
+//! summary row per task. It decides nothing and never reads a payload.
+//!
+//! Start at [`Store`]. [`SqliteStore`] keeps a folder that many processes share;
+//! [`MemoryStore`] is the reference that says what right means. Both pass `conformance`.
+
+mod chain;
+mod claim;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+mod error;
+mod memory;
+mod record;
+mod sqlite;
+
+pub use chain::Chain;
+pub use claim::Claim;
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use record::{
+    Appended, Batch, EffectRow, Evidence, Kept, NewEvent, RawEvent, Standing, StateCache, TaskRow,
+};
+pub use sqlite::{Options, SqliteStore};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId};
+
+/// What a [`Store::transact`] caller does inside the transaction.
+pub type Work<'a> = dyn FnMut(&dyn Tail) -> Result<Option<Batch>, StoreError> + 'a;
+
+/// A place where sessions are remembered, shared by threads and (SQLite) by processes.
+///
+/// **Log.** Each session has its own, numbered from 1 without gaps, only ever appended
+/// to, and chained by hash ([`Store::verify_chain`]). Kinds and payloads are opaque:
+/// what a newer version wrote is kept and given back unread. Sessions do not see each
+/// other's events, keys, effects or caches; evidence, blobs and claims are shared,
+/// because their keys say everything about them.
+///
+/// **Durability.** When a writing method returns, what it wrote survives the death of
+/// every process. A batch marked [`Batch::durable`], evidence and blobs put by
+/// [`Store::put_blob`] also survive a power cut, and so does everything that was
+/// written before them.
+///
+/// **Waiting.** A writer waits for other writers up to a bound and then answers
+/// [`StoreError::Locked`]; no method waits without one.
+pub trait Store: Send + Sync {
+    /// One short write transaction around reading the tail, deciding and appending.
+    ///
+    /// `work` sees the session as it is while nobody else can write, and returns what to
+    /// append, or `None` to leave everything as it was. Either the whole batch is
+    /// written or none of it. `work` is called again only if nothing was written and the
+    /// log may have grown since it was called; the last call counts. It must be quick,
+    /// and read through the [`Tail`] only: calling the store from inside it would wait
+    /// for itself.
+    ///
+    /// # Errors
+    /// What `work` returned; [`StoreError::DuplicateKey`] if one of the batch's keys is
+    /// in the log already (nothing is written); or the store's own trouble.
+    fn transact(
+        &self,
+        session: &SessionId,
+        work: &mut Work<'_>,
+    ) -> Result<Option<Appended>, StoreError>;
+
+    /// The events after `after`, in order; all of them for `Seq(0)`, none for an unknown session.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError>;
+
+    /// Walks the session's whole hash chain. Finds changed, missing, moved and inserted
+    /// rows; a log that lost its end is still a chain, so whoever must notice that keeps
+    /// [`Appended::head`] elsewhere and compares.
+    ///
+    /// # Errors
+    /// If the store cannot be read; a broken chain is an answer, not an error.
+    fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError>;
+
+    /// At most `limit` summary rows, newest task first; of one session if it is named.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError>;
+
+    /// The blob with this digest. Its content is checked against the digest.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the content does not have this digest.
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Keeps a blob under the digest of its content, synced to disk. Keeping it twice is keeping it once.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError>;
+
+    /// The evidence under this content key.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError>;
+
+    /// Keeps evidence under its content key, synced to disk. The first
+    /// [`Standing::Final`] evidence of a key stays for ever; an inconclusive one is
+    /// replaced by whatever comes next.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn put_evidence(
+        &self,
+        key: &Digest,
+        bytes: &[u8],
+        standing: Standing,
+    ) -> Result<Kept, StoreError>;
+
+    /// The right to perform the effect with this key, or `None` while somebody else
+    /// holds it. It ends when the [`Claim`] is dropped, or when its holder dies, however
+    /// that dies. Who gets it looks for evidence once more before performing anything.
+    ///
+    /// # Errors
+    /// If claims cannot be made here, for instance in a store opened read-only.
+    fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError>;
+}
+
+/// One session as it is inside a [`Store::transact`].
+pub trait Tail {
+    /// Place of the newest event; `Seq(0)` if there is none.
+    fn last(&self) -> Seq;
+
+    /// The newest state cache and the place of the last event folded into it. Never a truth.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError>;
+
+    /// As [`Store::events`].
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError>;
+
+    /// Where the event with this idempotency key is.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn find_key(&self, key: &str) -> Result<Option<Seq>, StoreError>;
+
+    /// Effects asked for and not yet settled, in the order of the stops that asked.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn pending(&self) -> Result<Vec<EffectRow>, StoreError>;
+
+    /// As [`Store::blob`].
+    ///
+    /// # Errors
+    /// As [`Store::blob`].
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// As [`Store::evidence`].
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError>;
+}

@@ -1,0 +1,109 @@
+//! What identifies a call and its outcome: digests over canonical JSON, so that key order
+//! and blanks make no difference.
+
+use checkrein_core::digest::{Digest, Short};
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::{Input, ToolFacts, ToolKind, ToolRequested, ToolReturned};
+use serde_json::Value;
+
+use crate::bounds::bounded;
+
+/// Digest of a tool's name and canonical arguments.
+pub(crate) fn call_digest(tool: &str, args: &Digest) -> Short {
+    Digest::of_parts([tool.as_bytes(), args.as_bytes().as_slice()]).short()
+}
+
+/// Digest of what came back. Fields that only tell how long it took are left out: the same
+/// answer in another time is the same answer.
+pub(crate) fn outcome_digest(result: &Value) -> Short {
+    const TIMES: [&str; 6] = [
+        "durationMs",
+        "duration_ms",
+        "durationSeconds",
+        "duration_seconds",
+        "totalDurationMs",
+        "wall_time",
+    ];
+    match result {
+        Value::Object(map) if TIMES.iter().any(|key| map.contains_key(*key)) => {
+            let mut map = map.clone();
+            map.retain(|key, _| !TIMES.contains(&key.as_str()));
+            Digest::of_json(&Value::Object(map)).short()
+        }
+        _ => Digest::of_json(result).short(),
+    }
+}
+
+/// A tool call as an agent names it.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) scope: ScopeId,
+    pub(crate) id: Option<String>,
+    pub(crate) tool: &'a str,
+    pub(crate) kind: ToolKind,
+    pub(crate) args: &'a Value,
+}
+
+impl Call<'_> {
+    pub(crate) fn digest(&self) -> Short {
+        call_digest(self.tool, &Digest::of_json(self.args))
+    }
+
+    /// The request, without facts.
+    pub(crate) fn requested(self) -> Input {
+        Input::ToolRequested(ToolRequested {
+            call: self.digest(),
+            scope: self.scope,
+            call_id: self.id,
+            tool: bounded(self.tool),
+            kind: self.kind,
+            args: bounded(&self.args.to_string()),
+            facts: ToolFacts::default(),
+            tokens: None,
+        })
+    }
+
+    /// What came back from it.
+    pub(crate) fn returned(self, outcome: Short, error: bool) -> Input {
+        Input::ToolReturned(ToolReturned {
+            call: self.digest(),
+            scope: self.scope,
+            call_id: self.id,
+            outcome,
+            error,
+            wrote: self.kind == ToolKind::Write && !error,
+            tokens: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_same_answer_in_another_time_is_the_same_answer() {
+        let outcome = |value: Value| outcome_digest(&value);
+        assert_eq!(
+            outcome(json!({"result": "ok", "durationMs": 3})),
+            outcome(json!({"durationMs": 900, "result": "ok"}))
+        );
+        assert_ne!(
+            outcome(json!({"result": "ok"})),
+            outcome(json!({"result": "ko"}))
+        );
+        assert_ne!(outcome(json!("1")), outcome(json!(1)));
+    }
+
+    #[test]
+    fn a_call_is_its_tool_and_its_arguments() {
+        let digest = |tool: &str, args: Value| call_digest(tool, &Digest::of_json(&args));
+        assert_eq!(
+            digest("a", json!({"x": 1, "y": 2})),
+            digest("a", json!({"y": 2, "x": 1}))
+        );
+        assert_ne!(digest("a", json!({"x": 1})), digest("b", json!({"x": 1})));
+        assert_ne!(digest("a", json!({"x": 1})), digest("a", json!({"x": 2})));
+    }
+}

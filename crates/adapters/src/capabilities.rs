@@ -1,0 +1,64 @@
+//! What an agent can be told. Other crates ask here instead of asking for a name.
+
+use crate::knock::EventKind;
+
+/// What an agent obeys and shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A stop can be refused, with a text that the model reads.
+    pub block_stop: bool,
+    /// A tool call can be refused, with a text that the model reads.
+    pub deny_tool: bool,
+    /// It can put a question of ours to a person.
+    pub ask_person: bool,
+    /// A word can be put beside an allowed call.
+    pub add_context: bool,
+    /// It can be stopped there and then from a hook.
+    pub halt: bool,
+    /// It can show one line to the person.
+    pub system_message: bool,
+    /// After this many refused stops in a row it stops anyway, unless its environment says otherwise.
+    pub block_cap: Option<u32>,
+    /// It shows where a round ends.
+    pub rounds: bool,
+    /// Sub-agents are told apart from the main conversation.
+    pub subagents: bool,
+    /// A tool's result says whether the tool failed.
+    pub tool_errors: bool,
+    /// Its transcript tells token use.
+    pub transcript_usage: bool,
+    /// How long it waits for a hook that names no deadline of its own.
+    pub deadlines: Deadlines,
+}
+
+/// Default reply deadlines in seconds, rounded down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlines {
+    /// At a stop.
+    pub stop: u32,
+    /// At a tool request.
+    pub tool: u32,
+    /// At a prompt.
+    pub prompt: u32,
+    /// When the conversation is over.
+    pub session_end: u32,
+    /// At anything else.
+    pub other: u32,
+}
+
+impl Deadlines {
+    /// The default for this kind of event.
+    pub fn of(&self, event: EventKind) -> u32 {
+        match event {
+            EventKind::Stop => self.stop,
+            EventKind::ToolRequest => self.tool,
+            EventKind::Prompt => self.prompt,
+            EventKind::SessionEnd => self.session_end,
+            EventKind::SessionStart
+            | EventKind::ToolResult
+            | EventKind::Round
+            | EventKind::StopFailure
+            | EventKind::Other => self.other,
+        }
+    }
+}

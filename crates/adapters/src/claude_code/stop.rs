@@ -1,0 +1,125 @@
+//! Stops. A refusal is exit status 2 with the text on stderr: the JSON form is sent to the
+//! model twice.
+
+use checkrein_core::decision::StopDecision;
+use checkrein_core::digest::Digest;
+use checkrein_core::input::{Input, StopFailed, StopRequested, TreeUnknown};
+use serde_json::{Value, json};
+
+use crate::Env;
+use crate::bounds::bounded;
+use crate::fields::Fields;
+use crate::knock::{Knock, Transcript};
+use crate::reply::Reply;
+use crate::wording::{ended, not_done};
+
+/// Refused stops in a row after which the agent stops anyway.
+pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
+
+pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
+    let message = fields.text("last_assistant_message").unwrap_or_default();
+    knock.first_stop = fields.flag("stop_hook_active").map(|active| !active);
+    knock.input = Some(Input::StopRequested(StopRequested {
+        scope: super::scope(fields),
+        message: bounded(message),
+        message_digest: Digest::of(message.as_bytes()),
+        tree: Err(TreeUnknown {
+            why: "not read".to_owned(),
+        }),
+        block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
+        truncated: false,
+        background: running(fields.list("background_tasks"), fields.id("agent_id")),
+        tokens: None,
+    }));
+}
+
+pub(super) fn subagent(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
+    if let Some(path) = fields.id("agent_transcript_path") {
+        knock.transcript = Some(Transcript {
+            path: path.to_owned(),
+            scope: super::scope(fields),
+        });
+    }
+    // Without a type it is the summariser of `/compact`: refused, it could never compact.
+    if fields.id("agent_type").is_some() {
+        requested(fields, env, knock);
+    }
+}
+
+pub(super) fn failed(fields: &Fields, knock: &mut Knock) {
+    let native_reason = fields.text("error").unwrap_or("unknown").to_owned();
+    let truncated = native_reason == "max_output_tokens";
+    knock.input = Some(Input::StopFailed(StopFailed {
+        native_reason,
+        truncated,
+    }));
+}
+
+pub(super) fn reply(decision: &StopDecision, text: Option<&str>, notice: Option<&str>) -> Reply {
+    match decision {
+        StopDecision::Accept { .. } => notice.map_or_else(Reply::nothing, super::said),
+        StopDecision::Continue { feedback } => match text {
+            Some(text) if !text.trim().is_empty() => Reply::refuse(text),
+            // An empty refusal reaches the model as "No stderr output".
+            _ => Reply::refuse(&not_done(feedback)),
+        },
+        StopDecision::Halt { transition } => {
+            let line = notice.map_or_else(|| ended(transition), str::to_owned);
+            Reply::json(&json!({ "continue": false, "stopReason": line, "systemMessage": line }))
+        }
+    }
+}
+
+/// The agent's own cap: 0 = none, unreadable = the default.
+fn block_cap(variable: Option<&str>) -> Option<u32> {
+    match variable.map(|text| text.trim().parse::<u32>()) {
+        Some(Ok(0)) => None,
+        Some(Ok(cap)) => Some(cap),
+        Some(Err(_)) | None => Some(DEFAULT_BLOCK_CAP),
+    }
+}
+
+/// Background tasks still at work; a sub-agent is listed among them while it stops.
+fn running(tasks: &[Value], agent: Option<&str>) -> u32 {
+    let text = |task: &Value, field: &str| {
+        task.get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let count = tasks
+        .iter()
+        .filter(|task| matches!(text(task, "status").as_str(), "running" | "pending" | ""))
+        .filter(|task| agent.is_none_or(|agent| text(task, "id") != agent))
+        .count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agents_own_cap() {
+        let check = |variable: Option<&str>, expected: Option<u32>| {
+            assert_eq!(block_cap(variable), expected, "{variable:?}");
+        };
+        check(None, Some(8));
+        check(Some("2"), Some(2));
+        check(Some("0"), None);
+        check(Some("many"), Some(8));
+        check(Some("-1"), Some(8));
+    }
+
+    #[test]
+    fn counts_what_still_runs_but_not_the_one_that_stops() {
+        let tasks = [
+            json!({"id": "a", "status": "running"}),
+            json!({"id": "b", "status": "completed"}),
+            json!({"id": "c"}),
+            json!(7),
+        ];
+        assert_eq!(running(&tasks, None), 3);
+        assert_eq!(running(&tasks, Some("a")), 2);
+    }
+}

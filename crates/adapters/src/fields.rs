@@ -1,0 +1,225 @@
+//! Tolerant access to a message's fields: unknown ones are ignored, an optional one of the
+//! wrong type is a missing one, and what cannot be judged without is an [`Unreadable`].
+
+use serde_json::{Map, Value};
+
+use crate::knock::{EventKind, ReplyForm, Unreadable};
+use crate::lenient;
+
+/// The fields of one message of one agent.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    pub(crate) agent: &'static str,
+    pub(crate) event: EventKind,
+    pub(crate) native: String,
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// Reads one JSON object; `kind` translates the agent's name of the event, which stands
+    /// in the field `name`.
+    pub(crate) fn read(
+        agent: &'static str,
+        name: &'static str,
+        kind: fn(&str) -> EventKind,
+        bytes: &[u8],
+    ) -> Result<Self, Unreadable> {
+        // What cannot be parsed often still shows which event it is.
+        let guess = || guess(bytes, name).map(|native| kind(&native));
+        let unreadable = |what: String, place: String, hint: &'static str| {
+            let event = guess();
+            let form = event.map_or(ReplyForm::Unknown, ReplyForm::of);
+            Unreadable {
+                agent,
+                event,
+                what,
+                place,
+                hint,
+                form,
+            }
+        };
+        let value = lenient::parse(bytes).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            let (what, hint) = if bytes.iter().all(u8::is_ascii_whitespace) {
+                (
+                    "empty input",
+                    "this command is run by the agent, which writes JSON to its stdin",
+                )
+            } else if error.is_eof() {
+                (
+                    "the JSON ends in the middle",
+                    "the agent or a wrapper cut its message",
+                )
+            } else {
+                (
+                    "not JSON",
+                    "the agent, or a wrapper around the hook, sent something else",
+                )
+            };
+            unreadable(what.to_owned(), place, hint)
+        })?;
+        let Value::Object(map) = value else {
+            return Err(unreadable(
+                "not a JSON object".to_owned(),
+                "line 1, column 1".to_owned(),
+                "one object is expected",
+            ));
+        };
+        let Some(native) = map.get(name).and_then(Value::as_str).map(str::to_owned) else {
+            return Err(unreadable(
+                "no event name".to_owned(),
+                format!("field {name:?}"),
+                "is this hook installed for the right agent?",
+            ));
+        };
+        Ok(Self {
+            agent,
+            event: kind(&native),
+            native,
+            map,
+        })
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, field: &str) -> Option<&str> {
+        self.map.get(field).and_then(Value::as_str)
+    }
+
+    /// A text that is not empty, as identifiers are.
+    pub(crate) fn id(&self, field: &str) -> Option<&str> {
+        self.text(field).filter(|text| !text.is_empty())
+    }
+
+    /// A text without which the message cannot be judged.
+    pub(crate) fn required(&self, field: &str) -> Result<&str, Unreadable> {
+        self.id(field).ok_or_else(|| Unreadable {
+            agent: self.agent,
+            event: Some(self.event),
+            what: if self.map.contains_key(field) {
+                "not a text, or an empty one".to_owned()
+            } else {
+                format!("{} cannot be judged without this", self.native)
+            },
+            place: format!("field {field:?}"),
+            hint: "a newer or older version of the agent? `checkrein doctor` compares",
+            form: ReplyForm::of(self.event),
+        })
+    }
+
+    /// A boolean.
+    pub(crate) fn flag(&self, field: &str) -> Option<bool> {
+        self.map.get(field).and_then(Value::as_bool)
+    }
+
+    /// Any value; `null` if it is missing.
+    pub(crate) fn value(&self, field: &str) -> &Value {
+        self.map.get(field).unwrap_or(&Value::Null)
+    }
+
+    /// A list; empty if it is missing.
+    pub(crate) fn list(&self, field: &str) -> &[Value] {
+        self.map
+            .get(field)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// An own copy of an identifier.
+    pub(crate) fn owned(&self, field: &str) -> Option<String> {
+        self.id(field).map(str::to_owned)
+    }
+}
+
+/// The first text value of this field anywhere in the bytes, however broken they are.
+fn guess(bytes: &[u8], field: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, after) = text.split_once(&format!("\"{field}\""))?;
+    let value = after
+        .trim_start()
+        .strip_prefix(':')?
+        .trim_start()
+        .strip_prefix('"')?;
+    let (name, _) = value.split_once('"')?;
+    (name.len() <= 64).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(native: &str) -> EventKind {
+        if native == "Stop" {
+            EventKind::Stop
+        } else {
+            EventKind::Other
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_still_says_what_it_seems_to_be() {
+        let check = |bytes: &[u8], what: &str, place: &str, form: ReplyForm| {
+            let error = Fields::read("agent", "name", kind, bytes).unwrap_err();
+            assert_eq!(
+                (error.what.as_str(), error.place.as_str(), error.form),
+                (what, place, form)
+            );
+        };
+        check(
+            b" \n",
+            "empty input",
+            "line 2, column 0",
+            ReplyForm::Unknown,
+        );
+        check(
+            b"nonsense",
+            "not JSON",
+            "line 1, column 2",
+            ReplyForm::Unknown,
+        );
+        check(
+            br#"{"name" : "Stop", "x": "#,
+            "the JSON ends in the middle",
+            "line 1, column 23",
+            ReplyForm::Stop,
+        );
+        check(
+            br#"{"name":"Other", nope"#,
+            "not JSON",
+            "line 1, column 18",
+            ReplyForm::Silent,
+        );
+        check(
+            b"[1]",
+            "not a JSON object",
+            "line 1, column 1",
+            ReplyForm::Unknown,
+        );
+        check(b"{}", "no event name", "field \"name\"", ReplyForm::Unknown);
+    }
+
+    #[test]
+    fn an_optional_field_of_the_wrong_type_is_a_missing_one() {
+        let fields = Fields::read(
+            "agent",
+            "name",
+            kind,
+            br#"{"name":"Stop","a":7,"b":"x","c":[1],"d":true}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (
+                fields.text("a"),
+                fields.text("b"),
+                fields.list("b").len(),
+                fields.list("c").len()
+            ),
+            (None, Some("x"), 0, 1)
+        );
+        assert_eq!((fields.flag("b"), fields.flag("d")), (None, Some(true)));
+        let error = fields.required("a").unwrap_err();
+        assert_eq!(
+            (error.form, error.place.as_str()),
+            (ReplyForm::Stop, "field \"a\"")
+        );
+    }
+}

@@ -1,0 +1,419 @@
+//! Reads trace files: JSON Lines, one happening a line, any number of trajectories, each
+//! opened by a `session` line. Sans-IO: whoever has the bytes hands in line after line.
+//!
+//! Unknown fields are ignored, unknown types and unreadable lines are warnings, ids are
+//! optional, and a call's result stands in its own line or in a later one.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use checkrein_core::digest::{Digest, Short};
+use checkrein_core::ids::{AgentName, ScopeId};
+use checkrein_core::input::{
+    Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted, StopRequested,
+    TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::tools;
+use crate::bounds::bounded;
+use crate::call::{call_digest, outcome_digest};
+
+/// At most this many calls wait for their result; an older one never had one.
+const MAX_OPEN: usize = 256;
+
+/// What a line of a trace says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A trajectory begins.
+    Session {
+        /// What it is called.
+        id: Option<String>,
+        /// Whose it is.
+        agent: Option<String>,
+        /// What the agent was to reach.
+        goal: Option<String>,
+        /// The same as news for the core.
+        input: Input,
+    },
+    /// News for the core.
+    Input {
+        /// The news, without facts.
+        input: Input,
+        /// The call it is about.
+        call: Option<CallRef>,
+    },
+    /// A trajectory ended.
+    End {
+        /// Whether it reached its goal, by its source's own account.
+        success: Option<bool>,
+        /// What its source says about that.
+        label: Option<String>,
+    },
+    /// A line that tells nothing we understand.
+    Warning {
+        /// Its number in the stream, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// A call of a trajectory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRef {
+    /// Its number among the trajectory's calls, from 0.
+    pub index: u64,
+    /// The tool's name.
+    pub tool: String,
+}
+
+/// Every item of a trace that is in memory as a whole.
+pub fn items(bytes: &[u8]) -> impl Iterator<Item = Item> {
+    let mut reader = Reader::default();
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(item) = reader.next_item() {
+                return Some(item);
+            }
+            reader.feed(lines.next()?);
+        }
+    })
+}
+
+/// Reads a trace line by line.
+#[derive(Debug, Default)]
+pub struct Reader {
+    line: u64,
+    calls: u64,
+    open: VecDeque<Open>,
+    ready: VecDeque<Item>,
+}
+
+/// A call without its result so far.
+#[derive(Debug)]
+struct Open {
+    id: Option<String>,
+    index: u64,
+    tool: String,
+    call: Short,
+    kind: ToolKind,
+}
+
+impl Reader {
+    /// Takes one line, with or without its line break; blank lines say nothing.
+    pub fn feed(&mut self, line: &[u8]) {
+        self.line = self.line.saturating_add(1);
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<LineWire<'_>>(line) {
+            Ok(wire) => self.take(&wire),
+            Err(error) => self.warn(format!("cannot be read: {error}")),
+        }
+    }
+
+    /// The next item of the lines taken so far; a call with its result is two.
+    pub fn next_item(&mut self) -> Option<Item> {
+        self.ready.pop_front()
+    }
+
+    fn take(&mut self, wire: &LineWire<'_>) {
+        match &*wire.kind {
+            "tool_call" => self.call(wire),
+            "tool_result" => self.result(wire),
+            "assistant" => {
+                let tokens = tokens(&parsed(wire.tokens), &parsed(wire.usage));
+                self.tell(round_input(tokens), None);
+            }
+            "user" => self.tell(prompt_input(&text(wire.text).unwrap_or_default()), None),
+            "stop" => self.tell(stop_input(&text(wire.text).unwrap_or_default()), None),
+            "session" => {
+                self.calls = 0;
+                self.open.clear();
+                let agent = text(wire.agent).map(Cow::into_owned);
+                self.ready.push_back(Item::Session {
+                    id: text(wire.id).map(Cow::into_owned),
+                    input: session_input(agent.as_deref()),
+                    agent,
+                    goal: text(wire.goal).map(|goal| bounded(&goal)),
+                });
+            }
+            "end" => self.ready.push_back(Item::End {
+                success: parsed(wire.success).as_bool(),
+                label: text(wire.label).map(Cow::into_owned),
+            }),
+            other => self.warn(format!("unknown type {other:?}")),
+        }
+    }
+
+    fn call(&mut self, wire: &LineWire<'_>) {
+        let Some(tool) = text(wire.tool) else {
+            return self.warn("a tool_call without a tool".to_owned());
+        };
+        let raw = wire.args.map_or("null", RawValue::get);
+        let (kind, digest) = match serde_json::from_str::<Value>(raw) {
+            Ok(args) => (tools::kind(&tool, &args), Digest::of_json(&args)),
+            // Nested too deep for a canonical form: its bytes are what it is.
+            Err(_) => (tools::kind(&tool, &Value::Null), Digest::of(raw.as_bytes())),
+        };
+        let call = call_digest(&tool, &digest);
+        let index = self.calls;
+        self.calls = index.saturating_add(1);
+        let id = text(wire.id).map(Cow::into_owned);
+        let tool = bounded(&tool);
+        self.tell(
+            Input::ToolRequested(ToolRequested {
+                scope: ScopeId::main(),
+                call_id: id.clone(),
+                tool: tool.clone(),
+                kind,
+                args: bounded(raw),
+                call,
+                facts: ToolFacts::default(),
+                tokens: None,
+            }),
+            Some(CallRef {
+                index,
+                tool: tool.clone(),
+            }),
+        );
+        let open = Open {
+            id,
+            index,
+            tool,
+            call,
+            kind,
+        };
+        if is_value(wire.result) || is_value(wire.error) {
+            self.returned(open, wire);
+        } else {
+            if self.open.len() >= MAX_OPEN {
+                self.open.pop_front();
+            }
+            self.open.push_back(open);
+        }
+    }
+
+    fn result(&mut self, wire: &LineWire<'_>) {
+        let id = text(wire.id);
+        // Ids are used again by some agents: the newest call of that id is meant. Without an
+        // id results come in the order of their calls.
+        let at = match &id {
+            Some(id) => self
+                .open
+                .iter()
+                .rposition(|open| open.id.as_deref() == Some(id)),
+            None => (!self.open.is_empty()).then_some(0),
+        };
+        match at.and_then(|at| self.open.remove(at)) {
+            Some(open) => self.returned(open, wire),
+            None => self.warn("a tool_result without its tool_call".to_owned()),
+        }
+    }
+
+    fn returned(&mut self, open: Open, wire: &LineWire<'_>) {
+        let (outcome, error) = raw_outcome(wire.result, wire.error);
+        self.tell(
+            Input::ToolReturned(ToolReturned {
+                scope: ScopeId::main(),
+                call_id: open.id,
+                call: open.call,
+                outcome,
+                error,
+                wrote: open.kind == ToolKind::Write && !error,
+                tokens: None,
+            }),
+            Some(CallRef {
+                index: open.index,
+                tool: open.tool,
+            }),
+        );
+    }
+
+    fn tell(&mut self, input: Input, call: Option<CallRef>) {
+        self.ready.push_back(Item::Input { input, call });
+    }
+
+    fn warn(&mut self, what: String) {
+        self.ready.push_back(Item::Warning {
+            line: self.line,
+            what,
+        });
+    }
+}
+
+/// A line, borrowed. Values stay raw until it is known that they matter.
+#[derive(Deserialize)]
+struct LineWire<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    agent: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    goal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tokens: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    args: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    label: Option<&'a RawValue>,
+}
+
+/// A value as it stands, `null` too: `Option` would take it for a missing field.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+fn is_value(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get() != "null")
+}
+
+fn parsed(raw: Option<&RawValue>) -> Value {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or(Value::Null)
+}
+
+/// A text, or the JSON of what stands in its place (a number as an id, say).
+fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    let raw = raw?.get();
+    match plain_text(raw) {
+        Some(inner) => Some(Cow::Borrowed(inner)),
+        None if raw == "null" => None,
+        None => match serde_json::from_str::<String>(raw) {
+            Ok(text) => Some(Cow::Owned(text)),
+            Err(_) => Some(Cow::Borrowed(raw)),
+        },
+    }
+}
+
+/// The inside of a JSON string that holds no escape.
+fn plain_text(raw: &str) -> Option<&str> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    (!inner.as_bytes().contains(&b'\\')).then_some(inner)
+}
+
+fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (Short, bool) {
+    match (result, error.map_or("null", RawValue::get)) {
+        // A string without escapes is its own canonical form: no need to build the value.
+        (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
+            if plain_text(raw.get()).is_some() =>
+        {
+            (Digest::of(raw.get().as_bytes()).short(), flag == "true")
+        }
+        (result, _) => {
+            // Nested too deep for a canonical form: its bytes are what it is.
+            let value = |raw: Option<&RawValue>| match raw {
+                None => Value::Null,
+                Some(raw) => serde_json::from_str(raw.get())
+                    .unwrap_or_else(|_| Value::String(raw.get().to_owned())),
+            };
+            outcome(&value(result), &value(error))
+        }
+    }
+}
+
+/// What came back and whether it is a failure. An error is `false`, `null` or empty for none,
+/// `true`, or the error itself.
+pub(super) fn outcome(result: &Value, error: &Value) -> (Short, bool) {
+    match (result, error) {
+        (_, Value::Null | Value::Bool(false)) => (outcome_digest(result), false),
+        (_, Value::Bool(true)) => (outcome_digest(result), true),
+        (_, Value::String(none)) if none.is_empty() => (outcome_digest(result), false),
+        (Value::Null, error) => (outcome_digest(error), true),
+        (result, error) => (
+            outcome_digest(&Value::Array(vec![result.clone(), error.clone()])),
+            true,
+        ),
+    }
+}
+
+/// Token use of a response: `tokens` counts the output, `usage` is the provider's own account.
+pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUse> {
+    let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
+    let output = tokens
+        .as_u64()
+        .or_else(|| count(&["output_tokens", "completion_tokens"]))?;
+    // OpenAI's counts include what was cached, Anthropic's leave it out.
+    let input = count(&["input_tokens", "prompt_tokens"])
+        .unwrap_or(0)
+        .saturating_add(count(&["cache_creation_input_tokens"]).unwrap_or(0))
+        .saturating_add(count(&["cache_read_input_tokens"]).unwrap_or(0));
+    Some(TokenUse {
+        output,
+        input,
+        cursor: String::new(),
+    })
+}
+
+pub(super) fn session_input(agent: Option<&str>) -> Input {
+    Input::SessionStarted(SessionStarted {
+        agent: AgentName::from(agent.unwrap_or(super::NAME)),
+        how: SessionSource::Startup,
+        parent: None,
+    })
+}
+
+pub(super) fn prompt_input(text: &str) -> Input {
+    Input::PromptSubmitted(PromptSubmitted {
+        text: bounded(text),
+        tree: None,
+        tokens: None,
+    })
+}
+
+/// One message of the model is one round.
+pub(super) fn round_input(tokens: Option<TokenUse>) -> Input {
+    Input::RoundEnded(Scoped {
+        scope: ScopeId::main(),
+        tokens,
+    })
+}
+
+pub(super) fn stop_input(text: &str) -> Input {
+    Input::StopRequested(StopRequested {
+        scope: ScopeId::main(),
+        message: bounded(text),
+        message_digest: Digest::of(text.as_bytes()),
+        tree: Err(TreeUnknown {
+            why: "not read".to_owned(),
+        }),
+        block_cap: None,
+        truncated: false,
+        background: 0,
+        tokens: None,
+    })
+}
+
+pub(super) fn end_input(success: Option<bool>, label: Option<&str>) -> Input {
+    let native_reason = label.unwrap_or(match success {
+        Some(true) => "success",
+        Some(false) => "failure",
+        None => "end",
+    });
+    Input::SessionEnded(SessionEnded {
+        native_reason: bounded(native_reason),
+    })
+}
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! The cursor of a token reading: where the next one begins and what was last counted.
+//! A message's rows may be split over two readings and still count once.
+
+use serde::{Deserialize, Serialize};
+
+/// How many messages are remembered: rows of one message may stand apart, but not far.
+const REMEMBERED: usize = 4;
+
+/// What a cursor holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    /// Bytes read so far, complete lines only.
+    #[serde(rename = "o")]
+    offset: u64,
+    /// The last messages counted, oldest first: id, output, input.
+    #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
+    counted: Vec<(String, u64, u64)>,
+}
+
+impl Ledger {
+    /// Reads a cursor; an unknown one begins anew.
+    pub(crate) fn read(cursor: &str) -> Self {
+        serde_json::from_str(cursor).unwrap_or_default()
+    }
+
+    /// The cursor as text.
+    pub(crate) fn write(&self) -> String {
+        // Strings and integers only: serialising cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether anything was ever counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counted.is_empty()
+    }
+
+    /// Calls `row` for every complete line and moves on by them.
+    pub(crate) fn lines(&mut self, bytes: &[u8], mut row: impl FnMut(&mut Self, &[u8])) {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if !line.ends_with(b"\n") {
+                break;
+            }
+            self.offset = self.offset.saturating_add(line.len() as u64);
+            row(self, line);
+        }
+    }
+
+    /// Notes what a message has used by now; the answer is what that adds.
+    pub(crate) fn note(&mut self, id: &str, output: u64, input: u64) -> (u64, u64) {
+        if let Some((_, out, inp)) = self.counted.iter_mut().find(|(known, ..)| known == id) {
+            let added = (output.saturating_sub(*out), input.saturating_sub(*inp));
+            *out = output.max(*out);
+            *inp = input.max(*inp);
+            return added;
+        }
+        if self.counted.len() >= REMEMBERED {
+            self.counted.remove(0);
+        }
+        self.counted.push((id.to_owned(), output, input));
+        (output, input)
+    }
+
+    /// What was last noted for this id.
+    pub(crate) fn noted(&self, id: &str) -> Option<(u64, u64)> {
+        self.counted
+            .iter()
+            .find(|(known, ..)| known == id)
+            .map(|(_, out, inp)| (*out, *inp))
+    }
+
+    /// Forgets what was noted for this id.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.counted.retain(|(known, ..)| known != id);
+    }
+}
+
+/// Where the next reading begins.
+pub(crate) fn offset(cursor: &str) -> u64 {
+    Ledger::read(cursor).offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_counts_once_and_growth_is_added() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.note("a", 10, 100), (10, 100));
+        assert_eq!(ledger.note("a", 10, 100), (0, 0));
+        let mut later = Ledger::read(&ledger.write());
+        assert_eq!(later, ledger);
+        assert_eq!(later.note("a", 12, 100), (2, 0));
+        assert_eq!(later.note("a", 1, 1), (0, 0));
+    }
+
+    #[test]
+    fn a_foreign_cursor_begins_anew() {
+        assert_eq!(offset("nonsense"), 0);
+        assert_eq!(offset(""), 0);
+        assert_eq!(offset(r#"{"o":12}"#), 12);
+    }
+}

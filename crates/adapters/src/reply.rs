@@ -1,0 +1,63 @@
+//! What the front door must emit, and what it is made from.
+
+use checkrein_core::decision::Decision;
+
+/// A decision with the words that go with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What was decided.
+    pub decision: Decision,
+    /// The rendered feedback of a refused stop.
+    pub text: Option<String>,
+    /// One line for the person, where the agent can show one.
+    pub notice: Option<String>,
+    /// A person can answer a question of the agent's.
+    pub can_ask: bool,
+}
+
+impl Answer {
+    /// A decision without further words.
+    pub fn new(decision: Decision) -> Self {
+        Self {
+            decision,
+            text: None,
+            notice: None,
+            can_ask: false,
+        }
+    }
+}
+
+/// Bytes and exit status that the agent obeys. stdout is one JSON object or nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+    /// Exit status, by the agent's protocol.
+    pub exit_code: u8,
+}
+
+impl Reply {
+    /// No opinion.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// One JSON object and exit status 0.
+    pub(crate) fn json(value: &serde_json::Value) -> Self {
+        Self {
+            stdout: format!("{value}\n").into_bytes(),
+            ..Self::default()
+        }
+    }
+
+    /// A text on stderr with exit status 2, which both agents take for "no".
+    pub(crate) fn refuse(text: &str) -> Self {
+        Self {
+            stderr: text.as_bytes().to_vec(),
+            exit_code: 2,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Words of our own that more than one adapter needs. Short: every one of them is paid for
+//! by the agent in tokens.
+
+use checkrein_core::decision::Feedback;
+use checkrein_core::evidence::Verdict;
+use checkrein_core::transition::Transition;
+
+/// Said where no other text was given; an empty refusal is taken for a broken hook.
+pub(crate) const CANNOT_JUDGE: &str = "checkrein: cannot judge this";
+
+/// The text itself, or a fixed line if there is none.
+pub(crate) fn or_cannot_judge(text: &str) -> &str {
+    if text.trim().is_empty() {
+        CANNOT_JUDGE
+    } else {
+        text
+    }
+}
+
+/// A refusal that waits for a person, naming the approval.
+pub(crate) fn awaits(reason: &str, approval: &str) -> String {
+    format!(
+        "{reason}\ncheckrein: a person has to decide this (approval {approval}). Do not try another way to the same end."
+    )
+}
+
+/// A refusal with the call to make instead.
+pub(crate) fn instead(reason: &str, args: &str) -> String {
+    format!("{reason}\ncheckrein: call the tool with these arguments instead: {args}")
+}
+
+/// Which checks did not pass, in one line.
+pub(crate) fn not_done(feedback: &Feedback) -> String {
+    let names = |wanted: fn(Verdict) -> bool| {
+        let names: Vec<&str> = feedback
+            .checks
+            .iter()
+            .filter(|check| wanted(check.verdict))
+            .map(|check| check.verifier.as_str())
+            .collect();
+        names.join(", ")
+    };
+    let failed = names(|verdict| verdict == Verdict::Fail);
+    let open = names(|verdict| verdict == Verdict::Inconclusive);
+    match (failed.is_empty(), open.is_empty()) {
+        (false, true) => format!("checkrein: not done: failing: {failed}"),
+        (true, false) => format!("checkrein: not done: no verdict: {open}"),
+        (false, false) => format!("checkrein: not done: failing: {failed}; no verdict: {open}"),
+        (true, true) => "checkrein: not done".to_owned(),
+    }
+}
+
+/// How a task ended, in one line.
+pub(crate) fn ended(transition: &Transition) -> String {
+    match &transition.detail {
+        Some(detail) => format!("checkrein: {} ({detail})", transition.reason.as_str()),
+        None => format!("checkrein: {}", transition.reason.as_str()),
+    }
+}

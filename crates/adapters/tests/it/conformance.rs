@@ -1,0 +1,240 @@
+//! What every adapter must do, walked over `ALL`.
+
+use std::collections::BTreeSet;
+
+use checkrein_adapters::{ALL, Answer, EventKind, Reply, ReplyForm, find};
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::input::Input;
+use checkrein_core::policy::Stance;
+use serde_json::Value;
+
+use crate::decisions::{answers, fixtures};
+
+/// stdout is one JSON object on one line, or nothing; what is said by status has no stdout.
+fn well_formed(reply: &Reply) {
+    let text = std::str::from_utf8(&reply.stdout).unwrap();
+    if !text.is_empty() {
+        assert!(
+            text.ends_with('\n') && text.trim_end().lines().count() == 1,
+            "{text}"
+        );
+        assert!(
+            serde_json::from_str::<Value>(text).unwrap().is_object(),
+            "{text}"
+        );
+    }
+    match reply.exit_code {
+        0 => assert!(reply.stderr.is_empty(), "{reply:?}"),
+        2 => assert!(
+            reply.stdout.is_empty() && !reply.stderr.trim_ascii().is_empty(),
+            "{reply:?}"
+        ),
+        other => panic!("no agent gives status {other} a meaning"),
+    }
+}
+
+/// Whether an agent that gets this does not do what it asked for.
+fn refuses(reply: &Reply) -> bool {
+    let said: Value = serde_json::from_slice(&reply.stdout).unwrap_or(Value::Null);
+    let word = |pointer: &str| {
+        said.pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    reply.exit_code == 2
+        || matches!(
+            word("/hookSpecificOutput/permissionDecision"),
+            "deny" | "ask"
+        )
+        || matches!(
+            word("/decision"),
+            "block" | "rewrite" | "ask" | "deny" | "halt" | "continue"
+        )
+}
+
+#[test]
+fn names_are_unique_sorted_and_found() {
+    let names: Vec<_> = ALL.iter().map(|adapter| adapter.name()).collect();
+    let sorted: BTreeSet<_> = names.iter().copied().collect();
+    assert_eq!(names, sorted.into_iter().collect::<Vec<_>>());
+    for name in names {
+        assert_eq!(find(name).map(|adapter| adapter.name()), Some(name));
+    }
+    assert!(find("nobody").is_none());
+}
+
+#[test]
+fn every_declared_event_has_a_fixture_that_means_something() {
+    for adapter in ALL {
+        let mut seen = BTreeSet::new();
+        for (event, file, bytes) in fixtures(adapter.name()) {
+            assert!(
+                adapter.events().contains(&event.as_str()),
+                "{file} is no declared event"
+            );
+            let knock = adapter
+                .read(&bytes, &|_| None)
+                .unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert_eq!(knock.native, event, "{file}");
+            assert!(!knock.session.as_str().is_empty(), "{file}");
+            if knock.input.is_some() {
+                seen.insert(event);
+            }
+        }
+        let declared: BTreeSet<_> = adapter
+            .events()
+            .iter()
+            .map(|event| (*event).to_owned())
+            .collect();
+        assert_eq!(seen, declared, "{}", adapter.name());
+    }
+}
+
+#[test]
+fn forms_go_with_what_was_asked() {
+    for adapter in ALL {
+        for (_, file, bytes) in fixtures(adapter.name()) {
+            let knock = adapter.read(&bytes, &|_| None).unwrap();
+            let expected = match knock.input {
+                Some(Input::ToolRequested(_)) => ReplyForm::Tool,
+                Some(Input::StopRequested(_)) => ReplyForm::Stop,
+                // The summariser's stop is not judged, but its form stays that of a stop.
+                None if knock.event == EventKind::Stop => ReplyForm::Stop,
+                _ => ReplyForm::Silent,
+            };
+            assert_eq!(knock.form, expected, "{file}");
+            assert_eq!(
+                knock.first_stop.is_some(),
+                knock.form == ReplyForm::Stop
+                    && knock.input.is_some()
+                    && adapter.name() != "generic",
+                "{file}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_decision_renders_for_every_form() {
+    for adapter in ALL {
+        for form in ReplyForm::ALL {
+            for answer in answers() {
+                well_formed(&adapter.reply(form, &answer));
+            }
+            for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
+                for text in ["", " ", "the store is locked"] {
+                    well_formed(&adapter.stance(form, stance, text));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_is_refused_and_nothing_else() {
+    for adapter in ALL {
+        for answer in answers() {
+            let (form, expected) = match &answer.decision {
+                Decision::Tool(ToolDecision::Allow | ToolDecision::Nudge { .. }) => {
+                    (ReplyForm::Tool, false)
+                }
+                Decision::Tool(_) => (ReplyForm::Tool, true),
+                Decision::Stop(StopDecision::Accept { .. }) => (ReplyForm::Stop, false),
+                Decision::Stop(StopDecision::Continue { .. }) => (ReplyForm::Stop, true),
+                // A halted stop is a stop; the word `halt` of our own protocol says so too.
+                Decision::Stop(StopDecision::Halt { .. }) => {
+                    (ReplyForm::Stop, adapter.name() == "generic")
+                }
+                Decision::Noted => (ReplyForm::Silent, false),
+            };
+            let reply = adapter.reply(form, &answer);
+            assert_eq!(
+                refuses(&reply),
+                expected,
+                "{} {answer:?} {reply:?}",
+                adapter.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn stances_are_obeyed() {
+    let check = |form: ReplyForm, stance: Stance, expected: bool| {
+        for adapter in ALL {
+            let reply = adapter.stance(form, stance, "the store is locked");
+            assert_eq!(
+                refuses(&reply),
+                expected,
+                "{} {form:?} {stance:?} {reply:?}",
+                adapter.name()
+            );
+            let said = [reply.stdout.as_slice(), reply.stderr.as_slice()].concat();
+            let said = String::from_utf8(said).unwrap();
+            let silent = form == ReplyForm::Silent && adapter.name() != "generic";
+            assert_eq!(
+                said.contains("the store is locked"),
+                !silent,
+                "{} {form:?} {stance:?} {said}",
+                adapter.name()
+            );
+        }
+    };
+    check(ReplyForm::Tool, Stance::Block, true);
+    check(ReplyForm::Tool, Stance::Ask, true);
+    check(ReplyForm::Tool, Stance::Allow, false);
+    check(ReplyForm::Stop, Stance::Block, true);
+    check(ReplyForm::Stop, Stance::Ask, false);
+    check(ReplyForm::Stop, Stance::Allow, false);
+    check(ReplyForm::Unknown, Stance::Block, true);
+    check(ReplyForm::Unknown, Stance::Ask, true);
+    check(ReplyForm::Unknown, Stance::Allow, false);
+    for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
+        check(ReplyForm::Silent, stance, false);
+    }
+}
+
+#[test]
+fn an_event_of_another_kind_is_never_answered_by_mistake() {
+    for adapter in ALL {
+        for answer in answers() {
+            let wrong = match &answer.decision {
+                Decision::Tool(_) => ReplyForm::Stop,
+                Decision::Stop(_) | Decision::Noted => ReplyForm::Tool,
+            };
+            let quiet = adapter.reply(wrong, &answer);
+            assert!(!refuses(&quiet), "{} {answer:?} {quiet:?}", adapter.name());
+            assert!(!refuses(&adapter.reply(ReplyForm::Silent, &answer)));
+        }
+        let noted = adapter.reply(ReplyForm::Silent, &Answer::new(Decision::Noted));
+        assert_eq!(noted.stdout.is_empty(), adapter.name() != "generic");
+    }
+}
+
+#[test]
+fn capabilities_say_what_is_rendered() {
+    for adapter in ALL {
+        let able = adapter.capabilities();
+        let tool = |decision: ToolDecision| {
+            let answer = Answer {
+                can_ask: true,
+                ..Answer::new(Decision::Tool(decision))
+            };
+            String::from_utf8(adapter.reply(ReplyForm::Tool, &answer).stdout).unwrap()
+        };
+        let asked = tool(ToolDecision::Ask {
+            reason: "r".into(),
+            approval: "a".into(),
+        });
+        assert_eq!(
+            asked.contains("\"ask\""),
+            able.ask_person,
+            "{}",
+            adapter.name()
+        );
+        let halted = tool(ToolDecision::Halt { reason: "r".into() });
+        let really = halted.contains("\"continue\":false") || halted.contains("\"halt\"");
+        assert_eq!(really, able.halt, "{}", adapter.name());
+        assert!(able.deadlines.of(EventKind::Stop) >= able.deadlines.of(EventKind::SessionEnd));
+    }
+}

@@ -1,0 +1,474 @@
+//! What the recorded messages mean, as whole values where a value can differ.
+
+use checkrein_adapters::{EventKind, Knock, ReplyForm, Transcript, find};
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{AgentName, ScopeId, SessionId};
+use checkrein_core::input::{
+    Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted, StopFailed,
+    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+};
+use serde_json::{Value, json};
+
+use crate::decisions::fixture;
+
+const CLAUDE_SESSION: &str = "9eac3c12-542e-494d-a16f-07f94a2d5ddc";
+const CLAUDE_TRANSCRIPT: &str =
+    "/home/dev/.claude/projects/-home-dev-repo/9eac3c12-542e-494d-a16f-07f94a2d5ddc.jsonl";
+
+fn read(agent: &str, file: &str) -> Knock {
+    find(agent)
+        .unwrap()
+        .read(&fixture(agent, file), &|_| None)
+        .unwrap()
+}
+
+fn read_with(agent: &str, file: &str, name: &str, value: &str) -> Knock {
+    let env = |asked: &str| (asked == name).then(|| value.to_owned());
+    find(agent)
+        .unwrap()
+        .read(&fixture(agent, file), &env)
+        .unwrap()
+}
+
+fn call(tool: &str, args: &Value) -> checkrein_core::digest::Short {
+    Digest::of_parts([tool.as_bytes(), Digest::of_json(args).as_bytes().as_slice()]).short()
+}
+
+fn claude(file: &str) -> Knock {
+    read("claude-code", &format!("{file}@2.1.330.json"))
+}
+
+fn codex(file: &str) -> Knock {
+    read("codex", &format!("{file}@0.169.0.json"))
+}
+
+fn generic(file: &str) -> Knock {
+    read("generic", &format!("{file}.json"))
+}
+
+fn input(knock: Knock) -> Input {
+    knock.input.unwrap()
+}
+
+#[test]
+fn a_whole_knock_of_claude_code() {
+    let args = json!({"command": "echo fine", "description": "say fine"});
+    assert_eq!(
+        claude("PreToolUse"),
+        Knock {
+            session: SessionId::from(CLAUDE_SESSION),
+            cwd: Some("/home/dev/repo".into()),
+            event: EventKind::ToolRequest,
+            native: "PreToolUse".into(),
+            key: Some("PreToolUse:toolu_01A".into()),
+            input: Some(Input::ToolRequested(ToolRequested {
+                scope: ScopeId::main(),
+                call_id: Some("toolu_01A".into()),
+                tool: "Bash".into(),
+                kind: ToolKind::Shell,
+                args: args.to_string(),
+                call: call("Bash", &args),
+                facts: ToolFacts::default(),
+                tokens: None,
+            })),
+            then: None,
+            then_key: None,
+            shell: Some("echo fine".into()),
+            argv: None,
+            transcript: Some(Transcript {
+                path: CLAUDE_TRANSCRIPT.into(),
+                scope: ScopeId::main()
+            }),
+            form: ReplyForm::Tool,
+            first_stop: None,
+            can_ask: true,
+        }
+    );
+}
+
+#[test]
+fn claude_code_results() {
+    let args = json!({"command": "echo fine", "description": "say fine"});
+    let returned = |knock: Knock| match knock.input {
+        Some(Input::ToolReturned(returned)) => returned,
+        other => panic!("{other:?}"),
+    };
+    let response = json!({"stdout": "fine", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false});
+    assert_eq!(
+        returned(claude("PostToolUse")),
+        ToolReturned {
+            scope: ScopeId::main(),
+            call_id: Some("toolu_01A".into()),
+            call: call("Bash", &args),
+            outcome: Digest::of_json(&response).short(),
+            error: false,
+            wrote: false,
+            tokens: None,
+        }
+    );
+    let error = json!("Exit code 2\nls: cannot access '/nope': No such file or directory");
+    assert_eq!(
+        returned(claude("PostToolUseFailure")),
+        ToolReturned {
+            scope: ScopeId::main(),
+            call_id: Some("toolu_01B".into()),
+            call: call(
+                "Bash",
+                &json!({"command": "ls /nope", "description": "fails"})
+            ),
+            outcome: Digest::of_json(&error).short(),
+            error: true,
+            wrote: false,
+            tokens: None,
+        }
+    );
+    let wrote = returned(claude("PostToolUse-write"));
+    assert_eq!((wrote.wrote, wrote.error), (true, false));
+    assert_eq!(
+        claude("PostToolUseFailure").key.as_deref(),
+        Some("PostToolUseFailure:toolu_01B")
+    );
+}
+
+#[test]
+fn a_result_belongs_to_its_request() {
+    let check = |request: Knock, result: Knock| match (input(request), input(result)) {
+        (Input::ToolRequested(request), Input::ToolReturned(result)) => {
+            assert_eq!(
+                (request.call, request.call_id),
+                (result.call, result.call_id)
+            );
+        }
+        other => panic!("{other:?}"),
+    };
+    check(claude("PreToolUse"), claude("PostToolUse"));
+    check(claude("PreToolUse-write"), claude("PostToolUse-write"));
+    check(codex("PreToolUse"), codex("PostToolUse"));
+    check(codex("PreToolUse-patch"), codex("PostToolUse-patch"));
+    check(generic("tool_call"), generic("tool_result"));
+}
+
+#[test]
+fn claude_code_stops() {
+    let stop = |message: &str, background: u32, cap: Option<u32>, scope: &str| {
+        Input::StopRequested(StopRequested {
+            scope: ScopeId::from(scope),
+            message: message.into(),
+            message_digest: Digest::of(message.as_bytes()),
+            tree: Err(TreeUnknown {
+                why: "not read".into(),
+            }),
+            block_cap: cap,
+            truncated: false,
+            background,
+            tokens: None,
+        })
+    };
+    let first = claude("Stop");
+    assert_eq!((first.first_stop, first.key.clone()), (Some(true), None));
+    assert_eq!(
+        input(first),
+        stop("I believe the work is complete.", 2, Some(8), "")
+    );
+    assert_eq!(claude("Stop-again").first_stop, Some(false));
+    let cap = |value: &str| {
+        input(read_with(
+            "claude-code",
+            "Stop@2.1.330.json",
+            "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
+            value,
+        ))
+    };
+    assert_eq!(
+        cap("3"),
+        stop("I believe the work is complete.", 2, Some(3), "")
+    );
+    assert_eq!(
+        cap("0"),
+        stop("I believe the work is complete.", 2, None, "")
+    );
+
+    let sub = claude("SubagentStop");
+    assert_eq!(
+        sub.transcript,
+        Some(Transcript {
+            path: format!(
+                "{}/subagents/agent-a59d197cbe0bde8b5.jsonl",
+                CLAUDE_TRANSCRIPT.trim_end_matches(".jsonl")
+            ),
+            scope: ScopeId::from("a59d197cbe0bde8b5"),
+        })
+    );
+    // It is still listed among the running tasks, beside the shell that really runs.
+    assert_eq!(input(sub), stop("Extra.", 1, Some(8), "a59d197cbe0bde8b5"));
+    // The summariser of `/compact` is let through unjudged.
+    assert_eq!(claude("SubagentStop-compact").input, None);
+}
+
+#[test]
+fn a_sub_agents_call_is_its_own() {
+    let knock = claude("PreToolUse-subagent");
+    let scope = ScopeId::from("a59d197cbe0bde8b5");
+    let transcript = knock.transcript.clone().unwrap();
+    assert_eq!(transcript.scope, scope);
+    // The path that is derived for a tool call is the one that its stop names.
+    assert_eq!(Some(transcript), claude("SubagentStop").transcript);
+    assert!(matches!(input(knock), Input::ToolRequested(request) if request.scope == scope));
+}
+
+#[test]
+fn claude_code_sessions() {
+    let check = |file: &str, how: SessionSource| {
+        let agent = AgentName::from("claude-code");
+        let expected = Input::SessionStarted(SessionStarted {
+            agent,
+            how,
+            parent: None,
+        });
+        assert_eq!(input(claude(file)), expected, "{file}");
+    };
+    check("SessionStart", SessionSource::Startup);
+    check("SessionStart-resume", SessionSource::Resume);
+    check("SessionStart-compact", SessionSource::Compact);
+    check("SessionStart-fork", SessionSource::Fork);
+    assert_eq!(
+        input(claude("UserPromptSubmit")),
+        Input::PromptSubmitted(PromptSubmitted {
+            text: "Do the smoke task.".into(),
+            tree: None,
+            tokens: None
+        })
+    );
+    // The end of a background task comes as a prompt, but nobody prompted.
+    assert_eq!(claude("UserPromptSubmit-notification").input, None);
+    assert_eq!(
+        input(claude("SessionEnd")),
+        Input::SessionEnded(SessionEnded {
+            native_reason: "other".into()
+        })
+    );
+    let batch = claude("PostToolBatch");
+    assert_eq!(batch.key.as_deref(), Some("PostToolBatch:toolu_01A"));
+    assert_eq!(
+        input(batch),
+        Input::RoundEnded(Scoped {
+            scope: ScopeId::main(),
+            tokens: None
+        })
+    );
+    assert_eq!(
+        input(read("claude-code", "StopFailure@2.1.330-by-schema.json")),
+        Input::StopFailed(StopFailed {
+            native_reason: "server_error".into(),
+            truncated: false
+        })
+    );
+}
+
+#[test]
+fn a_person_can_be_asked_only_where_one_attends() {
+    let check = |value: &str, expected: bool| {
+        let name = "CLAUDE_CODE_SESSION_ATTENDED";
+        let knock = read_with("claude-code", "PreToolUse@2.1.330.json", name, value);
+        assert_eq!(knock.can_ask, expected, "{value}");
+    };
+    check("0", false);
+    check("1", true);
+    assert!(!codex("PreToolUse").can_ask);
+}
+
+#[test]
+fn codex_messages() {
+    let knock = codex("PreToolUse");
+    assert_eq!(
+        (knock.key.as_deref(), knock.shell.as_deref(), knock.form),
+        (
+            Some("PreToolUse:call_1"),
+            Some("echo one > one.txt && cat one.txt"),
+            ReplyForm::Tool
+        )
+    );
+    assert!(
+        knock
+            .transcript
+            .unwrap()
+            .path
+            .starts_with("/home/dev/.codex/sessions/")
+    );
+    let patch = codex("PreToolUse-patch");
+    assert_eq!(patch.shell, None);
+    assert!(
+        matches!(input(patch), Input::ToolRequested(request) if request.kind == ToolKind::Write)
+    );
+    let result = |file: &str| match input(codex(file)) {
+        Input::ToolReturned(returned) => (returned.outcome, returned.error, returned.wrote),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        result("PostToolUse"),
+        (Digest::of_json(&json!("one\n")).short(), false, false)
+    );
+    let patched = json!([
+        "0",
+        "Output:\nSuccess. Updated the following files:\nA p.txt\n"
+    ]);
+    assert_eq!(
+        result("PostToolUse-patch"),
+        (Digest::of_json(&patched).short(), false, true)
+    );
+    assert_eq!(
+        (codex("Stop").first_stop, codex("Stop-again").first_stop),
+        (Some(true), Some(false))
+    );
+    assert!(
+        matches!(input(codex("Stop")), Input::StopRequested(stop) if stop.block_cap.is_none() && stop.message == "I am done.")
+    );
+}
+
+#[test]
+fn a_codex_patch_that_failed_wrote_nothing() {
+    let message = json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "apply_patch",
+        "tool_input": {"command": "*** Begin Patch"},
+        "tool_response": "Exit code: 1\nWall time: 0.2 seconds\nOutput:\nno\n",
+    });
+    let knock = find("codex")
+        .unwrap()
+        .read(message.to_string().as_bytes(), &|_| None)
+        .unwrap();
+    match input(knock) {
+        Input::ToolReturned(returned) => {
+            assert_eq!((returned.error, returned.wrote), (true, false))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn generic_messages() {
+    assert_eq!(
+        input(generic("assistant")),
+        Input::RoundEnded(Scoped {
+            scope: ScopeId::main(),
+            tokens: Some(TokenUse {
+                output: 42,
+                input: 100,
+                cursor: String::new()
+            }),
+        })
+    );
+    assert_eq!(
+        input(generic("session")),
+        Input::SessionStarted(SessionStarted {
+            agent: AgentName::from("my-agent"),
+            how: SessionSource::Startup,
+            parent: None,
+        })
+    );
+    let argv = generic("tool_call-argv");
+    assert_eq!(
+        (argv.shell, argv.argv),
+        (None, Some(vec!["cargo".to_owned(), "test".to_owned()]))
+    );
+    let inline = generic("tool_call-inline");
+    assert_eq!(
+        (inline.key.as_deref(), inline.then_key.as_deref()),
+        (Some("tool_call:3"), Some("tool_result:3"))
+    );
+    assert!(matches!(inline.then, Some(Input::ToolReturned(returned)) if returned.wrote));
+    assert_eq!(generic("tool_call").then, None);
+    assert_eq!(
+        input(generic("end")),
+        Input::SessionEnded(SessionEnded {
+            native_reason: "closed".into()
+        })
+    );
+}
+
+#[test]
+fn unknown_events_mean_nothing_and_missing_fields_are_named() {
+    let check = |agent: &str, bytes: &str, expected: Result<Option<ReplyForm>, &str>| {
+        let read = find(agent).unwrap().read(bytes.as_bytes(), &|_| None);
+        match (read, expected) {
+            (Ok(knock), Ok(form)) => {
+                assert_eq!(
+                    (knock.input.is_some(), Some(knock.form)),
+                    (false, form),
+                    "{bytes}"
+                );
+            }
+            (Err(error), Err(text)) => assert_eq!(error.to_string(), text),
+            (read, expected) => panic!("{bytes}: {read:?}, expected {expected:?}"),
+        }
+    };
+    let silent = Ok(Some(ReplyForm::Silent));
+    check(
+        "claude-code",
+        r#"{"hook_event_name":"Dance","session_id":"s"}"#,
+        silent,
+    );
+    check(
+        "codex",
+        r#"{"hook_event_name":"PreModelRequest","session_id":"s"}"#,
+        silent,
+    );
+    check("generic", r#"{"type":"dance","session":"s"}"#, silent);
+    check(
+        "claude-code",
+        r#"{"hook_event_name":"PreToolUse","session_id":"s"}"#,
+        Err(
+            "cannot read the message of claude-code: PreToolUse cannot be judged without this (field \"tool_name\")",
+        ),
+    );
+    check(
+        "codex",
+        r#"{"hook_event_name":"Stop"}"#,
+        Err(
+            "cannot read the message of codex: Stop cannot be judged without this (field \"session_id\")",
+        ),
+    );
+    check(
+        "generic",
+        r#"{"type":"stop","text":"x"}"#,
+        Err(
+            "cannot read the message of generic: stop cannot be judged without this (field \"session\")",
+        ),
+    );
+    check(
+        "claude-code",
+        "",
+        Err("cannot read the message of claude-code: empty input (line 1, column 0)"),
+    );
+}
+
+#[test]
+fn long_texts_are_cut_after_their_digest_was_taken() {
+    let message = "x".repeat(100_000);
+    let stop =
+        json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": message});
+    let knock = find("codex")
+        .unwrap()
+        .read(stop.to_string().as_bytes(), &|_| None)
+        .unwrap();
+    match input(knock) {
+        Input::StopRequested(stop) => {
+            assert_eq!(stop.message_digest, Digest::of(message.as_bytes()));
+            assert!(stop.message.len() < 16_500 && stop.message.ends_with("100000 bytes in all]"));
+        }
+        other => panic!("{other:?}"),
+    }
+    let args = json!({"command": message});
+    let tool = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": args});
+    let knock = find("codex")
+        .unwrap()
+        .read(tool.to_string().as_bytes(), &|_| None)
+        .unwrap();
+    assert_eq!(knock.shell.as_deref().map(str::len), Some(100_000));
+    match input(knock) {
+        Input::ToolRequested(request) => {
+            assert_eq!(request.call, call("Bash", &args));
+            assert!(request.args.len() < 16_500);
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,185 @@
+//! What was typed. The doc comments are the help.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit_code;
+
+/// Decides when an AI agent is really done, and stops it when it spins.
+#[derive(Debug, Parser)]
+#[command(name = "checkrein", version, max_term_width = 100, after_help = "\
+Examples:
+  checkrein demo                          see the main job on a tiny project, offline
+  checkrein check                         run this repo's checks now
+  checkrein run -- my-agent {task}        run an agent until it is really done
+  checkrein sessions                      what ended how
+  checkrein show --why                    why the newest task ended as it did")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the verifiers of checkrein.toml now, in parallel.
+    #[command(after_help = "\
+Examples:
+  checkrein check                 all of them
+  checkrein check tests lint      these two
+  checkrein check --json          one JSON document
+
+Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive.")]
+    Check(Check),
+    /// Run a command as an agent: its exit 0 is a claim of done, which is checked.
+    #[command(after_help = "\
+Examples:
+  checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
+  checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
+
+{task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin.
+CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
+
+Exit status: 0 task_complete, 1 error, 2 usage or config, 10 unverified, 11 gave_up, 12 hard_cap,
+13 diminishing_returns, 14 loop_detected, 15 verifier_failed_unrecoverable, 16 permission_denied,
+17 awaiting_human, 18 truncated, 130 user_interrupt.")]
+    Run(Run),
+    /// Answer an agent's hook: its JSON on stdin, its protocol on stdout.
+    #[command(after_help = "\
+Examples (the agent runs these, not you):
+  checkrein hook claude-code --source project --deadline 660
+  checkrein hook codex
+  checkrein hook generic
+
+It always answers in the agent's protocol, also when something is wrong.")]
+    Hook(Hook),
+    /// See the main job on a tiny project with a failing test and a scripted agent.
+    Demo(Demo),
+    /// List tasks, newest first: who, what, how they ended.
+    Sessions(Sessions),
+    /// Show a task: timeline, evidence, and with --why the reasons for its ending.
+    #[command(after_help = "\
+Examples:
+  checkrein show                  the newest task
+  checkrein show 3f2a --why       a session whose id begins with 3f2a, in five lines
+  checkrein show 3f2a/2           the second task of it")]
+    Show(Show),
+    /// Step a recorded session again, or look for loops in trace files.
+    #[command(after_help = "\
+Examples:
+  checkrein replay 3f2a                         must come out the same, event by event
+  checkrein replay trace.jsonl --preset seed    which detectors would have fired, and where
+
+Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
+    Replay(Replay),
+}
+
+/// See [`Command::Check`].
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Verifiers to run; all if none is named.
+    pub(crate) verifiers: Vec<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Run everything, whatever was found before on the same tree.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+}
+
+/// See [`Command::Run`].
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What the agent is to do.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) task: Option<String>,
+    /// Stops at which the same failures may be met, instead of the config's.
+    #[arg(long, value_name = "N")]
+    pub(crate) attempts: Option<u32>,
+    /// Take any exit status of the command for a claim of done.
+    #[arg(long)]
+    pub(crate) any_exit: bool,
+    /// Print one JSON document when it is over.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command, after `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// See [`Command::Hook`].
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// claude-code, codex or generic.
+    pub(crate) agent: String,
+    /// Which installed entry this is, so that several count each event once.
+    #[arg(long, value_name = "user|project|run")]
+    pub(crate) source: Option<String>,
+    /// Seconds until the agent stops waiting for this hook.
+    #[arg(long, value_name = "SECS")]
+    pub(crate) deadline: Option<u64>,
+    /// State folder, instead of the user's.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// See [`Command::Demo`].
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Sessions`].
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    /// Print one JSON object per task.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Show`].
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// SESSION or SESSION/TASK; the beginning of an id is enough. Default: the newest task.
+    pub(crate) id: Option<String>,
+    /// Only why it ended as it did.
+    #[arg(long)]
+    pub(crate) why: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Replay`].
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Sessions by id, or trace files (`.jsonl`).
+    #[arg(required = true, value_name = "ID|FILE")]
+    pub(crate) what: Vec<String>,
+    /// Judge trace files by this config.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Judge trace files by this preset of detectors: default, seed, off.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// Print JSON Lines: one object per finding, a summary last.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads the command line; help, version and mistakes are printed here.
+pub(crate) fn parse() -> Result<Command, ExitCode> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli.command),
+        Err(error) => {
+            // A broken pipe while printing help is nobody's mistake.
+            let _ = error.print();
+            let code = if error.use_stderr() { exit_code::USAGE } else { exit_code::YES };
+            Err(exit_code::exit(code))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! `checkrein demo`: the main job on a real tiny project with a failing test and a
+//! scripted agent, offline, in a temporary folder that is gone afterwards.
+//!
+//! The agent is this very program in another role (an environment variable says so), so
+//! that the demo needs no shell.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use checkrein_core::event::Event;
+use checkrein_core::ids::Millis;
+use checkrein_core::input::Input;
+use checkrein_core::transition::Reason;
+
+use crate::args::Demo;
+use crate::commands::run::{self, Plan};
+use crate::commands::lookup;
+use crate::locate;
+use crate::ui::errors::CommandError;
+use crate::ui::progress::Checks;
+use crate::ui::style::{On, Paint};
+use crate::ui::{self, timeline, words};
+use crate::{exit_code, signals};
+
+/// Says which part of the demo this process plays.
+const ROLE: &str = "CHECKREIN_DEMO_ROLE";
+
+pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
+    match std::env::var(ROLE).ok().as_deref() {
+        Some("agent") => return play_agent(),
+        Some("check") => return play_check(),
+        _ => {}
+    }
+    signals::listen();
+    let folder = tempfile::Builder::new().prefix("checkrein-demo-").tempdir()?;
+    let repo = folder.path().join("adder");
+    std::fs::create_dir(&repo)?;
+    let me = std::env::current_exe()?;
+    let project = Project::pick(&me);
+    for (name, text) in &project.files {
+        let file = repo.join(name);
+        if let Some(parent) = file.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(file, text)?;
+    }
+    let config = format!("goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\n", toml_string(&project.test));
+    std::fs::write(repo.join(locate::CONFIG), &config)?;
+
+    let say = |line: &str| {
+        if !args.json {
+            ui::say(line);
+        }
+    };
+    let strong = |text: &str| On::Stderr.paint(Paint::Strong, text);
+    say(&strong(&format!("A tiny {} project with a failing test, and an agent that says it is done.", project.language)));
+    say(&format!("The check is: {}\n", project.test));
+
+    let mut located = locate::locate(&repo, Some(&folder.path().join("state")))?;
+    // Checks see this program as a check, wherever it plays that part.
+    located.place.env.insert(OsString::from(ROLE), OsString::from("check"));
+    located.person = None;
+    let plan = Plan {
+        command: vec![me.into_os_string(), OsString::from("demo")],
+        task: "add() is wrong; make its test pass".to_owned(),
+        any_exit: false,
+        attempts: None,
+        agent: "demo",
+        env: vec![
+            (OsString::from(ROLE), OsString::from("agent")),
+            (OsString::from("CHECKREIN_DEMO_FILE"), repo.join(project.broken).into_os_string()),
+        ],
+    };
+    let checks = Checks::new();
+    let outcome = run::drive(&located, &plan, &say, &|progress| {
+        if !args.json {
+            checks.show(progress);
+        }
+    })?;
+    if args.json {
+        ui::json(&run::document(&outcome));
+    } else {
+        say("");
+        print_story(&outcome)?;
+    }
+    let code = outcome.transition.reason.exit_code().unwrap_or(exit_code::NO);
+    Ok(exit_code::exit(code))
+}
+
+fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
+    let events: Vec<Event> = lookup::events(&outcome.store, &outcome.session, outcome.task)?
+        .into_iter()
+        .map(|(_, event)| event)
+        .collect();
+    let start = events.iter().find_map(|event| match event {
+        Event::Input(stamped) if !matches!(stamped.input, Input::SessionStarted(_)) => Some(stamped.at),
+        _ => None,
+    });
+    ui::answer(&On::Stdout.paint(Paint::Strong, "What happened"));
+    for line in timeline::lines(&events, start.unwrap_or(Millis(0))) {
+        ui::answer(&line);
+    }
+    ui::answer("");
+    ui::answer(&words::meaning(&outcome.transition));
+    if outcome.transition.reason == Reason::TaskComplete {
+        ui::answer("In your own repo: write a checkrein.toml with one [[verifier]], then checkrein run -- YOUR-AGENT.");
+    }
+    Ok(())
+}
+
+/// A project that the machine can check.
+struct Project {
+    language: &'static str,
+    /// Path and text.
+    files: Vec<(&'static str, &'static str)>,
+    /// The file the agent has to mend.
+    broken: &'static str,
+    test: String,
+}
+
+impl Project {
+    fn pick(me: &Path) -> Self {
+        if runs("cargo", &["--version"]) {
+            return Self {
+                language: "Rust",
+                files: vec![
+                    ("Cargo.toml", "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"),
+                    (
+                        "src/lib.rs",
+                        "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(2, 2), 4);\n}\n",
+                    ),
+                ],
+                broken: "src/lib.rs",
+                test: "cargo test --offline --quiet".to_owned(),
+            };
+        }
+        let python = ["python3", "python"].into_iter().find(|name| runs(name, &["-c", "import unittest"]));
+        if let Some(python) = python {
+            return Self {
+                language: "Python",
+                files: vec![
+                    ("adder.py", "def add(a, b):\n    return a - b\n"),
+                    (
+                        "test_adder.py",
+                        "import unittest\n\nfrom adder import add\n\n\nclass Adds(unittest.TestCase):\n    def test_adds(self):\n        self.assertEqual(add(2, 2), 4)\n",
+                    ),
+                ],
+                broken: "adder.py",
+                test: format!("{python} -m unittest"),
+            };
+        }
+        if runs("node", &["--version"]) {
+            return Self {
+                language: "JavaScript",
+                files: vec![
+                    ("adder.mjs", "export const add = (a, b) => a - b;\n"),
+                    (
+                        "adder.test.mjs",
+                        "import assert from \"node:assert\";\nimport { add } from \"./adder.mjs\";\n\nassert.strictEqual(add(2, 2), 4);\n",
+                    ),
+                ],
+                broken: "adder.mjs",
+                test: "node adder.test.mjs".to_owned(),
+            };
+        }
+        Self {
+            language: "text",
+            files: vec![("sum.txt", "2 + 2 = 2 - 2\n")],
+            broken: "sum.txt",
+            test: format!("\"{}\" demo", me.display()),
+        }
+    }
+}
+
+fn runs(program: &str, args: &[&str]) -> bool {
+    Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The scripted agent: claims done without having mended anything, then mends it.
+fn play_agent() -> Result<ExitCode, CommandError> {
+    let attempt = std::env::var("CHECKREIN_ATTEMPT").unwrap_or_default();
+    if attempt == "1" {
+        ui::answer("agent: I looked at add() and fixed it. All tests pass. Done!");
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    let file = std::env::var_os("CHECKREIN_DEMO_FILE")
+        .ok_or_else(|| CommandError::failed("the demo's agent was not told which file to mend"))?;
+    let text = std::fs::read_to_string(&file)?;
+    std::fs::write(&file, text.replace("a - b", "a + b").replace("2 - 2", "4"))?;
+    ui::answer("agent: The test still failed: add() subtracts. Fixed for real now.");
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+/// The check built in, for machines that have none of the languages.
+fn play_check() -> Result<ExitCode, CommandError> {
+    let text = std::fs::read_to_string("sum.txt")?;
+    if text.trim() == "2 + 2 = 4" {
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    ui::answer(&format!("sum.txt:1: wrong: {}", text.trim()));
+    Ok(exit_code::exit(exit_code::NO))
+}
+
+fn toml_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

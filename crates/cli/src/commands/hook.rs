@@ -1,0 +1,298 @@
+//! `checkrein hook AGENT`: an agent's event on stdin, its protocol on stdout. Whatever is
+//! wrong (arguments, input, config, store, a panic), the agent gets an answer in its own
+//! protocol, by stance, and the person a line on stderr.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use checkrein_adapters::{self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript};
+use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::ids::SourceName;
+use checkrein_core::input::{Input, TokenUse};
+use checkrein_core::policy::{Stance, Stances};
+use checkrein_runtime::config::{self, Driver};
+use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
+
+use crate::args::Hook;
+use crate::commands::{engine, lookup};
+use crate::locate;
+use crate::ui::{self, words};
+use crate::{exit_code, signals};
+
+/// More input than this is not read.
+const MAX_INPUT: u64 = 8 * 1024 * 1024;
+/// Of a transcript at most this much is read at a tool event.
+const MAX_TRANSCRIPT: u64 = 256 * 1024;
+/// At a stop the rest of it, up to this much.
+const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
+/// How long a stop waits for a transcript that lags.
+const LAG: Duration = Duration::from_millis(300);
+
+/// The arguments as typed by an agent: read here without the big parser.
+pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
+    let agent = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let Some(adapter) = adapters::find(&agent) else {
+        let known: Vec<&str> = adapters::ALL.iter().map(|adapter| adapter.name()).collect();
+        ui::say(&format!("checkrein hook: no agent is named '{agent}'; known: {}", known.join(", ")));
+        // Not 2: that would be taken for a refusal by agents we know nothing of.
+        return exit_code::exit(exit_code::NO);
+    };
+    let parsed = read_arguments(agent, words.get(1..).unwrap_or_default());
+    emit(guarded(adapter, parsed))
+}
+
+/// The same, when the arguments came through the big parser (`--help` was asked for).
+pub(crate) fn parsed(args: Hook) -> ExitCode {
+    match adapters::find(&args.agent) {
+        Some(adapter) => emit(guarded(adapter, Ok(args))),
+        None => main(vec![OsString::from(args.agent)]),
+    }
+}
+
+fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
+    let mut args = Hook { agent, source: None, deadline: None, state: None };
+    let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        let (flag, inline) = match word.split_once('=') {
+            Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
+            None => (word, None),
+        };
+        let mut value = || inline.clone().or_else(|| words.next()).ok_or_else(|| format!("{flag} needs a value"));
+        match flag.as_str() {
+            "--source" => args.source = Some(value()?),
+            "--deadline" => {
+                let seconds = value()?;
+                let seconds = seconds.parse().ok().filter(|seconds| *seconds > 0);
+                args.deadline = Some(seconds.ok_or("--deadline takes whole seconds above 0")?);
+            }
+            "--state" => args.state = Some(PathBuf::from(value()?)),
+            "--require-trust" | "--profile" => return Err(format!("this build does not act on {flag} yet; take it out")),
+            _ => return Err(format!("'{flag}' is not an argument of hook; known: --source, --deadline, --state")),
+        }
+    }
+    Ok(args)
+}
+
+fn emit(reply: Reply) -> ExitCode {
+    ui::say_bytes(&reply.stderr);
+    ui::answer_bytes(&reply.stdout);
+    exit_code::exit(reply.exit_code)
+}
+
+/// A panic of ours is answered by stance as well.
+fn guarded(adapter: &'static dyn Adapter, args: Result<Hook, String>) -> Reply {
+    catch_unwind(AssertUnwindSafe(|| answer(adapter, args))).unwrap_or_else(|_| {
+        let text = "checkrein failed in a way it should not; please report the lines above";
+        adapter.stance(ReplyForm::Unknown, Stances::default().stop, text)
+    })
+}
+
+fn answer(adapter: &'static dyn Adapter, args: Result<Hook, String>) -> Reply {
+    let started = Instant::now();
+    let bytes = match read_stdin() {
+        Ok(bytes) => bytes,
+        Err(why) => return by_stance(adapter, ReplyForm::Unknown, None, &why, Stances::default()),
+    };
+    let knock = match adapter.read(&bytes, &|name| std::env::var(name).ok()) {
+        Ok(knock) => knock,
+        Err(unreadable) => {
+            let why = format!("{unreadable}; {}", unreadable.hint);
+            return by_stance(adapter, unreadable.form, None, &why, configured_stances());
+        }
+    };
+    let args = match args {
+        Ok(args) => args,
+        Err(why) => {
+            let why = format!("checkrein hook {}: {why}", adapter.name());
+            return by_stance(adapter, knock.form, knock.first_stop, &why, configured_stances());
+        }
+    };
+    if knock.input.is_none() {
+        return Reply::nothing();
+    }
+    let (form, first_stop) = (knock.form, knock.first_stop);
+    judge(adapter, &args, knock, started).unwrap_or_else(|failure| {
+        by_stance(adapter, form, first_stop, &failure.why, failure.stances)
+    })
+}
+
+/// Why nobody could judge, and the stances in force.
+struct Failure {
+    why: String,
+    stances: Stances,
+}
+
+fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> Result<Reply, Failure> {
+    let here = knock
+        .cwd
+        .clone()
+        .map(PathBuf::from)
+        .or_else(|| std::env::current_dir().ok())
+        .unwrap_or_default();
+    let fail = |why: String| Failure { why, stances: configured_stances() };
+    let located = locate::locate(&here, args.state.as_deref()).map_err(|error| fail(error.to_string()))?;
+    let store = engine::store(&located.place).map_err(|error| fail(error.to_string()))?;
+    let runtime = engine::runtime(&located, store, Driver::Hook);
+    if knock.event == EventKind::Stop {
+        signals::listen();
+    }
+    let deadline = args.deadline.unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
+    let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
+    let patience = Patience { deadline: started.checked_add(due), cancelled: &signals::CANCELLED };
+
+    let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
+    let transcript = knock.transcript.clone();
+    let at_stop = knock.event == EventKind::Stop;
+    if at_stop && let Some(transcript) = &transcript {
+        wait_for_lag(&runtime, adapter, &knock, transcript);
+    }
+    let usage = |cursor: &str| {
+        let transcript = transcript.as_ref()?;
+        token_use(adapter, transcript, cursor, if at_stop { MAX_TRANSCRIPT_AT_STOP } else { MAX_TRANSCRIPT })
+    };
+    let mut answered: Option<Decided> = None;
+    let news = [(knock.input.clone(), knock.key.clone()), (knock.then.clone(), knock.then_key.clone())];
+    for (input, key) in news {
+        let Some(input) = input else { continue };
+        let delivery = Delivery {
+            session: knock.session.clone(),
+            source: source.clone(),
+            key,
+            input,
+            shell: knock.shell.as_deref(),
+            argv: knock.argv.as_deref(),
+            usage: transcript.is_some().then_some(&usage),
+        };
+        let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| Failure {
+            stances: stances_of(&runtime, &knock, &error),
+            why: error.to_string(),
+        })?;
+        for warning in &decided.warnings {
+            ui::say(&format!("checkrein: {warning}"));
+        }
+        // The first news is what the agent waits for an answer to.
+        answered.get_or_insert(decided);
+    }
+    Ok(answered.map_or_else(Reply::nothing, |decided| reply(adapter, &knock, decided)))
+}
+
+fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
+    let transition = match &decided.decision {
+        Decision::Stop(StopDecision::Accept { transition: Some(transition) } | StopDecision::Halt { transition }) => Some(transition),
+        Decision::Tool(checkrein_core::decision::ToolDecision::Halt { .. }) => {
+            decided.state.task.as_ref().and_then(|task| task.ended.as_ref())
+        }
+        _ => None,
+    };
+    let notice = transition
+        .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
+        .map(|transition| {
+            let task = decided.state.task.as_ref().map_or(checkrein_core::ids::TaskId(1), |task| task.id);
+            words::ending_line(transition, &lookup::short(&knock.session, task))
+        });
+    let answer = Answer {
+        decision: decided.decision,
+        text: decided.text,
+        notice,
+        can_ask: knock.can_ask,
+    };
+    adapter.reply(knock.form, &answer)
+}
+
+/// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.
+fn margin(deadline: u64) -> Duration {
+    Duration::from_secs(5).min(Duration::from_secs(deadline) / 5)
+}
+
+fn read_stdin() -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut stdin = std::io::stdin().lock();
+    stdin
+        .by_ref()
+        .take(MAX_INPUT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("the agent's message could not be read: {error}"))?;
+    if bytes.len() as u64 > MAX_INPUT {
+        // The agent must not be left writing into a closed pipe.
+        let _ = std::io::copy(&mut stdin, &mut std::io::sink());
+        return Err(format!("the agent's message is larger than {} MiB; it was not judged", MAX_INPUT >> 20));
+    }
+    Ok(bytes)
+}
+
+fn by_stance(
+    adapter: &dyn Adapter,
+    form: ReplyForm,
+    first_stop: Option<bool>,
+    why: &str,
+    stances: Stances,
+) -> Reply {
+    ui::say(&format!("checkrein: {why}"));
+    let stance = match form {
+        ReplyForm::Tool => stances.tool,
+        // What cannot be counted is not continued (law 2).
+        ReplyForm::Stop if first_stop == Some(true) => stances.stop,
+        ReplyForm::Stop | ReplyForm::Silent | ReplyForm::Unknown => Stance::Allow,
+    };
+    adapter.stance(form, stance, &format!("checkrein could not judge: {why}"))
+}
+
+/// The stances of the config, if it can be read; else the defaults.
+fn configured_stances() -> Stances {
+    let stances = || {
+        let located = locate::locate(&std::env::current_dir().ok()?, None).ok()?;
+        let compiled = config::compile(located.repo.as_ref(), located.person.as_ref(), Driver::Hook).ok()?;
+        Some(compiled.policy.stance)
+    };
+    stances().unwrap_or_default()
+}
+
+/// The sealed stances, if the store can still tell.
+fn stances_of(runtime: &Runtime, knock: &Knock, error: &RuntimeError) -> Stances {
+    match error {
+        RuntimeError::Store(_) | RuntimeError::Config(_) => configured_stances(),
+        _ => runtime
+            .peek(&knock.session)
+            .ok()
+            .flatten()
+            .map_or_else(configured_stances, |(_, policy)| policy.stance),
+    }
+}
+
+fn token_use(adapter: &dyn Adapter, transcript: &Transcript, cursor: &str, limit: u64) -> Option<TokenUse> {
+    let mut file = File::open(&transcript.path).ok()?;
+    file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    adapter.usage(&bytes, cursor)
+}
+
+/// A transcript may lag behind the very message that triggered the hook: waits, bounded,
+/// until its tail has that message.
+fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcript: &Transcript) {
+    let Some(Input::StopRequested(stop)) = &knock.input else { return };
+    let Ok(Some((state, _))) = runtime.peek(&knock.session) else { return };
+    let cursor = state.cursor(&transcript.scope).to_owned();
+    let head: String = stop.message.chars().take_while(|c| c.is_alphanumeric() || *c == ' ').take(40).collect();
+    if head.is_empty() {
+        return;
+    }
+    let until = Instant::now() + LAG;
+    while Instant::now() < until {
+        let mut bytes = Vec::new();
+        let read = File::open(&transcript.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(adapter.offset(&cursor)))?;
+            file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
+        });
+        // A transcript that is not there at all will not come for waiting.
+        if read.is_err() || bytes.windows(head.len()).any(|window| window == head.as_bytes()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

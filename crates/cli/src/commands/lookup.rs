@@ -1,0 +1,83 @@
+//! Finds a task by what a person types: nothing, the beginning of a session's id, or
+//! that with a task's number.
+
+use checkrein_core::event::{self, Event};
+use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::transition::Transition;
+use checkrein_store::{SqliteStore, Store as _, TaskRow};
+
+use crate::ui::errors::CommandError;
+
+/// How many tasks are looked through.
+const LOOK_BACK: usize = 10_000;
+
+/// The task meant by `id`; the newest one without.
+pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, CommandError> {
+    let rows = store.tasks(None, LOOK_BACK)?;
+    let (session, number) = match id.map(|id| id.rsplit_once('/').unwrap_or((id, ""))) {
+        None => ("", None),
+        Some((session, "")) => (session, None),
+        Some((session, number)) => {
+            let number = number.parse().map_err(|_| {
+                CommandError::usage(format!("'{number}' is not the number of a task"), "write SESSION/TASK, for instance 3f2a/2")
+            })?;
+            (session, Some(TaskId(number)))
+        }
+    };
+    let mut fitting = rows.into_iter().filter(|row| {
+        row.session.as_str().starts_with(session) && number.is_none_or(|number| row.task == number)
+    });
+    let Some(found) = fitting.next() else {
+        return Err(CommandError::usage(
+            match id {
+                Some(id) => format!("no task is known as '{id}' in this repo"),
+                None => "no task is recorded in this repo yet".to_owned(),
+            },
+            "checkrein sessions lists them",
+        ));
+    };
+    if id.is_some() && fitting.any(|row| row.session != found.session) {
+        let id = id.unwrap_or_default();
+        return Err(CommandError::usage(format!("'{id}' could be several sessions"), "write more of the id"));
+    }
+    Ok(found)
+}
+
+/// A short name for a task that `show` understands.
+pub(crate) fn short(session: &SessionId, task: TaskId) -> String {
+    let head: String = session.as_str().chars().take(12).collect();
+    format!("{head}/{task}")
+}
+
+/// How a row ended, with its stable word.
+pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
+    let word = row.reason.as_deref()?;
+    let reason = checkrein_core::transition::Reason::ALL.into_iter().find(|reason| reason.as_str() == word)?;
+    Some(Transition { reason, detail: row.detail.clone(), native_reason: row.native_reason.clone() })
+}
+
+/// The events of a task, in order, with their places.
+pub(crate) fn events(store: &SqliteStore, session: &SessionId, task: TaskId) -> Result<Vec<(Seq, Event)>, CommandError> {
+    let mut current = TaskId(0);
+    let mut found = Vec::new();
+    let mut before: Option<(Seq, Event)> = None;
+    for raw in store.events(session, Seq(0))? {
+        // What a newer version wrote and we do not know cannot be shown.
+        let Ok(event) = event::decode(&raw.payload) else { continue };
+        if let Event::TaskOpened { task: opened, .. } = &event {
+            current = *opened;
+            // The input that opened it comes right before it.
+            if current == task {
+                found.extend(before.take());
+            } else if current.0 > task.0 {
+                found.pop();
+                break;
+            }
+        }
+        if current == task {
+            found.push((raw.seq, event.clone()));
+        }
+        before = Some((raw.seq, event));
+    }
+    Ok(found)
+}

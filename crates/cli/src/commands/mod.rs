@@ -1,0 +1,28 @@
+//! One command, one file.
+
+mod check;
+mod demo;
+mod engine;
+pub(crate) mod hook;
+mod lookup;
+mod replay;
+mod run;
+mod sessions;
+mod show;
+
+use std::process::ExitCode;
+
+use crate::args::Command;
+use crate::ui::errors::CommandError;
+
+pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
+    match command {
+        Command::Check(args) => check::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Hook(args) => Ok(hook::parsed(args)),
+        Command::Demo(args) => demo::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Replay(args) => replay::run(&args),
+    }
+}

@@ -1,0 +1,259 @@
+//! `checkrein replay`: a recorded session must come out the same; a trace file is
+//! watched for loops, as the detectors would have seen it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::ExitCode;
+
+use checkrein_adapters::generic::trace::{CallRef, Item, Reader};
+use checkrein_core::event::{Action, Event, Level};
+use checkrein_core::ids::{Millis, SourceName};
+use checkrein_core::input::{Input, Stamped};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_core::step::step;
+use checkrein_core::transition::Transition;
+use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::replay;
+use checkrein_store::SqliteStore;
+use serde_json::json;
+
+use crate::args::Replay;
+use crate::commands::lookup;
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint};
+use crate::ui::words;
+use crate::{exit_code, locate, ui};
+
+pub(crate) fn run(args: &Replay) -> Result<ExitCode, CommandError> {
+    let mut same = true;
+    for what in &args.what {
+        let path = Path::new(what);
+        if path.is_file() {
+            file(path, &policy(args)?, args.json)?;
+        } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+            return Err(CommandError::usage(format!("no file '{what}'"), "name a trace file, or a session's id"));
+        } else {
+            same &= session(what, args.json)?;
+        }
+    }
+    Ok(exit_code::exit(if same { exit_code::YES } else { exit_code::NO }))
+}
+
+fn policy(args: &Replay) -> Result<Policy, CommandError> {
+    let source = args
+        .config
+        .as_ref()
+        .map(|name| std::fs::read_to_string(name).map(|text| Source { name: name.clone(), text }))
+        .transpose()
+        .map_err(|error| CommandError::usage(format!("--config: {error}"), "name a checkrein.toml"))?;
+    let mut policy = config::compile(source.as_ref(), None, Driver::Hook)?.policy;
+    if let Some(preset) = &args.preset {
+        policy.loops = config::loops(Path::new("--preset"), preset)?;
+    }
+    Ok(policy)
+}
+
+fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
+    let located = locate::locate(&std::env::current_dir()?, None)?;
+    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let row = lookup::task(&store, Some(id))?;
+    let mut same = true;
+    for through_cache in [false, true] {
+        let replayed = replay::session(&store, &row.session, through_cache)?;
+        same &= replayed.differs_at.is_none();
+        let how = if through_cache { "with state cache" } else { "from the log alone" };
+        if as_json {
+            let differs = replayed.differs_at.as_ref().map(|at| {
+                json!({ "seq": at.seq, "recorded": at.recorded, "replayed": at.replayed })
+            });
+            ui::json(&json!({
+                "schema": "checkrein/replay/1",
+                "session": row.session,
+                "cache": through_cache,
+                "events": replayed.events,
+                "inputs": replayed.inputs,
+                "differs_at": differs,
+            }));
+            continue;
+        }
+        match &replayed.differs_at {
+            None => ui::answer(&format!(
+                "{} {}: {} events from {} inputs come out the same, {how}",
+                On::Stdout.paint(Paint::Good, "same"),
+                row.session,
+                replayed.events,
+                replayed.inputs
+            )),
+            Some(at) => ui::answer(&format!(
+                "{} {}: event {} was '{}' and is now '{}', {how}",
+                On::Stdout.paint(Paint::Bad, "differs"),
+                row.session,
+                at.seq,
+                at.recorded,
+                at.replayed
+            )),
+        }
+    }
+    Ok(same)
+}
+
+/// One trajectory being watched.
+struct Watch<'a> {
+    policy: &'a Policy,
+    file: &'a str,
+    id: Option<String>,
+    state: State,
+    calls: u64,
+    warnings: u64,
+    halts: u64,
+    halted_at: Option<u64>,
+    transition: Option<Transition>,
+    as_json: bool,
+    clock: u64,
+    begun: bool,
+}
+
+fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError> {
+    let name = path.display().to_string();
+    let opened = std::fs::File::open(path)
+        .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
+    let mut lines = BufReader::with_capacity(1 << 20, opened);
+    let mut reader = Reader::default();
+    let mut watch = Watch::new(policy, &name, None, as_json);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = lines
+            .read_until(b'\n', &mut line)
+            .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
+        if read == 0 {
+            break;
+        }
+        reader.feed(&line);
+        while let Some(item) = reader.next_item() {
+            match item {
+                Item::Session { id, input, .. } => {
+                    if watch.begun {
+                        watch.summary();
+                    }
+                    watch = Watch::new(policy, &name, id, as_json);
+                    watch.begun = true;
+                    watch.take(input, None);
+                }
+                Item::Input { input, call } => {
+                    watch.begun = true;
+                    watch.take(input, call.as_ref());
+                }
+                Item::End { .. } => {}
+                Item::Warning { line, what } => ui::say(&format!("checkrein: {name}:{line}: {what}")),
+            }
+        }
+    }
+    if watch.begun {
+        watch.summary();
+    }
+    Ok(())
+}
+
+impl<'a> Watch<'a> {
+    fn new(policy: &'a Policy, file: &'a str, id: Option<String>, as_json: bool) -> Self {
+        Self {
+            policy,
+            file,
+            id,
+            state: State::default(),
+            calls: 0,
+            warnings: 0,
+            halts: 0,
+            halted_at: None,
+            transition: None,
+            as_json,
+            clock: 0,
+            begun: false,
+        }
+    }
+
+    fn take(&mut self, input: Input, call: Option<&CallRef>) {
+        let is_request = matches!(input, Input::ToolRequested(_));
+        // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
+        self.clock += 1;
+        let stamped = Stamped { at: Millis(self.clock), source: SourceName::new("trace"), input };
+        let done = step(self.policy, &mut self.state, stamped);
+        let index = self.calls;
+        if is_request {
+            self.calls += 1;
+        }
+        for event in &done.events {
+            match event {
+                Event::Detected(seen) => {
+                    self.finding(index, seen.detector.as_str(), seen.level, u64::from(seen.count), seen.action, call);
+                }
+                Event::CapReached { cap, .. } => {
+                    let halted = done.events.iter().any(|event| matches!(event, Event::TaskEnded { .. }));
+                    let action = if halted { Action::Halt } else { Action::Grace };
+                    self.finding(index, cap.as_str(), Level::Critical, index + 1, action, call);
+                }
+                Event::TaskEnded { transition, .. } => self.transition = Some(transition.clone()),
+                _ => {}
+            }
+        }
+    }
+
+    fn finding(&mut self, index: u64, detector: &str, level: Level, count: u64, action: Action, call: Option<&CallRef>) {
+        if level == Level::Warning {
+            self.warnings += 1;
+        }
+        if action == Action::Halt {
+            self.halts += 1;
+            self.halted_at.get_or_insert(index);
+        }
+        if self.as_json {
+            ui::json(&json!({
+                "kind": "finding",
+                "index": index,
+                "detector": detector,
+                "level": level,
+                "count": count,
+                "action": action,
+            }));
+        } else if action != Action::Observe {
+            let tool = call.map_or("", |call| call.tool.as_str());
+            ui::answer(&format!("call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}", detector, word(action)));
+        }
+    }
+
+    fn summary(&self) {
+        if self.as_json {
+            let mut object = json!({
+                "kind": "summary",
+                "schema": "checkrein/replay/1",
+                "file": self.file,
+                "tool_calls": self.calls,
+                "warnings": self.warnings,
+                "halts": self.halts,
+                "halted_at": self.halted_at,
+                "transition": self.transition,
+            });
+            if let (Some(id), Some(map)) = (&self.id, object.as_object_mut()) {
+                map.insert("id".to_owned(), json!(id));
+            }
+            ui::json(&object);
+            return;
+        }
+        let halted = self.halted_at.map_or_else(|| "never halted".to_owned(), |at| format!("halted at call {at}"));
+        let ending = self.transition.as_ref().map_or_else(String::new, |ended| format!(", {}", words::transition(ended)));
+        let id = self.id.as_deref().map_or_else(String::new, |id| format!(" {id}"));
+        ui::answer(&format!("{}{id}: {} calls, {} warnings, {halted}{ending}", self.file, self.calls, self.warnings));
+    }
+}
+
+fn word(action: Action) -> &'static str {
+    match action {
+        Action::Observe => "seen",
+        Action::Nudge => "a word of advice",
+        Action::Deny => "denied",
+        Action::Grace => "denied, asked to sum up",
+        Action::Halt => "task halted",
+    }
+}

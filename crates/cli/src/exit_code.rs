@@ -1,0 +1,18 @@
+//! Exit codes, documented in `docs/transitions.md`. `run` has those of its transition
+//! reasons; `hook` has the agent's own and never these.
+
+use std::process::ExitCode;
+
+/// Yes, or nothing to report.
+pub(crate) const YES: u8 = 0;
+/// No: `accept` is false, a replay differs.
+pub(crate) const NO: u8 = 1;
+/// Usage or config error.
+pub(crate) const USAGE: u8 = 2;
+/// Inconclusive.
+pub(crate) const INCONCLUSIVE: u8 = 3;
+
+/// As the process's own.
+pub(crate) fn exit(code: u8) -> ExitCode {
+    ExitCode::from(code)
+}

@@ -1,0 +1,18 @@
+//! SIGTERM and Ctrl-C set a flag; whoever waits looks at it, kills what it started,
+//! records, and goes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set once the person or the system wants us gone.
+pub(crate) static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// From here on the signals set the flag instead of killing us.
+pub(crate) fn listen() {
+    // Only a second call can fail, and then the first one listens.
+    let _ = ctrlc::set_handler(|| CANCELLED.store(true, Ordering::Relaxed));
+}
+
+/// Whether we are to go.
+pub(crate) fn cancelled() -> bool {
+    CANCELLED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,77 @@
+//! One renderer for errors: what, where, what to do next.
+
+use std::process::ExitCode;
+
+use checkrein_runtime::RuntimeError;
+use checkrein_runtime::config::ConfigError;
+use checkrein_store::StoreError;
+
+use crate::exit_code;
+use crate::ui::style::{On, Paint};
+
+/// Whose fault it is, which decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// What was typed or configured.
+    Usage,
+    /// The world, or us.
+    Failed,
+}
+
+/// An error with what to do about it.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) kind: Kind,
+    pub(crate) what: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl CommandError {
+    pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, what: what.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, what: what.into(), hint: None }
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        Self { kind: Kind::Usage, what: error.to_string(), hint: None }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<RuntimeError> for CommandError {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::Config(error) => error.into(),
+            other => Self::failed(other.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+/// Prints it and says how to exit.
+pub(crate) fn report(error: &CommandError) -> ExitCode {
+    let heading = On::Stderr.paint(Paint::Bad, "checkrein:");
+    crate::ui::say(&format!("{heading} {}", error.what));
+    if let Some(hint) = &error.hint {
+        crate::ui::say(&format!("  {hint}"));
+    }
+    exit_code::exit(match error.kind {
+        Kind::Usage => exit_code::USAGE,
+        Kind::Failed => exit_code::NO,
+    })
+}

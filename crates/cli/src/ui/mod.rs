@@ -1,0 +1,38 @@
+//! The only printing. stdout is the answer, stderr the conversation; colours only on a
+//! terminal; a broken pipe is not an error.
+
+pub(crate) mod errors;
+pub(crate) mod progress;
+pub(crate) mod style;
+pub(crate) mod timeline;
+pub(crate) mod words;
+
+use std::io::Write as _;
+
+/// A line of the answer.
+pub(crate) fn answer(line: &str) {
+    // Whoever closed the pipe has read enough.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Bytes of the answer, as they are.
+pub(crate) fn answer_bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
+}
+
+/// A line of the conversation.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Bytes of the conversation, as they are.
+pub(crate) fn say_bytes(bytes: &[u8]) {
+    let _ = std::io::stderr().write_all(bytes);
+}
+
+/// A JSON document, one line.
+pub(crate) fn json(value: &serde_json::Value) {
+    answer(&value.to_string());
+}

@@ -1,0 +1,84 @@
+//! Checks as they run: a live line each on a terminal, a line at the end of each in a pipe.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::ids::VerifierName;
+use checkrein_runtime::Progress;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::ui::style::{On, Paint, duration};
+use crate::ui::{say, words};
+
+/// Shows what goes on.
+pub(crate) struct Checks {
+    bars: Option<MultiProgress>,
+    running: Mutex<BTreeMap<VerifierName, ProgressBar>>,
+}
+
+impl Checks {
+    /// Live on a terminal.
+    pub(crate) fn new() -> Self {
+        let live = std::io::stderr().is_terminal();
+        Self { bars: live.then(MultiProgress::new), running: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Takes news in; called from many threads.
+    pub(crate) fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Started { verifier, .. } => self.start(verifier, "running"),
+            Progress::Waiting { verifier } => self.start(verifier, "another process runs it; waiting"),
+            Progress::Finished { verifier, verdict, cause, duration_ms, cached } => {
+                let line = line(&verifier, verdict, cause, duration_ms, cached);
+                let bar = self.lock().remove(&verifier);
+                match (bar, &self.bars) {
+                    (Some(bar), Some(bars)) => {
+                        bar.finish_and_clear();
+                        // Printing above the bars fails only if the terminal is gone.
+                        let _ = bars.println(line);
+                    }
+                    _ => say(&line),
+                }
+            }
+        }
+    }
+
+    fn start(&self, verifier: VerifierName, what: &str) {
+        let Some(bars) = &self.bars else { return };
+        let bar = bars.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(format!("{verifier}: {what}"));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        if let Some(before) = self.lock().insert(verifier, bar) {
+            before.finish_and_clear();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VerifierName, ProgressBar>> {
+        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// One check in one line.
+pub(crate) fn line(
+    verifier: &VerifierName,
+    verdict: Verdict,
+    cause: Option<Cause>,
+    duration_ms: u64,
+    cached: bool,
+) -> String {
+    let (paint, mark) = match verdict {
+        Verdict::Pass => (Paint::Good, "pass"),
+        Verdict::Fail => (Paint::Bad, "FAIL"),
+        Verdict::Inconclusive => (Paint::Warn, "????"),
+    };
+    let mark = On::Stderr.paint(paint, mark);
+    let took = if cached { "unchanged, not run again".to_owned() } else { duration(duration_ms) };
+    let why = cause.map_or_else(String::new, |cause| format!("  {}", words::cause(cause)));
+    format!("  {mark}  {:<14} {}{why}", verifier.as_str(), On::Stderr.paint(Paint::Dim, &took))
+}

@@ -1,0 +1,74 @@
+//! Colours, on a terminal only; `NO_COLOR` is honoured.
+
+use std::io::IsTerminal as _;
+
+use checkrein_core::transition::Reason;
+
+/// How something is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Good,
+    Bad,
+    Warn,
+    Dim,
+    Strong,
+}
+
+/// Where it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    Stdout,
+    Stderr,
+}
+
+impl On {
+    /// Whether this is a terminal that wants colours.
+    pub(crate) fn has_colours(self) -> bool {
+        let terminal = match self {
+            On::Stdout => std::io::stdout().is_terminal(),
+            On::Stderr => std::io::stderr().is_terminal(),
+        };
+        terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// `text`, painted if this is a terminal.
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
+        if !self.has_colours() {
+            return text.to_owned();
+        }
+        let code = match paint {
+            Paint::Good => "32",
+            Paint::Bad => "31",
+            Paint::Warn => "33",
+            Paint::Dim => "2",
+            Paint::Strong => "1",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+/// How a reason is painted.
+pub(crate) fn of_reason(reason: Reason) -> Paint {
+    match reason {
+        Reason::TaskComplete => Paint::Good,
+        Reason::Unverified | Reason::AwaitingHuman | Reason::Abandoned | Reason::UserInterrupt => Paint::Warn,
+        Reason::Error
+        | Reason::GaveUp
+        | Reason::HardCap
+        | Reason::DiminishingReturns
+        | Reason::LoopDetected
+        | Reason::VerifierFailedUnrecoverable
+        | Reason::PermissionDenied
+        | Reason::Truncated => Paint::Bad,
+    }
+}
+
+/// `1.2 s`, `3 min 4 s`
+pub(crate) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}

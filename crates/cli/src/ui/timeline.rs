@@ -1,0 +1,104 @@
+//! A task as a story: one line per event that a person cares about.
+
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::event::{Action, Event};
+use checkrein_core::evidence::Verdict;
+use checkrein_core::ids::Millis;
+use checkrein_core::input::Input;
+
+use crate::ui::style::{On, Paint, duration, of_reason};
+use crate::ui::words;
+
+/// Longest text quoted from agent or person, in characters.
+const QUOTE: usize = 100;
+
+/// Lines for these events, with the time since `start`.
+pub(crate) fn lines(events: &[Event], start: Millis) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut now = start;
+    for event in events {
+        if let Event::Input(stamped) = event {
+            now = now.max(stamped.at);
+        }
+        if let Some((mark, text)) = line(event) {
+            let at = On::Stdout.paint(Paint::Dim, &format!("{:>9}", format!("+{}", duration(now.since(start)))));
+            lines.push(format!("{at}  {mark} {text}"));
+        }
+    }
+    lines
+}
+
+fn line(event: &Event) -> Option<(String, String)> {
+    let plain = |mark: &str, text: String| Some((mark.to_owned(), text));
+    let painted = |paint: Paint, mark: &str, text: String| Some((On::Stdout.paint(paint, mark), text));
+    match event {
+        Event::Input(stamped) => match &stamped.input {
+            Input::PromptSubmitted(prompt) => plain("❯", format!("person: {}", quote(&prompt.text))),
+            Input::ToolRequested(request) => {
+                let what = request.facts.commands.first().map_or_else(
+                    || quote(&request.args),
+                    |_| quote(&request.args),
+                );
+                plain("·", format!("{} {what}", request.tool))
+            }
+            Input::StopRequested(stop) => painted(Paint::Strong, "■", format!("agent wants to stop: {}", quote(&stop.message))),
+            Input::EvidenceArrived(arrived) => {
+                let fact = &arrived.evidence;
+                let (paint, word) = match fact.verdict {
+                    Verdict::Pass => (Paint::Good, "passes"),
+                    Verdict::Fail => (Paint::Bad, "fails"),
+                    Verdict::Inconclusive => (Paint::Warn, "cannot tell"),
+                };
+                let exit = fact.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
+                let took = if fact.cached { ", not run again".to_owned() } else { format!(", {}", duration(fact.duration_ms)) };
+                let cause = fact.cause.map_or_else(String::new, |cause| format!(" ({})", words::cause(cause)));
+                painted(paint, "◆", format!("{} {word}{cause}{exit}{took}", fact.verifier))
+            }
+            Input::StopFailed(failed) => painted(Paint::Bad, "✗", format!("the agent's turn failed: {}", failed.native_reason)),
+            Input::ProcessFailed(failed) => painted(Paint::Bad, "✗", failed.what.clone()),
+            Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
+            Input::SessionStarted(_)
+            | Input::ToolReturned(_)
+            | Input::RoundEnded(_)
+            | Input::SessionEnded(_)
+            | Input::TreeRead(_)
+            | Input::TimePassed => None,
+        },
+        Event::Detected(detected) if detected.action != Action::Observe => {
+            painted(Paint::Warn, "⟳", format!("{}: {} times", detected.detector, detected.count))
+        }
+        Event::CapReached { cap, .. } => painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str())),
+        Event::DecisionMade(made) => match &made.decision {
+            Decision::Tool(ToolDecision::Allow) | Decision::Noted => None,
+            Decision::Tool(ToolDecision::Nudge { text }) => painted(Paint::Warn, "←", format!("nudge: {text}")),
+            Decision::Tool(ToolDecision::Rewrite { reason, .. }) => painted(Paint::Warn, "←", format!("suggested otherwise: {reason}")),
+            Decision::Tool(ToolDecision::Ask { reason, .. }) => painted(Paint::Warn, "?", format!("asks a person: {reason}")),
+            Decision::Tool(ToolDecision::Deny { reason }) => painted(Paint::Bad, "⛔", format!("denied: {reason}")),
+            Decision::Tool(ToolDecision::Halt { reason }) => painted(Paint::Bad, "⛔", format!("halted: {reason}")),
+            Decision::Stop(StopDecision::Continue { feedback }) => {
+                let names: Vec<&str> = feedback.checks.iter().map(|check| check.verifier.as_str()).collect();
+                painted(Paint::Warn, "←", format!("sent back: {} not satisfied", names.join(", ")))
+            }
+            Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. }) => None,
+        },
+        Event::TaskEnded { transition, .. } => {
+            let paint = of_reason(transition.reason);
+            Some((On::Stdout.paint(paint, "●"), On::Stdout.paint(paint, &words::transition(transition))))
+        }
+        Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
+        Event::PolicySealed { .. }
+        | Event::Repeated { .. }
+        | Event::TaskOpened { .. }
+        | Event::Detected(_)
+        | Event::Requested { .. }
+        | Event::FailureSetMet { .. } => None,
+    }
+}
+
+/// One line, bounded.
+pub(crate) fn quote(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut chars = line.chars();
+    let short: String = chars.by_ref().take(QUOTE).collect();
+    if chars.next().is_some() { format!("{short}…") } else { short }
+}

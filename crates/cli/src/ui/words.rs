@@ -1,0 +1,120 @@
+//! Explanations are data; here they become sentences.
+
+use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::explain::Because;
+use checkrein_core::transition::{Reason, Transition};
+
+/// Why a verdict is inconclusive.
+pub(crate) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Timeout => "ran out of time",
+        Cause::Crash => "crashed",
+        Cause::MissingProgram => "its program is not installed",
+        Cause::VacuousPass => "said yes without checking anything",
+        Cause::TreeMoving => "files kept changing while it ran",
+        Cause::ReplyDeadline => "cut: the agent's answer was due",
+        Cause::ClaimedElsewhere => "another process was still running it",
+        Cause::TreeUnreadable => "the tree could not be read",
+        Cause::Internal => "could not be run",
+    }
+}
+
+/// A transition in one word or two, as listings show it.
+pub(crate) fn transition(transition: &Transition) -> String {
+    match &transition.detail {
+        Some(detail) => format!("{} ({detail})", transition.reason.as_str()),
+        None => transition.reason.as_str().to_owned(),
+    }
+}
+
+/// What an ending means, in a sentence.
+pub(crate) fn meaning(transition: &Transition) -> String {
+    let detail = transition.detail.as_deref().unwrap_or_default();
+    match transition.reason {
+        Reason::TaskComplete if detail.is_empty() => "Done: the required checks pass on exactly this tree.".to_owned(),
+        Reason::TaskComplete => format!("Done, though a limit ({detail}) had ended the work: the required checks pass."),
+        Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
+        Reason::Unverified => match detail {
+            "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
+            "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
+            "advisory_only" => "Let through unchecked: all verifiers are advisory.".to_owned(),
+            _ => "Let through without full evidence: a check could not tell, and its stance allows that.".to_owned(),
+        },
+        Reason::GaveUp => match detail {
+            "continues" => "Not done: the agent was sent back as often as allowed.".to_owned(),
+            _ => "Not done: the same failures came back again and again.".to_owned(),
+        },
+        Reason::HardCap => format!("Not done: the cap on {} was reached.", detail.replace('_', " ")),
+        Reason::DiminishingReturns => match detail {
+            "token_budget" => "Not done: nearly all of the token budget is used.".to_owned(),
+            _ => "Not done: the last attempts brought hardly anything.".to_owned(),
+        },
+        Reason::LoopDetected => format!("Not done: the agent was going in circles ({detail})."),
+        Reason::VerifierFailedUnrecoverable => format!("Not checkable: verifier '{detail}' can never succeed here."),
+        Reason::PermissionDenied => "Not done: the agent stopped after it was refused something.".to_owned(),
+        Reason::AwaitingHuman => "Parked: a person has to decide.".to_owned(),
+        Reason::Truncated => "Not done: the last answer was cut by its output limit.".to_owned(),
+        Reason::UserInterrupt => "Interrupted by a person.".to_owned(),
+        Reason::Abandoned => match detail {
+            "superseded" => "Left behind: a new prompt came first.".to_owned(),
+            "day_passed" => "Left behind: nothing happened for a day.".to_owned(),
+            _ => "Left behind: the session ended.".to_owned(),
+        },
+    }
+}
+
+/// One fact behind a decision.
+pub(crate) fn because(because: &Because) -> String {
+    match because {
+        Because::Halted => "the task had been ended already".to_owned(),
+        Because::Cap { cap, used, limit } => format!("{} of {limit} {} used", used, cap.as_str().replace('_', " ")),
+        Because::Detector { detector, count } => format!("{detector} saw the pattern {count} times"),
+        Because::Rule { reason } => format!("exec policy: {reason}"),
+        Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
+        Because::NoChange => "the tree is as it was at the prompt".to_owned(),
+        Because::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),
+        Because::NoChecks => "no verifier is configured".to_owned(),
+        Because::Verdict { verifier, verdict, cause: why, findings, cached, required, by_stance } => {
+            let verdict = match verdict {
+                Verdict::Pass => "passes",
+                Verdict::Fail => "fails",
+                Verdict::Inconclusive => "cannot tell",
+            };
+            let mut words = format!("{verifier} {verdict}");
+            if let Some(why) = why {
+                words = format!("{words} ({})", cause(*why));
+            }
+            if *findings > 0 {
+                words = format!("{words}, {findings} findings");
+            }
+            if *cached {
+                words.push_str(", as found before on this tree");
+            }
+            if !*required {
+                words.push_str(", advisory");
+            }
+            if *by_stance {
+                words.push_str(", counted by its stance");
+            }
+            words
+        }
+        Because::TreeUnknown { why } => format!("the tree could not be read: {why}"),
+        Because::TreeMoved => "the tree moved while it was judged, so it was judged anew".to_owned(),
+        Because::SameFailures { met, attempts } => format!("the same failures were met {met} times; {attempts} are allowed"),
+        Because::Continues { given, limit } => format!("sent back {given} times; {limit} are allowed"),
+        Because::TokenBudget { used, line } => format!("{used} output tokens used; the line is at {line}"),
+        Because::Diminishing { delta, previous } => format!("the last two stops brought {delta} and {previous} tokens"),
+        Because::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
+        Because::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
+        Because::Background { count } => format!("{count} background tasks were still running"),
+        Because::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
+        Because::Process { what } => what.clone(),
+        Because::Truncated => "the answer was cut by its output limit".to_owned(),
+        Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
+    }
+}
+
+/// The line that every ending other than `task_complete` shows a person.
+pub(crate) fn ending_line(transition: &Transition, id: &str) -> String {
+    format!("checkrein: {}. {} Why: checkrein show {id} --why", self::transition(transition), meaning(transition))
+}

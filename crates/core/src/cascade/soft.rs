@@ -1,0 +1,118 @@
+//! The soft tier: is going on worth it?
+
+use super::judged::{Judged, Line};
+use crate::accept::Truth;
+use crate::budget;
+use crate::explain::{Because, Why};
+use crate::policy::Policy;
+use crate::state::{Pending, Task};
+use crate::step::Draft;
+use crate::transition::{Reason, Transition};
+
+/// The soft tier, in the order of the contract. `None`: going on is worth it.
+pub(super) fn not_worth_it(
+    draft: &Draft<'_>,
+    judged: &Judged,
+    pending: &Pending,
+    met: u32,
+    why: &mut Why,
+) -> Option<Transition> {
+    let policy = draft.policy;
+    let task = draft.state.task.as_ref()?;
+    if let Some(spent) = &task.spent {
+        why.push(Because::AlreadyEnded);
+        return Some(spent.clone());
+    }
+    if let Some(line) = in_the_way(policy, judged) {
+        return Some(Transition::new(
+            Reason::VerifierFailedUnrecoverable,
+            line.verifier.as_str(),
+        ));
+    }
+    if task.refused {
+        why.push(Because::AfterRefusal);
+        return Some(Transition::plain(Reason::PermissionDenied));
+    }
+    if pending.truncated {
+        why.push(Because::Truncated);
+        return Some(Transition::plain(Reason::Truncated));
+    }
+    if let Some(over) = budget::at_stop(policy, draft.state) {
+        why.push(over.because());
+        return Some(Transition::new(Reason::HardCap, over.cap.as_str()));
+    }
+    if let Some(cap) = task.grace {
+        return Some(Transition::new(Reason::HardCap, cap.as_str()));
+    }
+    if met >= policy.caps.attempts {
+        why.push(Because::SameFailures {
+            met,
+            attempts: policy.caps.attempts,
+        });
+        return Some(Transition::new(Reason::GaveUp, "same_failures"));
+    }
+    let (given, limit) = (task.totals.continues, continues_limit(policy, pending));
+    if given >= limit {
+        why.push(Because::Continues { given, limit });
+        return Some(Transition::new(Reason::GaveUp, "continues"));
+    }
+    if let Some(limit) = policy.session_caps.continues
+        && draft.state.totals.continues >= limit
+    {
+        why.push(Because::Continues {
+            given: draft.state.totals.continues,
+            limit,
+        });
+        return Some(Transition::new(Reason::GaveUp, "continues"));
+    }
+    token_budget(policy, task, why)
+}
+
+/// The first verifier that can never succeed, unless `accept` can hold without it.
+fn in_the_way<'a>(policy: &Policy, judged: &'a Judged) -> Option<&'a Line> {
+    let mut hopeless = judged
+        .lines
+        .iter()
+        .filter(|line| line.required && line.hopeless);
+    let at_best = policy.accept.evaluate(&|name| {
+        let never = judged
+            .lines
+            .iter()
+            .any(|line| line.verifier == *name && line.hopeless && line.truth == Truth::False);
+        if never { Truth::False } else { Truth::True }
+    });
+    hopeless.next().filter(|_| at_best == Truth::False)
+}
+
+/// Stop at budget x threshold, or at diminishing returns. Unknown use never fires it.
+/// Source: Claude Code's `checkTokenBudget` (0.9 / 500 / 3), judged at stops only.
+fn token_budget(policy: &Policy, task: &Task, why: &mut Why) -> Option<Transition> {
+    let settings = &policy.token_budget;
+    if let (Some(used), Some(budget)) = (task.totals.output_tokens, policy.caps.token_budget) {
+        let line = (u128::from(budget) * u128::from(settings.threshold_permille) / 1000) as u64;
+        if used >= line {
+            why.push(Because::TokenBudget { used, line });
+            return Some(Transition::new(Reason::DiminishingReturns, "token_budget"));
+        }
+    }
+    if let [Some(delta), Some(previous)] = task.deltas {
+        let little = settings.diminishing_tokens;
+        if task.totals.continues >= settings.diminishing_rounds
+            && delta < little
+            && previous < little
+        {
+            why.push(Because::Diminishing { delta, previous });
+            return Some(Transition::new(Reason::DiminishingReturns, "diminishing"));
+        }
+    }
+    None
+}
+
+/// The agent's own cap on blocks must not be reached: its override would look like success.
+pub(super) fn continues_limit(policy: &Policy, pending: &Pending) -> u32 {
+    let own = policy.caps.continues;
+    match pending.block_cap {
+        None | Some(0) => own,
+        Some(cap) => own.min(cap.saturating_sub(1)).max(1),
+    }
+}

@@ -1,0 +1,442 @@
+//! Folds events into [`State`]: the only code that writes it. It uses recorded decisions
+//! and never re-decides, so an upgrade cannot change the past (law 3).
+
+use std::collections::VecDeque;
+
+use super::{Call, MAX_SCOPES, Pending, State, Task, Totals, WINDOW};
+use crate::decision::{Decision, StopDecision};
+use crate::digest::Digest;
+use crate::effect::Effect;
+use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy, Repeatable};
+use crate::evidence::{EvidenceFact, Origin, Verdict};
+use crate::explain::Because;
+use crate::ids::{ScopeId, Seq, SourceName, TaskId};
+use crate::input::{
+    Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested, ToolReturned, TreeFact,
+    TreeRead,
+};
+use crate::transition::{Reason, Transition};
+
+impl State {
+    /// Folds one event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.last = self.last.next();
+        match event {
+            Event::PolicySealed { policy, .. } => self.policy = Some(*policy),
+            Event::Input(stamped) => self.take_in(stamped),
+            Event::Repeated {
+                source,
+                what,
+                scope,
+                ..
+            } => self.repeat(source, *what, scope),
+            Event::TaskOpened { task, by, tree } => self.open(*task, *by, tree.clone()),
+            Event::TaskReopened { .. } => {
+                let now = self.now;
+                if let Some(task) = &mut self.task {
+                    task.ended = None;
+                    // A stop that reopens a task is being judged: nobody is at work.
+                    if task
+                        .scope(&ScopeId::main())
+                        .is_none_or(|scope| scope.pending.is_none())
+                    {
+                        task.working_since.get_or_insert(now);
+                    }
+                }
+            }
+            Event::Detected(detected) => self.detect(detected),
+            Event::CapReached { cap, scope } => self.reach(*cap, scope),
+            Event::Requested {
+                stop,
+                scope,
+                effects,
+            } => self.request(*stop, scope, effects),
+            Event::FailureSetMet { set, subjects } => {
+                if let Some(task) = &mut self.task {
+                    task.meet(*set, *subjects);
+                }
+            }
+            Event::DecisionMade(made) => self.decide(made),
+            Event::TaskEnded { transition, .. } => self.end(transition),
+        }
+    }
+
+    fn take_in(&mut self, stamped: &Stamped) {
+        self.now = self.now.max(stamped.at);
+        match &stamped.input {
+            Input::SessionStarted(started) => {
+                self.agent.get_or_insert_with(|| started.agent.clone());
+            }
+            Input::PromptSubmitted(prompt) => {
+                count(&mut self.prompts, &stamped.source);
+                self.spend(&ScopeId::main(), prompt.tokens.as_ref());
+            }
+            Input::ToolRequested(request) => {
+                self.totals.tool_calls += 1;
+                self.spend(&request.scope, request.tokens.as_ref());
+                self.work(self.last, stamped);
+            }
+            Input::ToolReturned(returned) => {
+                self.spend(&returned.scope, returned.tokens.as_ref());
+                self.end_call(returned);
+            }
+            Input::RoundEnded(round) => {
+                self.spend(&round.scope, round.tokens.as_ref());
+                self.count_round(&round.scope);
+            }
+            Input::StopRequested(stop) => {
+                self.spend(&stop.scope, stop.tokens.as_ref());
+                self.work(self.last, stamped);
+            }
+            Input::EvidenceArrived(arrived) => self.hold(&arrived.scope, &arrived.evidence),
+            Input::TreeRead(read) => self.read_tree(read),
+            Input::StopFailed(_)
+            | Input::SessionEnded(_)
+            | Input::ProcessFailed(_)
+            | Input::Interrupted
+            | Input::TimePassed => {}
+        }
+    }
+
+    /// A tool request or stop, counted for the task; kept until there is one.
+    fn work(&mut self, seq: Seq, stamped: &Stamped) {
+        if self.task.is_none() {
+            self.orphan = Some(Box::new((seq, stamped.clone())));
+            return;
+        }
+        match &stamped.input {
+            Input::ToolRequested(request) => self.start_call(request),
+            Input::StopRequested(stop) => self.start_stop(seq, stop, &stamped.source),
+            _ => {}
+        }
+    }
+
+    fn spend(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
+        let Some(tokens) = tokens else { return };
+        add(&mut self.totals.output_tokens, tokens.output);
+        if let Some(task) = &mut self.task {
+            add(&mut task.totals.output_tokens, tokens.output);
+        }
+        match self.cursors.iter_mut().find(|(known, _)| known == scope) {
+            Some((_, cursor)) => cursor.clone_from(&tokens.cursor),
+            None => {
+                if self.cursors.len() >= MAX_SCOPES
+                    && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main())
+                {
+                    self.cursors.remove(oldest);
+                }
+                self.cursors.push((scope.clone(), tokens.cursor.clone()));
+            }
+        }
+    }
+
+    fn start_call(&mut self, request: &ToolRequested) {
+        let now = self.now;
+        let Some(task) = &mut self.task else { return };
+        task.totals.tool_calls += 1;
+        task.working_since.get_or_insert(now);
+        let scope = task.scope_mut(&request.scope);
+        scope.struck = false;
+        let window = &mut scope.window;
+        if window.len() > WINDOW {
+            window.pop_front();
+        }
+        window.push_back(Call {
+            call: request.call,
+            id: request
+                .call_id
+                .as_ref()
+                .map(|id| Digest::of(id.as_bytes()).short()),
+            outcome: None,
+            poll: request.kind == ToolKind::Poll,
+            progress: false,
+        });
+    }
+
+    /// A result belongs to the task of its request: one whose request is not in the
+    /// window says nothing about this task's progress.
+    fn end_call(&mut self, returned: &ToolReturned) {
+        let Some(task) = &mut self.task else { return };
+        if task.asked == Some(returned.call) {
+            task.asked = None;
+        }
+        let id = returned
+            .call_id
+            .as_ref()
+            .map(|id| Digest::of(id.as_bytes()).short());
+        let scope = task.scope_mut(&returned.scope);
+        scope.wrote |= returned.wrote;
+        let open = scope.window.iter().rposition(|call| {
+            call.outcome.is_none()
+                && call.call == returned.call
+                && (id.is_none() || call.id.is_none() || call.id == id)
+        });
+        let Some(open) = open else { return };
+        let fresh = task.see(returned.call, returned.outcome);
+        let scope = task.scope_mut(&returned.scope);
+        if let Some(call) = scope.window.get_mut(open) {
+            call.close(returned.outcome, fresh || returned.wrote);
+        }
+    }
+
+    fn count_round(&mut self, scope: &ScopeId) {
+        self.totals.rounds += 1;
+        if let Some(task) = &mut self.task {
+            task.totals.rounds += 1;
+            task.scope_mut(scope).rounds += 1;
+        }
+    }
+
+    fn start_stop(&mut self, seq: Seq, stop: &StopRequested, source: &SourceName) {
+        self.count_round(&stop.scope);
+        let now = self.now;
+        let Some(task) = &mut self.task else { return };
+        // A sub-agent's stop does not end the span of the main conversation.
+        if stop.scope.is_main() {
+            let span = task.rest(now);
+            self.totals.busy_ms += span;
+            task.stops += 1;
+            let used = task.totals.output_tokens.unwrap_or(0);
+            // A stop without a reading says nothing about the tokens since the last one.
+            let delta = stop
+                .tokens
+                .as_ref()
+                .map(|_| used.saturating_sub(task.tokens_at_stop));
+            task.tokens_at_stop = used;
+            task.deltas = [delta, task.deltas[0]];
+        }
+        task.deliver(&stop.scope, source);
+        task.scope_mut(&stop.scope).pending = Some(Pending {
+            stop: seq,
+            tree: stop.tree.clone(),
+            message: stop.message_digest,
+            block_cap: stop.block_cap,
+            truncated: stop.truncated,
+            background: stop.background,
+            waiting: Vec::new(),
+            asked: Vec::new(),
+            reading: false,
+            confirmed: false,
+            rejudged: false,
+            moving: false,
+        });
+    }
+
+    fn hold(&mut self, scope: &ScopeId, fact: &EvidenceFact) {
+        // Evidence that was made by hand only informs (law 1).
+        if fact.origin != Origin::Gate {
+            return;
+        }
+        let Some(task) = &mut self.task else { return };
+        let Some(pending) = &mut task.scope_mut(scope).pending else {
+            return;
+        };
+        let waited = pending.waiting.len();
+        pending.waiting.retain(|name| *name != fact.verifier);
+        if pending.waiting.len() == waited {
+            return;
+        }
+        let stop = pending.stop;
+        task.keep(fact, stop);
+    }
+
+    fn read_tree(&mut self, read: &TreeRead) {
+        let Some(task) = &mut self.task else { return };
+        let Some(pending) = &mut task.scope_mut(&read.scope).pending else {
+            return;
+        };
+        // A reading for a stop that was replaced may be older than the newer stop's checks.
+        if !pending.reading || pending.stop != read.stop {
+            return;
+        }
+        pending.reading = false;
+        let same = match (&pending.tree, &read.tree) {
+            (Ok(before), Ok(now)) => before.is_alike(now),
+            _ => false,
+        };
+        if same {
+            pending.confirmed = true;
+        } else if pending.rejudged {
+            pending.moving = true;
+        } else {
+            pending.rejudged = true;
+            pending.tree.clone_from(&read.tree);
+        }
+    }
+
+    fn repeat(&mut self, source: &SourceName, what: Repeatable, scope: &ScopeId) {
+        match what {
+            Repeatable::Prompt => count(&mut self.prompts, source),
+            Repeatable::Stop => {
+                if let Some(task) = &mut self.task {
+                    task.deliver(scope, source);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
+        self.task = Some(Task {
+            id,
+            opened_by,
+            opened_at: self.now,
+            start,
+            working_since: Some(self.now),
+            ended: None,
+            spent: None,
+            halted: false,
+            totals: Totals::default(),
+            stops: 0,
+            deliveries: Vec::new(),
+            tokens_at_stop: 0,
+            deltas: [None, None],
+            failure_sets: Vec::new(),
+            last_failure: None,
+            verdicts: Vec::new(),
+            told: Vec::new(),
+            grace: None,
+            criticals: 0,
+            nudged: Vec::new(),
+            seen: VecDeque::new(),
+            refused: false,
+            asked: None,
+            scopes: Vec::new(),
+        });
+        if let Some(orphan) = self.orphan.take() {
+            self.work(orphan.0, &orphan.1);
+        }
+    }
+
+    fn detect(&mut self, detected: &Detected) {
+        let Some(task) = &mut self.task else { return };
+        match detected.action {
+            Action::Nudge => {
+                let bucket = detected.count / 10;
+                match task.nudged.iter_mut().find(|(key, _)| *key == detected.key) {
+                    Some((_, told)) => *told = bucket,
+                    None => super::push_bounded(&mut task.nudged, (detected.key, bucket)),
+                }
+            }
+            Action::Deny | Action::Halt if detected.level == Level::Critical => {
+                task.criticals += 1;
+                // A call that a detector denied is not in the window.
+                let scope = task.scope_mut(&detected.scope);
+                scope.window.pop_back();
+                scope.struck = true;
+            }
+            Action::Deny | Action::Halt | Action::Observe | Action::Grace => {}
+        }
+    }
+
+    fn reach(&mut self, cap: Cap, scope: &ScopeId) {
+        let Some(task) = &mut self.task else { return };
+        if scope.is_main() {
+            task.grace.get_or_insert(cap);
+        } else {
+            let scope = task.scope_mut(scope);
+            if scope.grace {
+                scope.halted = true;
+            }
+            scope.grace = true;
+        }
+    }
+
+    fn request(&mut self, stop: Seq, scope: &ScopeId, effects: &[Effect]) {
+        let Some(task) = &mut self.task else { return };
+        let Some(pending) = &mut task.scope_mut(scope).pending else {
+            return;
+        };
+        if pending.stop != stop {
+            return;
+        }
+        for effect in effects {
+            match effect {
+                Effect::RunVerifier {
+                    verifier, subject, ..
+                } => {
+                    pending.waiting.push(verifier.clone());
+                    pending.asked.push((verifier.clone(), subject.short()));
+                }
+                Effect::ReadTree { .. } => pending.reading = true,
+            }
+        }
+    }
+
+    fn decide(&mut self, made: &DecisionMade) {
+        let now = self.now;
+        let Some(task) = &mut self.task else { return };
+        match &made.decision {
+            Decision::Tool(decision) => task.answer_call(made, decision),
+            Decision::Stop(decision) => {
+                let pending = task
+                    .scopes
+                    .iter_mut()
+                    .find(|scope| scope.id == made.scope)
+                    .and_then(|scope| scope.pending.take());
+                let judged = pending.and_then(|pending| pending.tree.ok());
+                if let (Some(tree), Some(failed)) = (judged, failed(&made.why)) {
+                    self.last_judged = Some((tree.tree, failed));
+                }
+                task.close_stop();
+                match decision {
+                    StopDecision::Continue { feedback } => {
+                        self.totals.continues += 1;
+                        task.totals.continues += 1;
+                        task.working_since = Some(now);
+                        task.refused = false;
+                        for check in &feedback.checks {
+                            task.tell(&check.verifier, &check.new);
+                        }
+                    }
+                    StopDecision::Halt { .. } => task.halted = true,
+                    StopDecision::Accept { .. } => {
+                        if !made.scope.is_main() {
+                            task.scopes.retain(|scope| scope.id != made.scope);
+                        }
+                    }
+                }
+            }
+            Decision::Noted => {}
+        }
+    }
+
+    fn end(&mut self, transition: &Transition) {
+        let now = self.now;
+        let Some(task) = &mut self.task else { return };
+        if transition.reason == Reason::Abandoned {
+            // Nobody knows how long the agent was at work before it was left.
+            task.working_since = None;
+        }
+        let span = task.rest(now);
+        self.totals.busy_ms += span;
+        if task.spent.is_none() && !transition.reason.reopens_fully() {
+            task.spent = Some(transition.clone());
+        }
+        task.ended = Some(transition.clone());
+    }
+}
+
+/// Whether required checks were judged, and whether one of them said no.
+fn failed(why: &[Because]) -> Option<bool> {
+    why.iter()
+        .filter_map(|because| match because {
+            Because::Verdict {
+                verdict,
+                required: true,
+                ..
+            } => Some(*verdict == Verdict::Fail),
+            _ => None,
+        })
+        .reduce(|one, other| one || other)
+}
+
+fn add(total: &mut Option<u64>, more: u64) {
+    *total = Some(total.unwrap_or(0).saturating_add(more));
+}
+
+fn count(counters: &mut Vec<(SourceName, u32)>, source: &SourceName) {
+    match counters.iter_mut().find(|(known, _)| known == source) {
+        Some((_, count)) => *count += 1,
+        None => counters.push((source.clone(), 1)),
+    }
+}

@@ -1,0 +1,124 @@
+//! What a fold does to one task: scopes, calls, deliveries, failure sets.
+
+use super::{MAX_DELIVERIES, MAX_SCOPES, MAX_SEEN, Scope, Task, push_bounded};
+use crate::decision::ToolDecision;
+use crate::digest::{Digest, Short};
+use crate::event::DecisionMade;
+use crate::explain::Because;
+use crate::ids::{Millis, ScopeId, SourceName};
+
+impl Task {
+    /// Ends the span of agent time that is running and says how long it was.
+    pub(super) fn rest(&mut self, now: Millis) -> u64 {
+        let span = self
+            .working_since
+            .take()
+            .map_or(0, |since| now.since(since));
+        self.totals.busy_ms += span;
+        span
+    }
+
+    /// The scope of this id, moved to the end: the first is the longest untouched one.
+    pub(super) fn scope_mut(&mut self, id: &ScopeId) -> &mut Scope {
+        let scope = match self.scopes.iter().position(|scope| scope.id == *id) {
+            Some(at) => self.scopes.remove(at),
+            None => {
+                if self.scopes.len() >= MAX_SCOPES
+                    && let Some(oldest) = self
+                        .scopes
+                        .iter()
+                        .position(|scope| !scope.id.is_main() && scope.pending.is_none())
+                {
+                    self.scopes.remove(oldest);
+                }
+                Scope::new(id.clone())
+            }
+        };
+        self.scopes.push(scope);
+        let last = self.scopes.len() - 1;
+        #[expect(clippy::indexing_slicing, reason = "the last was just pushed")]
+        &mut self.scopes[last]
+    }
+
+    pub(super) fn see(&mut self, call: Short, outcome: Short) -> bool {
+        let mixed = call.0.rotate_left(17) ^ outcome.0;
+        let pair = ((mixed ^ (mixed >> 32)) as u32).to_le_bytes();
+        if self.seen.contains(&pair) {
+            return false;
+        }
+        if self.seen.len() >= MAX_SEEN {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(pair);
+        true
+    }
+
+    pub(super) fn deliver(&mut self, scope: &ScopeId, source: &SourceName) {
+        match self
+            .deliveries
+            .iter_mut()
+            .find(|(id, known, _)| id == scope && known == source)
+        {
+            Some((_, _, count)) => *count += 1,
+            None => {
+                if self.deliveries.len() >= MAX_DELIVERIES
+                    && let Some(oldest) = self.deliveries.iter().position(|(id, ..)| !id.is_main())
+                {
+                    self.deliveries.remove(oldest);
+                }
+                self.deliveries.push((scope.clone(), source.clone(), 1));
+            }
+        }
+    }
+
+    pub(super) fn meet(&mut self, set: Short, subjects: Short) {
+        match self
+            .failure_sets
+            .iter_mut()
+            .find(|(known, _)| *known == set)
+        {
+            Some((_, met)) => *met += 1,
+            None => push_bounded(&mut self.failure_sets, (set, 1)),
+        }
+        self.last_failure = Some((subjects, set));
+    }
+
+    pub(super) fn answer_call(&mut self, made: &DecisionMade, decision: &ToolDecision) {
+        match decision {
+            ToolDecision::Allow | ToolDecision::Nudge { .. } | ToolDecision::Rewrite { .. } => {
+                self.refused = false;
+                self.asked = None;
+            }
+            ToolDecision::Ask { .. } => {
+                let window = self.scope(&made.scope).map(|scope| &scope.window);
+                self.asked = window
+                    .and_then(|window| window.back())
+                    .map(|call| call.call);
+            }
+            ToolDecision::Deny { reason } => {
+                // Only the rule that decided is a refusal: a cap or a detector is not.
+                self.refused |= made
+                    .why
+                    .iter()
+                    .any(|why| matches!(why, Because::Rule { reason: rule } if rule == reason));
+                self.close_denied(&made.scope, reason);
+            }
+            ToolDecision::Halt { .. } => self.halted = true,
+        }
+    }
+
+    /// A call denied by policy stays in the window, with the denial as its outcome.
+    fn close_denied(&mut self, scope: &ScopeId, reason: &str) {
+        let denial = Digest::of(reason.as_bytes()).short();
+        let newest = self
+            .scope(scope)
+            .filter(|scope| !scope.struck)
+            .and_then(|scope| scope.window.back())
+            .map(|call| call.call);
+        let Some(newest) = newest else { return };
+        let fresh = self.see(newest, denial);
+        if let Some(call) = self.scope_mut(scope).window.back_mut() {
+            call.close(denial, fresh);
+        }
+    }
+}

@@ -1,0 +1,602 @@
+//! Stops: hard, soft, lazy; what is run, what is said, how it ends.
+
+use checkrein_core::evidence::Origin;
+use checkrein_core::explain::Because;
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
+use checkrein_core::policy::{Stance, SubagentVerify, SubjectKind, VerifyOn};
+
+use crate::story::{check, describe, tell};
+use crate::world::{Saying, World, policy, stance, with};
+
+#[test]
+fn fixed_on_the_second_try() {
+    check(
+        policy("tests lint", ""),
+        "prompt | edit | tests fail 1 2 | stop | edit | tests fail 2 3 | stop
+         | edit | tests pass | stop | ending",
+        "tests lint continue tests:2+0-0 | tests lint continue tests:1+1-1
+         | tests lint look task_complete | task_complete",
+    );
+}
+
+#[test]
+fn never_fixed() {
+    let tests = || policy("tests", "");
+    // Two continuations, tree changed or not.
+    check(
+        tests(),
+        "prompt | edit | tests fail 1 | stop | stop | stop",
+        "tests continue tests:1+0-0 | repeat tests:0+1-0 | gave_up/same_failures",
+    );
+    check(
+        tests(),
+        "prompt | tests fail 1 | edit | stop | edit | stop | edit | stop",
+        "tests continue tests:1+0-0 | tests continue tests:0+1-0 | tests gave_up/same_failures",
+    );
+    // Not necessarily in a row; a strict subset is a new set.
+    check(
+        tests(),
+        "prompt | tests fail 1 2 | edit | stop | tests fail 1 | edit | stop
+         | tests fail 1 2 | edit | stop | tests fail 1 | edit | stop | tests fail 1 2 | edit | stop",
+        "tests continue tests:2+0-0 | tests continue tests:0+1-1 | tests continue tests:0+2-0
+         | tests continue tests:0+1-1 | tests gave_up/same_failures",
+    );
+    // Without findings: verdict, cause and exit code.
+    check(
+        tests(),
+        "prompt | tests fail | edit | stop | tests crash | edit | stop | tests timeout | edit | stop
+         | tests crash | edit | stop | edit | stop",
+        "tests continue tests:0+0-0 | tests continue tests:crash?0+0-0
+         | tests continue tests:timeout?0+0-0 | tests continue tests:crash?0+0-0
+         | tests gave_up/same_failures",
+    );
+    // Only required verifiers make a set.
+    check(
+        policy("tests lint", "tests"),
+        "prompt | tests fail 1 | lint fail 7 | edit | stop | lint fail 8 | edit | stop
+         | lint fail 9 | edit | stop",
+        "tests lint continue tests:1+0-0 | tests lint continue tests:0+1-0
+         | tests lint gave_up/same_failures",
+    );
+}
+
+#[test]
+fn fails_differently_every_time() {
+    let story = |cap: &str, stops: usize| {
+        let rounds: Vec<String> = (0..stops)
+            .map(|at| format!("edit | tests fail {} | stop {cap}", at + 1))
+            .collect();
+        format!("prompt | {}", rounds.join(" | "))
+    };
+    // The agent's own cap is stayed under by one, but one continuation is always given.
+    for (cap, continues) in [
+        ("", 7),
+        ("cap=0", 7),
+        ("cap=20", 7),
+        ("cap=8", 7),
+        ("cap=5", 4),
+        ("cap=2", 1),
+        ("cap=1", 1),
+    ] {
+        let mut expected = vec!["tests continue tests:1+0-0".to_owned()];
+        expected.extend((1..continues).map(|_| "tests continue tests:1+0-1".to_owned()));
+        let expected = match continues {
+            1 => expected[0].clone(),
+            2 => expected.join(" | "),
+            _ => format!("{} | {} x{}", expected[0], expected[1], continues - 1),
+        };
+        check(
+            policy("tests", ""),
+            &story(cap, continues + 1),
+            &format!("{expected} | tests gave_up/continues"),
+        );
+    }
+}
+
+#[test]
+fn nothing_required() {
+    check(
+        policy("", ""),
+        "prompt | edit | stop",
+        "unverified/no_checks",
+    );
+    check(policy("", ""), "stop", "unverified/no_checks");
+    check(
+        policy("tests", "-"),
+        "prompt | edit | tests fail 1 | stop",
+        "tests look unverified/advisory_only",
+    );
+}
+
+#[test]
+fn stances() {
+    let story = "prompt | edit | tests timeout | stop";
+    check(
+        policy("tests", ""),
+        story,
+        "tests continue tests:timeout?0+0-0",
+    );
+    check(
+        stance(policy("tests", ""), Stance::Allow),
+        story,
+        "tests look unverified/passed_over",
+    );
+    check(
+        stance(policy("tests", ""), Stance::Ask),
+        story,
+        "tests look awaiting_human/stance",
+    );
+    // A stance that made no difference was not used.
+    check(
+        stance(policy("a b", "a or b"), Stance::Allow),
+        "prompt | edit | b timeout | stop",
+        "a b look task_complete",
+    );
+    check(
+        stance(policy("a b", ""), Stance::Allow),
+        "prompt | edit | b timeout | stop",
+        "a b look unverified/passed_over",
+    );
+    // A fail is a verdict: no stance is asked.
+    check(
+        stance(policy("a b", ""), Stance::Allow),
+        "prompt | edit | a fail 1 | b timeout | stop",
+        "a b continue a:1+0-0",
+    );
+    // Passed over once, tried no second time on the same subject.
+    check(
+        stance(policy("tests", ""), Stance::Allow),
+        "prompt | edit | tests timeout | stop | stop",
+        "tests look unverified/passed_over | look unverified/passed_over",
+    );
+}
+
+#[test]
+fn what_can_never_succeed() {
+    check(
+        policy("a b c", ""),
+        "prompt | edit | b missing_program | c missing_program | stop | stop",
+        "a b c verifier_failed_unrecoverable/b | verifier_failed_unrecoverable/b",
+    );
+    // It is not in the way of what can be accepted without it.
+    check(
+        policy("a b", "a or b"),
+        "prompt | edit | a missing_program | b fail 1 | stop | edit | b pass | stop",
+        "a b continue a:missing_program?0+0-0 b:1+0-0 | a b look task_complete",
+    );
+    // Seen only where the cascade comes to it.
+    check(
+        stance(policy("a", ""), Stance::Allow),
+        "prompt | edit | a missing_program | stop",
+        "a look unverified/passed_over",
+    );
+}
+
+#[test]
+fn no_change() {
+    let tests = || policy("tests", "");
+    check(
+        tests(),
+        "prompt | call rg=1 | stop",
+        "allow | unverified/no_change",
+    );
+    // Only at the first stop, only after a prompt that we saw.
+    check(
+        tests(),
+        "prompt | stop | stop",
+        "unverified/no_change | tests look task_complete",
+    );
+    check(
+        tests(),
+        "call rg=1 | stop",
+        "allow | tests look task_complete",
+    );
+    check(
+        with(tests(), |policy| policy.verify_on = VerifyOn::Always),
+        "prompt | stop",
+        "tests look task_complete",
+    );
+    check(
+        with(tests(), |policy| policy.single_task = true),
+        "prompt | stop",
+        "tests look task_complete",
+    );
+    check(
+        with(tests(), |policy| {
+            policy.verifiers[0].subject = SubjectKind::Message;
+        }),
+        "prompt | stop",
+        "tests look task_complete",
+    );
+    // A start that is not known cannot be equal.
+    check(
+        tests(),
+        "unreadable | prompt | tree 1 | stop",
+        "tests look task_complete",
+    );
+    // A refusal or an unanswered question is not a question answered.
+    check(
+        tests(),
+        "prompt | call !rm | stop",
+        "deny | permission_denied",
+    );
+    check(
+        tests(),
+        "prompt | call ?push | stop",
+        "ask | awaiting_human",
+    );
+}
+
+#[test]
+fn no_change_on_a_tree_known_to_fail_says_so() {
+    let known = |story: &str| {
+        let mut world = World::new(policy("tests", ""));
+        tell(&mut world, story);
+        let made = world.decisions().last().unwrap();
+        made.why.contains(&Because::KnownFailing)
+    };
+    assert!(known("prompt | edit | tests fail 1 | stop | prompt | stop"));
+    // Also if the last attempt was not answered `continue`.
+    assert!(known(
+        "prompt | edit | tests fail 1 | stop | edit | stop | edit | stop | prompt | stop"
+    ));
+    assert!(!known(
+        "prompt | edit | tests fail 1 | stop | edit | tests pass | stop | prompt | stop"
+    ));
+    assert!(!known("prompt | edit | stop | prompt | stop"));
+    assert!(!known(
+        "prompt | edit | tests timeout | stop | prompt | stop"
+    ));
+}
+
+#[test]
+fn an_edit_voids_a_pass() {
+    check(
+        policy("tests docs~", ""),
+        "prompt | edit | stop | stop | edit | stop | tree 11 | stop",
+        "tests docs look task_complete | look task_complete | tests look task_complete
+         | tests docs look task_complete",
+    );
+    check(
+        policy("tests", ""),
+        "prompt | edit | stop | edit | tests fail 1 | stop",
+        "tests look task_complete | tests continue tests:1+0-0",
+    );
+}
+
+#[test]
+fn after_giving_up_nothing_is_continued_but_the_reason_may_improve() {
+    let gave_up = "prompt | edit | tests fail 1 | stop | stop | stop";
+    let said = "tests continue tests:1+0-0 | repeat tests:0+1-0 | gave_up/same_failures";
+    for (more, expected) in [
+        (
+            "call a=1 | edit | tests fail 2 | stop",
+            "allow | tests gave_up/same_failures",
+        ),
+        ("edit | tests pass | stop", "tests look task_complete"),
+        // Not even once it has ended well.
+        (
+            "edit | tests pass | stop | edit | tests fail 3 | stop",
+            "tests look task_complete | tests gave_up/same_failures",
+        ),
+        // Nothing but a stop changes the reason.
+        ("call a=1 | prompt | stop", "allow | unverified/no_change"),
+        ("call a=1 | end | ending", "allow | gave_up/same_failures"),
+        (
+            "call a=1 | failed overloaded | ending",
+            "allow | gave_up/same_failures",
+        ),
+    ] {
+        check(
+            policy("tests", ""),
+            &format!("{gave_up} | {more}"),
+            &format!("{said} | {expected}"),
+        );
+    }
+}
+
+#[test]
+fn a_tree_that_moves() {
+    let tests = || policy("tests", "");
+    // Judged anew once, on the new tree.
+    check(
+        tests(),
+        "prompt | edit | moves 5 | stop",
+        "tests look tests look task_complete",
+    );
+    // Moved again: it would not hold still.
+    check(
+        tests(),
+        "prompt | edit | moves 5 6 | stop",
+        "tests look tests look continue tests:tree_moving?0+0-0",
+    );
+    check(
+        stance(tests(), Stance::Allow),
+        "prompt | edit | moves 5 6 | stop",
+        "tests look tests look unverified/passed_over",
+    );
+    // Moved, but not what the verifier depends on: its verdict stands.
+    check(
+        policy("docs~", ""),
+        "prompt | tree 11 | moves 12 | stop",
+        "docs look task_complete",
+    );
+    check(
+        policy("docs~ tests", ""),
+        "prompt | tree 11 | moves 12 | stop",
+        "docs tests look tests look task_complete",
+    );
+    // Evidence about another tree than the stop's.
+    check(
+        tests(),
+        "prompt | edit | tests on 9 pass | moves 9 | stop",
+        "tests look look task_complete",
+    );
+    check(
+        tests(),
+        "prompt | edit | tests on 9 pass | stop",
+        "tests look continue tests:tree_moving?0+0-0",
+    );
+    check(
+        tests(),
+        "prompt | edit | tests after 9 pass | stop",
+        "tests continue tests:tree_moving?0+0-0",
+    );
+    check(
+        tests(),
+        "prompt | edit | tests on 9 pass | moves 8 | stop",
+        "tests look tests continue tests:tree_moving?0+0-0",
+    );
+    // A check that writes into its own inputs and comes to rest; the others are asked anew.
+    check(
+        policy("fmt tests", ""),
+        "prompt | edit | fmt on 3 pass | moves 3 | stop",
+        "fmt tests look tests look task_complete",
+    );
+    // It is gone: whatever was found out is about something else.
+    check(
+        tests(),
+        "prompt | unreadable | stop",
+        "continue tests:tree_unreadable?0+0-0",
+    );
+}
+
+#[test]
+fn a_message_does_not_move_with_the_tree() {
+    let both = with(policy("report tests", ""), |policy| {
+        policy.verifiers[0].subject = SubjectKind::Message;
+    });
+    check(
+        both,
+        "prompt | edit | moves 5 6 | stop",
+        "report tests look tests look continue tests:tree_moving?0+0-0",
+    );
+}
+
+#[test]
+fn a_check_that_was_cut_is_no_attempt() {
+    let mut expected: Vec<String> = vec!["tests continue tests:reply_deadline?0+0-0 x7".to_owned()];
+    expected.push("tests gave_up/continues".to_owned());
+    // It settles only the stop it was cut for, so it is run again.
+    check(
+        policy("tests", ""),
+        "prompt | edit | tests reply_deadline | 8x stop",
+        &expected.join(" | "),
+    );
+    check(
+        policy("tests", ""),
+        "prompt | edit | tests claimed_elsewhere | stop | tests pass | stop",
+        "tests continue tests:claimed_elsewhere?0+0-0 | tests look task_complete",
+    );
+}
+
+#[test]
+fn the_token_budget() {
+    let tests = || policy("tests", "");
+    let failing = |tokens: &[&str]| {
+        let rounds: Vec<String> = tokens
+            .iter()
+            .enumerate()
+            .map(|(at, tokens)| format!("edit | tests fail {} | stop {tokens}", at + 1))
+            .collect();
+        format!("prompt | {}", rounds.join(" | "))
+    };
+    let first = "tests continue tests:1+0-0";
+    let next = "tests continue tests:1+0-1";
+    // 0.9 of the budget.
+    check(tests(), &failing(&["tokens=899999"]), first);
+    check(
+        tests(),
+        &failing(&["tokens=900000"]),
+        "tests diminishing_returns/token_budget",
+    );
+    // Three continuations given, the last two deltas under 500.
+    check(
+        tests(),
+        &failing(&["tokens=5000", "tokens=600", "tokens=499", "tokens=499"]),
+        &format!("{first} | {next} x2 | tests diminishing_returns/diminishing"),
+    );
+    check(
+        tests(),
+        &failing(&[
+            "tokens=5000",
+            "tokens=499",
+            "tokens=499",
+            "tokens=500",
+            "tokens=499",
+        ]),
+        &format!("{first} | {next} x4"),
+    );
+    // Unknown use never fires it, also if it was known before.
+    check(tests(), &failing(&[""; 6]), &format!("{first} | {next} x5"));
+    check(
+        tests(),
+        &failing(&["tokens=5000", "tokens=600", "", "", "", ""]),
+        &format!("{first} | {next} x5"),
+    );
+    // An accepting stop is never weighed.
+    check(
+        tests(),
+        "prompt | edit | stop tokens=900000",
+        "tests look task_complete",
+    );
+}
+
+#[test]
+fn refused_asked_truncated() {
+    let tests = || policy("tests", "");
+    check(
+        tests(),
+        "prompt | edit | tests fail 1 | call !rm | stop",
+        "deny | tests permission_denied",
+    );
+    // Accepted all the same if everything is there.
+    check(
+        tests(),
+        "prompt | edit | call !rm | stop",
+        "deny | tests look task_complete",
+    );
+    // Something allowed came in between.
+    check(
+        tests(),
+        "prompt | edit | tests fail 1 | call !rm | call a=1 | stop",
+        "deny | allow | tests continue tests:1+0-0",
+    );
+    check(
+        tests(),
+        "prompt | edit | call ?push | stop",
+        "ask | tests look awaiting_human",
+    );
+    check(
+        tests(),
+        "prompt | edit | call ?push | call a=1 | stop",
+        "ask | allow | tests look task_complete",
+    );
+    // The person said yes: the very call came back. Another one coming back is no answer.
+    check(
+        tests(),
+        "prompt | edit | call ?push | returns ?push | stop",
+        "ask | tests look task_complete",
+    );
+    check(
+        tests(),
+        "prompt | edit | call slow | call ?push | returns slow | stop",
+        "allow | ask | tests look awaiting_human",
+    );
+    check(
+        tests(),
+        "prompt | edit | tests fail 1 | stop truncated",
+        "tests truncated",
+    );
+    check(
+        tests(),
+        "prompt | edit | stop truncated",
+        "tests look task_complete",
+    );
+}
+
+#[test]
+fn subagents() {
+    let never = || policy("tests", "");
+    let writers = || {
+        with(policy("tests", ""), |p| {
+            p.subagents.verify = SubagentVerify::Writers
+        })
+    };
+    check(
+        never(),
+        "prompt | edit | tests fail 1 | @s call write=1 | @s stop | stop",
+        "allow | accept | tests continue tests:1+0-0",
+    );
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 | @s call read=1 | @s stop | @t call write=1 | @t stop
+         | tests pass | edit | @t stop | stop",
+        "allow | accept | allow | tests continue tests:1+0-0 | tests look accept
+         | look task_complete",
+    );
+    // What the sub-agent's stops were told counts for the task.
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 | @t call write=1 | @t stop | @t stop | @t stop | stop",
+        "allow | tests continue tests:1+0-0 | repeat tests:0+1-0 | accept
+         | gave_up/same_failures",
+    );
+}
+
+#[test]
+fn a_newer_stop_replaces_a_pending_one() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("tests", ""));
+    world.prompt();
+    world.tree = Some(2);
+    let old = world.ask_stop(&main);
+    let stale = world.answer(0);
+    let Some(look) = stale.effects.first().cloned() else {
+        panic!("{stale:?}")
+    };
+    world.tree = Some(3);
+    let newer = world.ask_stop(&main);
+    assert_eq!(newer.decision, None);
+    // The reading the old stop asked for is older than the newer stop's checks.
+    let checkrein_core::effect::Effect::ReadTree { scope, stop } = look else {
+        panic!("{look:?}")
+    };
+    let tree = Ok(world.tree_fact(3));
+    let late = world.news(Input::TreeRead(TreeRead { scope, stop, tree }));
+    assert_eq!((late.effects, late.decision), (Vec::new(), None));
+    let looked = world.answer(0);
+    assert_eq!(looked.decision, None, "the final look is still to come");
+    let decided = world.answer(0);
+    assert_eq!(describe(&[], &decided.decision.unwrap()), "task_complete");
+    let made = world.decisions().last().unwrap();
+    assert_eq!(made.answers, checkrein_core::ids::Seq(newer_seq(&world)));
+    assert_eq!(old.decision, None);
+    assert_eq!(world.decisions().count(), 1, "one answer for both");
+}
+
+fn newer_seq(world: &World) -> u64 {
+    let stops = world
+        .log
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| event.kind() == "stop_requested");
+    stops.last().unwrap().0 as u64 + 1
+}
+
+#[test]
+fn late_and_manual_evidence_decide_nothing() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("a b", ""));
+    world.sayings.insert("a".into(), Saying::fail(&[1]));
+    world.prompt();
+    world.tree = Some(2);
+    world.ask_stop(&main);
+    let subject = world.tree_fact(2).subject(&"a".into());
+    let mut fact = world.evidence(&"a".into(), subject);
+    // By hand: the stop goes on waiting.
+    fact.origin = Origin::Manual;
+    fact.verdict = checkrein_core::evidence::Verdict::Pass;
+    let arrived = |fact: &checkrein_core::evidence::EvidenceFact| {
+        Input::EvidenceArrived(EvidenceArrived {
+            scope: ScopeId::main(),
+            evidence: fact.clone(),
+        })
+    };
+    assert_eq!(world.news(arrived(&fact)).decision, None);
+    world.answer(0);
+    // Twice for one stop: the first counts.
+    fact.origin = Origin::Gate;
+    assert_eq!(world.news(arrived(&fact)).decision, None);
+    let decided = world.answer(0).decision.unwrap();
+    assert_eq!(describe(&[], &decided), "continue a:1+0-0");
+    // After the answer: noted.
+    let late = world.news(arrived(&fact));
+    assert_eq!(describe(&late.effects, &late.decision.unwrap()), "noted");
+    let again = world.ask_stop(&main);
+    assert_eq!(
+        describe(&again.effects, &again.decision.unwrap()),
+        "repeat a:0+1-0"
+    );
+}

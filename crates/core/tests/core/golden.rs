@@ -1,0 +1,97 @@
+//! A real story's log as this vocabulary's first version wrote it. Golden logs are added
+//! to, never edited: what was written once must be read, folded and stepped for ever.
+
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::event::{self, Event};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_core::step::step;
+
+use crate::story::tell;
+use crate::world::{World, policy};
+
+/// Each is `NAME.policy.json` (the sealed blob) and `NAME.jsonl` (the log).
+const STORIES: &[(&str, &str)] = &[(
+    "001-fixed-on-the-second-try",
+    "prompt | call read=1 tokens=120 | round | call ?push | call !rm | call write=2
+     | edit | tests fail 1 2 | stop tokens=900 cap=8 | 11x call read=1 | edit | tests fail 2
+     | lint timeout | stop | stop | edit | tests pass | lint pass | moves 5 | stop
+     | @s call read=1 | @s stop | prompt | wait 100000 | call read=1 | process | stop",
+)];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn world(story: &str) -> World {
+    let mut world = World::new(policy("tests lint~", ""));
+    tell(&mut world, story);
+    world
+}
+
+#[test]
+fn golden_logs_are_read_folded_and_stepped() {
+    for (name, _) in STORIES {
+        let blob = std::fs::read(folder().join(format!("{name}.policy.json"))).unwrap();
+        let policy = Policy::from_blob(&blob).unwrap();
+        let text = std::fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
+        let log: Vec<Event> = text
+            .lines()
+            .map(|line| event::decode(line.as_bytes()).unwrap())
+            .collect();
+        let Event::PolicySealed { policy: sealed, .. } = log[0] else {
+            panic!("{name}: {:?}", log[0]);
+        };
+        assert_eq!(sealed, Digest::of(&blob), "{name}");
+
+        let mut folded = State::default();
+        log.iter().for_each(|event| folded.apply(event));
+
+        let mut state = State::default();
+        state.apply(&log[0]);
+        let mut again = vec![log[0].clone()];
+        for event in &log {
+            if let Event::Input(stamped) = event {
+                again.extend(step(&policy, &mut state, stamped.clone()).events);
+            }
+        }
+        assert_eq!(again, log, "{name}");
+        assert_eq!(state, folded, "{name}");
+        for (line, event) in text.lines().zip(&log) {
+            assert_eq!(line.as_bytes(), event::encode(event), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_event_is_said_to_be_none() {
+    for bytes in [&b""[..], b"{}", b"{\"later_kind\":{}}", b"\xff"] {
+        assert!(event::decode(bytes).is_err());
+    }
+}
+
+/// Writes what is missing, and nothing else. Run with `--ignored` after adding a story.
+#[test]
+#[ignore = "writes new golden files"]
+fn write_missing_golden_logs() {
+    for (name, story) in STORIES {
+        let file = folder().join(format!("{name}.jsonl"));
+        if file.exists() {
+            continue;
+        }
+        let world = world(story);
+        let mut lines = Vec::new();
+        for event in &world.log {
+            lines.extend(event::encode(event));
+            lines.push(b'\n');
+        }
+        std::fs::write(
+            folder().join(format!("{name}.policy.json")),
+            world.policy.to_blob(),
+        )
+        .unwrap();
+        std::fs::write(file, lines).unwrap();
+    }
+}

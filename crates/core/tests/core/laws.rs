@@ -1,0 +1,402 @@
+//! The laws whose home is the core, as properties over random worlds. `law_N_…` is the
+//! name by which `xtask laws` finds them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use checkrein_core::accept::Truth;
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::digest::{Digest, Short};
+use checkrein_core::effect::Effect;
+use checkrein_core::event::Event;
+use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
+use checkrein_core::explain::Because;
+use checkrein_core::ids::{ScopeId, VerifierName};
+use checkrein_core::input::{Input, TreeFact};
+use checkrein_core::policy::SubjectKind;
+use checkrein_core::state::State;
+use checkrein_core::step::{Step, step};
+use checkrein_core::transition::Reason;
+use proptest::prelude::*;
+
+use crate::random::{self, Act};
+use crate::world::World;
+
+/// Law 1, judged from the log alone: each `task_complete` has gate evidence of this task
+/// for exactly the subjects last read, which makes `accept` true and was necessary; and
+/// the tree was read after the last of it that came for this stop.
+pub(crate) fn audit(world: &World) {
+    let policy = &world.policy;
+    let mut evidence: BTreeMap<VerifierName, Vec<EvidenceFact>> = BTreeMap::new();
+    let mut tree: Option<TreeFact> = None;
+    let mut message = Digest::of(b"");
+    let mut came_since_read = false;
+    for event in &world.log {
+        match event {
+            Event::TaskOpened { .. } => evidence.clear(),
+            Event::Input(stamped) => match &stamped.input {
+                Input::StopRequested(stop) if stop.scope.is_main() => {
+                    tree = stop.tree.clone().ok();
+                    message = stop.message_digest;
+                    came_since_read = false;
+                }
+                Input::TreeRead(read) if read.scope.is_main() => {
+                    tree = read.tree.clone().ok();
+                    came_since_read = false;
+                }
+                Input::EvidenceArrived(arrived) if arrived.evidence.origin == Origin::Gate => {
+                    let fact = arrived.evidence.clone();
+                    came_since_read |= arrived.scope.is_main();
+                    evidence
+                        .entry(fact.verifier.clone())
+                        .or_default()
+                        .push(fact);
+                }
+                _ => {}
+            },
+            Event::TaskEnded { transition, .. } if transition.reason == Reason::TaskComplete => {
+                let passed = |name: &VerifierName| {
+                    let spec = policy.verifier(name).unwrap();
+                    let about = match spec.subject {
+                        SubjectKind::Message => Some(message),
+                        SubjectKind::Tree => tree.as_ref().map(|tree| tree.subject(name)),
+                    };
+                    let stands = evidence.get(name).is_some_and(|facts| {
+                        facts.iter().any(|fact| {
+                            fact.verdict == Verdict::Pass
+                                && Some(fact.subject) == about
+                                && fact.subject_after == fact.subject
+                        })
+                    });
+                    if stands { Truth::True } else { Truth::False }
+                };
+                assert_eq!(policy.accept.evaluate(&passed), Truth::True, "no evidence");
+                let without = policy.accept.evaluate(&|_| Truth::False);
+                assert_eq!(without, Truth::False, "hard evidence was not necessary");
+                assert!(!came_since_read, "the tree was not read once more");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Law 3: stepping the log's inputs again gives the same events, effects and decisions.
+pub(crate) fn replays(world: &World) {
+    replays_through(world, usize::MAX);
+}
+
+/// The same, with the state written out and read back before step `at`.
+fn replays_through(world: &World, at: usize) {
+    let mut state = State::default();
+    state.apply(&world.log[0]);
+    let mut log = vec![world.log[0].clone()];
+    for (place, (stamped, recorded)) in world.steps.iter().enumerate() {
+        if place == at {
+            let bytes = postcard::to_stdvec(&state).unwrap();
+            state = postcard::from_bytes(&bytes).unwrap();
+        }
+        let again = step(&world.policy, &mut state, stamped.clone());
+        assert_eq!(&again, recorded, "step {place}");
+        log.extend(again.events);
+    }
+    assert_eq!(log, world.log);
+    assert_eq!(state, world.state);
+    let mut folded = State::default();
+    world.log.iter().for_each(|event| folded.apply(event));
+    assert_eq!(folded, world.state, "the state is the fold of the log");
+}
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(8000))]
+
+    #[test]
+    fn law_1_no_accept_without_evidence(policy in random::policy(), acts in random::acts(60)) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        audit(&world);
+    }
+
+    #[test]
+    fn law_3_replay(policy in random::policy(), acts in random::acts(60), at in 0usize..80) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        replays_through(&world, at);
+    }
+
+    #[test]
+    fn law_4_order_free(
+        policy in random::policy(),
+        acts in random::acts(40),
+        sayings in random::sayings(),
+        tree in 0u64..40,
+        order in Just([0usize, 1, 2, 3]).prop_shuffle(),
+    ) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
+            world.sayings.insert(name.into(), saying);
+        }
+        world.tree = Some(tree);
+        world.ask_stop(&ScopeId::main());
+        let mut other = world.clone();
+        for _ in 0..world.open.len() {
+            world.answer(0);
+        }
+        // The places of the rest shift as one is answered.
+        let mut rest: Vec<usize> = order.into_iter().filter(|at| *at < other.open.len()).collect();
+        while let Some(at) = rest.pop() {
+            rest.iter_mut().filter(|later| **later > at).for_each(|later| *later -= 1);
+            other.answer(at);
+        }
+        settle(&mut world);
+        settle(&mut other);
+        let answers = |world: &World| world.decisions().cloned().collect::<Vec<_>>();
+        prop_assert_eq!(answers(&world), answers(&other));
+        prop_assert_eq!(&world.state, &other.state);
+    }
+
+    #[test]
+    fn law_6_stances_are_explicit(policy in random::policy(), acts in random::acts(60)) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        for made in world.decisions() {
+            let used: BTreeSet<&VerifierName> = made.why.iter().filter_map(|why| match why {
+                Because::Verdict { verifier, required: true, by_stance: true, .. } => Some(verifier),
+                _ => None,
+            }).collect();
+            match &made.decision {
+                Decision::Stop(StopDecision::Accept { transition: Some(ended) }) => {
+                    if !used.is_empty() {
+                        prop_assert_ne!(ended.reason, Reason::TaskComplete);
+                    }
+                    if ended.detail.as_deref() == Some("passed_over") {
+                        prop_assert!(!used.is_empty(), "{:?}", made.why);
+                    }
+                }
+                Decision::Stop(StopDecision::Continue { feedback }) => {
+                    for check in &feedback.checks {
+                        prop_assert!(
+                            check.verdict != Verdict::Inconclusive || used.contains(&check.verifier)
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn law_7_the_second_ask_changes_nothing(
+        policy in random::policy(),
+        acts in random::acts(40),
+        sayings in random::sayings(),
+        tree in 0u64..40,
+    ) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
+            world.sayings.insert(name.into(), saying);
+        }
+        world.readings.clear();
+        world.tree = Some(tree);
+        let (_, first) = world.stop(&ScopeId::main());
+        if let Decision::Stop(StopDecision::Continue { feedback }) = first {
+            let said = feedback.checks.iter();
+            let cut = world.decisions().last().unwrap().why.iter().any(|why| matches!(
+                why,
+                // Cut by us or held by others: run again. Moved: its subject is not the stop's.
+                Because::Verdict {
+                    cause: Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere | Cause::TreeMoving),
+                    ..
+                }
+            ));
+            let verdicts: Vec<_> = said.map(|check| (check.verifier.clone(), check.verdict)).collect();
+            let (asked, second) = world.stop(&ScopeId::main());
+            if !cut {
+                prop_assert_eq!(asked, Vec::<Effect>::new());
+                match second {
+                    Decision::Stop(StopDecision::Continue { feedback }) => {
+                        prop_assert!(feedback.repeat);
+                        let checks = feedback.checks.iter();
+                        prop_assert!(checks.clone().all(|check| check.new.is_empty()));
+                        let again: Vec<_> = checks
+                            .map(|check| (check.verifier.clone(), check.verdict))
+                            .collect();
+                        prop_assert_eq!(verdicts, again);
+                    }
+                    Decision::Stop(StopDecision::Accept { transition: Some(ended) }) => {
+                        prop_assert!(!ended.reason.reopens_fully(), "{ended:?}");
+                    }
+                    other => prop_assert!(false, "{other:?}"),
+                }
+            }
+        }
+        prop_assert_eq!(sent_twice(&world), None);
+    }
+
+    #[test]
+    fn law_8_sessions_share_nothing(
+        policy in random::policy(),
+        one in random::acts(40),
+        two in random::acts(40),
+    ) {
+        let alone = |acts: &[Act]| {
+            let mut world = World::new(policy.clone());
+            acts.iter().for_each(|act| random::play(&mut world, act));
+            (world.steps, world.state)
+        };
+        let expected = [alone(&one), alone(&two)];
+        let mut worlds = [World::new(policy.clone()), World::new(policy.clone())];
+        for at in 0..one.len().max(two.len()) {
+            for (world, acts) in worlds.iter_mut().zip([&one, &two]) {
+                if let Some(act) = acts.get(at) {
+                    random::play(world, act);
+                }
+            }
+        }
+        let together = worlds.map(|world| (world.steps, world.state));
+        prop_assert_eq!(together, expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    /// Each agent here goes on for ever: after every answer, whatever it was, it asks for
+    /// more. Exactly one cap is finite besides `continues`.
+    #[test]
+    fn law_2_it_ends(
+        policy in random::policy(),
+        cap in 0usize..4,
+        limit in 1u64..12,
+        session in prop::option::of(1u64..20),
+        acts in random::endless(600),
+    ) {
+        let mut policy = policy;
+        let caps = &mut policy.caps;
+        caps.tool_calls = (cap == 0).then_some(limit);
+        caps.max_iterations = (cap == 1).then_some(limit);
+        caps.token_budget = (cap == 2).then_some(limit * 10);
+        caps.wall_clock_ms = (cap == 3).then_some(limit * 1_000);
+        policy.session_caps.tool_calls = session;
+        policy.session_caps.continues = session.map(|limit| limit as u32);
+        let continues = u64::from(policy.caps.continues);
+        let mut world = World::new(policy);
+        for act in &acts {
+            // Each call costs ten tokens, a second and a round, so each cap counts calls.
+            world.now += 1_000;
+            random::play(&mut world, act);
+        }
+        let (mut continued, mut allowed) = (0u64, 0u64);
+        let (mut all_continued, mut all_allowed) = (0u64, 0u64);
+        for event in &world.log {
+            match event {
+                Event::TaskOpened { .. } => (continued, allowed) = (0, 0),
+                Event::DecisionMade(made) => match &made.decision {
+                    Decision::Stop(StopDecision::Continue { .. }) => {
+                        continued += 1;
+                        all_continued += 1;
+                    }
+                    Decision::Tool(
+                        ToolDecision::Allow
+                        | ToolDecision::Nudge { .. }
+                        | ToolDecision::Rewrite { .. }
+                        | ToolDecision::Ask { .. },
+                    ) => {
+                        allowed += 1;
+                        all_allowed += 1;
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+            prop_assert!(continued <= continues, "{continued} continuations");
+            prop_assert!(allowed <= limit + 1, "{allowed} calls allowed of {limit}");
+            if let Some(session) = session {
+                prop_assert!(all_continued <= session, "{all_continued} continuations");
+                prop_assert!(all_allowed <= session, "{all_allowed} calls allowed");
+            }
+        }
+    }
+}
+
+fn settle(world: &mut World) {
+    while !world.open.is_empty() {
+        world.answer(0);
+    }
+}
+
+/// A finding that was sent as new twice in one task.
+fn sent_twice(world: &World) -> Option<(VerifierName, Short)> {
+    let mut sent = BTreeSet::new();
+    for event in &world.log {
+        match event {
+            Event::TaskOpened { .. } => sent.clear(),
+            Event::DecisionMade(made) => {
+                let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision else {
+                    continue;
+                };
+                for check in &feedback.checks {
+                    for finding in &check.new {
+                        let told = (check.verifier.clone(), *finding);
+                        if !sent.insert(told.clone()) {
+                            return Some(told);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The properties above are about logs in which something happens.
+#[test]
+fn random_worlds_reach_every_answer() {
+    use proptest::strategy::ValueTree as _;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for _ in 0..600 {
+        let policy = random::policy().new_tree(&mut runner).unwrap().current();
+        let acts = random::acts(60).new_tree(&mut runner).unwrap().current();
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        for (_, Step { decision, .. }) in &world.steps {
+            let word = decision
+                .as_ref()
+                .map(|decision| crate::story::describe(&[], decision));
+            let first = word.as_deref().unwrap_or("waits").split([' ', '/']).next();
+            seen.insert(first.unwrap_or_default().to_owned());
+        }
+    }
+    for word in [
+        "accept",
+        "allow",
+        "ask",
+        "awaiting_human",
+        "continue",
+        "deny",
+        "grace",
+        "gave_up",
+        "halt",
+        "halted",
+        "hard_cap",
+        "noted",
+        "permission_denied",
+        "repeat",
+        "task_complete",
+        "unverified",
+        "verifier_failed_unrecoverable",
+        "waits",
+    ] {
+        assert!(seen.contains(word), "{word} is never answered: {seen:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The state stays small: 16 KiB with everything in it that can be.
+
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::{Input, SessionSource, SessionStarted};
+use checkrein_core::policy::SubagentVerify;
+
+use crate::world::{Saying, World, policy, scope, with};
+
+const LIMIT: usize = 16 * 1024;
+
+fn size(world: &World) -> usize {
+    postcard::to_stdvec(&world.state).unwrap().len()
+}
+
+/// All detectors, the main conversation and eight sub-agents with full windows, five
+/// verifiers with fifty findings each and fifty others before, and every stop pending.
+#[test]
+fn a_full_state_fits_the_cache() {
+    let mut world = World::new(with(
+        policy("tests lint types format~ audit", ""),
+        |policy| {
+            policy.subagents.verify = SubagentVerify::Writers;
+            policy.caps.attempts = 1_000;
+            policy.caps.continues = 1_000;
+            policy.caps.max_iterations = None;
+            policy.loops.detectors = vec![
+                "generic_repeat".into(),
+                "known_poll_no_progress".into(),
+                "ping_pong".into(),
+                "global_circuit_breaker".into(),
+            ];
+        },
+    ));
+    world.news(Input::SessionStarted(SessionStarted {
+        agent: "claude-code".into(),
+        how: SessionSource::Startup,
+        parent: None,
+    }));
+    world.prompt();
+    let main = ScopeId::main();
+    let subagents: Vec<ScopeId> = (0..8)
+        .map(|at| scope(&format!("a1b2c3d4e5f6a7b8{at}")))
+        .collect();
+    let mut outcome = u64::MAX;
+    let mut found = 1u64 << 63;
+    for round in 0..40 {
+        world.tree = Some(round);
+        for at in std::iter::once(&main).chain(&subagents) {
+            for name in ["write", "read", "poll"] {
+                outcome -= 1;
+                world.tool(at, name, Some(outcome), None, None);
+            }
+        }
+        for spec in world.policy.verifiers.clone() {
+            let findings: Vec<u64> = (0..50).map(|at| found + at).collect();
+            found += 50;
+            world.sayings.insert(spec.name, Saying::fail(&findings));
+        }
+        world.stop(&main);
+    }
+    world.tree = Some(77);
+    for at in std::iter::once(&main).chain(&subagents) {
+        world.ask_stop(at);
+    }
+    let task = world.state.task.as_ref().unwrap();
+    assert_eq!(task.scopes.len(), 9);
+    assert!(task.scopes.iter().all(|scope| scope.window.len() == 31));
+    assert!(task.scopes.iter().all(|scope| scope.pending.is_some()));
+    assert!(
+        task.verdicts
+            .iter()
+            .all(|held| held.fact.findings.len() == 50)
+    );
+    assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
+}
+
+/// However long it runs.
+#[test]
+fn many_subagents_do_not_add_up() {
+    let mut world = World::new(with(policy("tests", ""), |policy| {
+        policy.caps.tool_calls = None;
+        policy.caps.max_iterations = None;
+    }));
+    world.prompt();
+    for at in 0..2_000u64 {
+        let agent = scope(&format!("a1b2c3d4e5f6a7b8{at}"));
+        world.tool(&agent, &format!("write {at}"), Some(at), None, None);
+        if at % 2 == 0 {
+            world.stop(&agent);
+        }
+    }
+    assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
+}

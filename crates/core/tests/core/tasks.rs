@@ -1,0 +1,112 @@
+//! Where a task begins and ends when no stop decides it.
+
+use crate::story::{check, tell};
+use crate::world::{World, policy, with};
+
+#[test]
+fn openings() {
+    // The first request or stop that finds no task opens one; it counts.
+    check(
+        policy("tests", ""),
+        "call a=1 | stop",
+        "allow | tests look task_complete",
+    );
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "call a=1");
+    assert_eq!(world.state.task.unwrap().totals.tool_calls, 1);
+}
+
+#[test]
+fn abandoned() {
+    let tests = || policy("tests", "");
+    for (story, expected) in [
+        ("prompt | end | ending", "abandoned/session_ended"),
+        ("prompt | clear | ending", "abandoned/session_ended"),
+        ("prompt | resume | ending", "open"),
+        ("prompt | wait 86400 | round | ending", "open"),
+        (
+            "prompt | wait 86401 | round | ending",
+            "abandoned/day_passed",
+        ),
+        ("prompt | failed overloaded | ending", "error/agent"),
+        ("prompt | failed max_tokens | ending", "truncated"),
+        // Nothing is open, nothing ends.
+        ("end | ending", "open"),
+        (
+            "prompt | edit | stop | end | ending",
+            "tests look task_complete | task_complete",
+        ),
+    ] {
+        check(tests(), story, expected);
+    }
+}
+
+#[test]
+fn a_prompt_supersedes() {
+    let mut world = World::new(policy("tests", ""));
+    tell(
+        &mut world,
+        "prompt | call a=1 | prompt | edit | stop | prompt",
+    );
+    let ended: Vec<String> = world
+        .log
+        .iter()
+        .filter_map(|event| match event {
+            checkrein_core::event::Event::TaskEnded { task, transition } => {
+                Some(format!("{task} {}", crate::story::transition(transition)))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended, ["1 abandoned/superseded", "2 task_complete"]);
+}
+
+#[test]
+fn an_accepted_task_is_reopened_with_its_counters() {
+    check(
+        with(policy("tests", ""), |policy| policy.caps.continues = 2),
+        "prompt | edit | tests fail 1 | stop | edit | tests pass | stop | call a=1 | edit
+         | tests fail 2 | stop | edit | tests fail 3 | stop",
+        "tests continue tests:1+0-0 | tests look task_complete | allow
+         | tests continue tests:1+0-0 | tests gave_up/continues",
+    );
+}
+
+#[test]
+fn idle_nights_are_nobody_s_work() {
+    let mut world = World::new(policy("tests", ""));
+    tell(
+        &mut world,
+        "prompt | wait 100 | call a=1 | wait 90000 | prompt | wait 5 | edit | stop",
+    );
+    assert_eq!(world.state.totals.busy_ms, 5_000);
+}
+
+#[test]
+fn under_run() {
+    let run = || with(policy("tests", ""), |policy| policy.single_task = true);
+    for (story, expected) in [
+        // Our own feedback comes back as a prompt: still the one task.
+        ("prompt | prompt | edit | stop", "tests look task_complete"),
+        ("prompt | wait 90000 | round | ending", "open"),
+        ("prompt | end | ending", "open"),
+        (
+            "prompt | process | ending",
+            "halt error/agent | error/agent",
+        ),
+        (
+            "prompt | interrupt | ending",
+            "halt user_interrupt | user_interrupt",
+        ),
+        // It failed before it came to work.
+        ("process | ending", "halt error/agent | error/agent"),
+        ("interrupt | ending", "halt user_interrupt | user_interrupt"),
+        // After its end nothing is ended again.
+        (
+            "prompt | edit | stop | process | ending",
+            "tests look task_complete | task_complete",
+        ),
+    ] {
+        check(run(), story, expected);
+    }
+}

@@ -1,0 +1,266 @@
+//! Tool requests: halted, caps, detectors, exec policy, in this order.
+
+use checkrein_core::policy::{Policy, SessionCaps};
+
+use crate::story::check;
+use crate::world::{policy, with};
+
+fn caps(change: impl Fn(&mut checkrein_core::policy::Caps)) -> Policy {
+    with(policy("tests", ""), |policy| change(&mut policy.caps))
+}
+
+#[test]
+fn rules() {
+    check(
+        policy("", ""),
+        "prompt | call a=1 | call ?push | call !rm | call a=2",
+        "allow | ask | deny | allow",
+    );
+}
+
+#[test]
+fn grace_then_halt() {
+    let calls = caps(|caps| caps.tool_calls = Some(3));
+    check(
+        calls.clone(),
+        "prompt | call a=1 | call b=1 | call c=1 | call d=1 | call e=1 | call f=1 | ending",
+        "allow x3 | grace | halt | halted | hard_cap/tool_calls",
+    );
+    // Denied ones count.
+    check(
+        calls.clone(),
+        "prompt | call !a | call !a | call !a | call b=1",
+        "deny x3 | grace",
+    );
+    // A stop after the grace call is the last one.
+    check(
+        calls,
+        "prompt | edit | tests fail 1 | call a=1 | call b=1 | call c=1 | call d=1 | stop",
+        "allow x3 | grace | tests hard_cap/tool_calls",
+    );
+    check(
+        caps(|caps| caps.max_iterations = Some(2)),
+        "prompt | call a=1 | round | call b=1 | round | call c=1 | call d=1 | ending",
+        "allow x2 | grace | halt | hard_cap/iterations",
+    );
+    check(
+        caps(|caps| caps.token_budget = Some(100)),
+        "prompt | call a=1 tokens=60 | call b=1 tokens=39 | call c=1 tokens=1 | call d=1 | ending",
+        "allow x2 | grace | halt | hard_cap/tokens",
+    );
+    check(
+        caps(|caps| caps.wall_clock_ms = Some(10_000)),
+        "prompt | wait 9 | call a=1 | wait 1 | call b=1 | call c=1 | ending",
+        "allow | grace | halt | hard_cap/wall_clock",
+    );
+}
+
+#[test]
+fn wall_clock_is_agent_time() {
+    let ten = || caps(|caps| caps.wall_clock_ms = Some(10_000));
+    // Between an accepted stop and further work nobody is at work.
+    check(
+        ten(),
+        "prompt | edit | wait 9 | stop | wait 3600 | call a=1 | wait 1 | call b=1",
+        "tests look task_complete | allow | grace",
+    );
+    // A continued stop goes on counting from the answer.
+    check(
+        ten(),
+        "prompt | edit | tests fail 1 | wait 6 | stop | wait 4 | call a=1",
+        "tests continue tests:1+0-0 | grace",
+    );
+    // A clock that goes backwards stands still.
+    check(
+        ten(),
+        "prompt | wait 9 | call a=1 | back 500 | call b=1 | wait 500 | call c=1 | wait 1 | call d=1",
+        "allow x3 | grace",
+    );
+    // Under `run` time passes without news.
+    check(
+        ten(),
+        "prompt | wait 9 | tick | wait 1 | tick | tick | call a=1",
+        "halt hard_cap/wall_clock | halted",
+    );
+}
+
+#[test]
+fn a_halted_task() {
+    let calls = || caps(|caps| caps.tool_calls = Some(2));
+    let halt = "call a=1 | call b=1 | call c=1 | call d=1";
+    let said = "allow x2 | grace | halt";
+    for (before, more, first, expected) in [
+        // Runs nothing.
+        ("edit", "stop | stop", "", "hard_cap/tool_calls x2"),
+        // A pass that is still fresh saves the reason, and only that.
+        (
+            "edit | stop",
+            "stop | ending",
+            "tests look task_complete | ",
+            "task_complete/tool_calls x2",
+        ),
+        // What moved since has no pass, whatever an earlier stop was called.
+        (
+            "edit | stop",
+            "stop | edit | stop | ending",
+            "tests look task_complete | ",
+            "task_complete/tool_calls | hard_cap/tool_calls x2",
+        ),
+        // Rules and loops have nothing to add.
+        ("edit", "call !rm | call ?push", "", "halted x2"),
+        (
+            "edit",
+            "30x call z=1 | ending",
+            "",
+            "halted x30 | hard_cap/tool_calls",
+        ),
+        // The next prompt opens the next task.
+        ("edit", "prompt | call a=1", "", "allow"),
+    ] {
+        check(
+            calls(),
+            &format!("prompt | {before} | {halt} | {more}"),
+            &format!("{first}{said} | {expected}"),
+        );
+    }
+}
+
+#[test]
+fn a_subagent_s_cap_denies_in_its_scope_only() {
+    let two = || {
+        with(policy("tests", ""), |p| {
+            p.subagents.max_iterations = Some(2)
+        })
+    };
+    check(
+        two(),
+        "prompt | @s call a=1 | @s round | @s call b=1 | @s round | @s call c=1 | @s call d=1
+         | @s call !e | call f=1 | @t call g=1 | ending",
+        "allow x2 | grace | halted x2 | allow x2 | open",
+    );
+    // Its calls and rounds count for the task too.
+    check(
+        caps(|caps| caps.max_iterations = Some(2)),
+        "prompt | @s round | @t round | call a=1",
+        "grace",
+    );
+    // A halted sub-agent is let go, whatever it wrote.
+    check(
+        with(two(), |policy| {
+            policy.subagents.verify = checkrein_core::policy::SubagentVerify::Writers;
+        }),
+        "prompt | edit | tests fail 1 | @s call write=1 | @s round | @s round | @s call b=1
+         | @s call c=1 | @s stop",
+        "allow | grace | halted | accept",
+    );
+}
+
+#[test]
+fn session_caps_outlive_the_prompt() {
+    let three = with(policy("tests", ""), |policy| {
+        policy.session_caps = SessionCaps {
+            tool_calls: Some(3),
+            ..SessionCaps::default()
+        };
+    });
+    check(
+        three,
+        "prompt | call a=1 | call b=1 | prompt | call c=1 | call d=1 | call e=1 | prompt | call f=1",
+        "allow x3 | grace | halt | grace",
+    );
+    let continues = with(policy("tests", ""), |policy| {
+        policy.session_caps.continues = Some(1);
+    });
+    check(
+        continues,
+        "prompt | edit | tests fail 1 | stop | prompt | edit | stop",
+        "tests continue tests:1+0-0 | tests gave_up/continues",
+    );
+}
+
+#[test]
+fn detectors() {
+    let tests = || policy("tests", "");
+    // One word per multiple of ten; critical denies; the second critical ends it.
+    check(
+        tests(),
+        "prompt | 10x call a=1 | 1x call a=1 | 9x call a=1 | call a=1 | call a=1 | call a=1 | ending",
+        "allow x10 | nudge | allow x9 | deny | halt | halted | loop_detected/generic_repeat",
+    );
+    // Other outcomes: words only, at ten, twenty and thirty.
+    check(
+        tests(),
+        "prompt | 5x call a=1 | 5x call a=2 | call a=3 | 9x call a=4 | call a=5 | 9x call a=6 | call a=7 | call a=8",
+        "allow x10 | nudge | allow x9 | nudge | allow x9 | nudge | allow",
+    );
+    // A denial by a detector is not in the window: the same critical stands.
+    check(
+        tests(),
+        "prompt | 20x call a=1 | call a=1 | call b=1 | call a=1 | ending",
+        "allow x10 | nudge | allow x9 | deny | allow | halt | loop_detected/generic_repeat",
+    );
+    // A denial by policy is, with the denial as outcome.
+    check(
+        tests(),
+        "prompt | 20x call !rm | call !rm | call !rm | ending",
+        "deny x21 | halt | loop_detected/generic_repeat",
+    );
+    // A call without an outcome never makes a critical.
+    check(
+        tests(),
+        "prompt | 40x call a",
+        "allow x10 | nudge | allow x9 | nudge | allow x9 | nudge | allow x9",
+    );
+    // Thirty calls in a row that brought nothing new; one that did breaks the row.
+    let breaker = || {
+        with(policy("tests", ""), |policy| {
+            policy.loops.detectors = vec!["global_circuit_breaker".into()];
+        })
+    };
+    check(
+        breaker(),
+        "prompt | 3x call a=1 | 28x call a=1 | call d=9 | call e=9 | call d=9 | ending",
+        "allow x31 | deny | halt | halted | loop_detected/global_circuit_breaker",
+    );
+    check(
+        breaker(),
+        "prompt | 20x call a=1 | call a=2 | 29x call a=1 | call write=1 | 29x call a=1",
+        "allow x80",
+    );
+}
+
+#[test]
+fn the_window_survives_a_continuation_and_is_each_scope_s_own() {
+    check(
+        policy("tests", ""),
+        "prompt | edit | tests fail 1 | 9x call a=1 | stop | call a=1 | call a=1",
+        "allow x9 | tests continue tests:1+0-0 | allow | nudge",
+    );
+    check(
+        policy("tests", ""),
+        "prompt | 9x call a=1 | 9x @s call a=1 | @s call a=1 | call b=1 | call a=1 | call a=1",
+        "allow x21 | nudge",
+    );
+    // A new prompt begins a new one.
+    check(
+        policy("tests", ""),
+        "prompt | 10x call a=1 | prompt | 10x call a=1 | call a=1",
+        "allow x20 | nudge",
+    );
+}
+
+#[test]
+fn a_result_belongs_to_the_task_of_its_request() {
+    // Had the late result counted as seen, the first of the new task would be nothing new,
+    // and the breaker would fire one call earlier.
+    let twelve = "10x call b=1 | 10x call c=1 | 8x call d=1";
+    check(
+        with(policy("tests", ""), |policy| {
+            policy.loops.detectors = vec!["global_circuit_breaker".into()];
+        }),
+        &format!(
+            "prompt | call a | prompt | returns a | call b=1 | call c=1 | call d=1 | call a=1 | {twelve} | 2x call d=1 | call z=2"
+        ),
+        "allow x35 | deny",
+    );
+}

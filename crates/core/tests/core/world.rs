@@ -1,0 +1,431 @@
+//! A world without clock, disk or agent: a tree that is a number, verifiers that say
+//! what they are told to say, and a log of everything that `step` made of it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use checkrein_core::accept::Accept;
+use checkrein_core::decision::Decision;
+use checkrein_core::digest::{Digest, Short};
+use checkrein_core::effect::Effect;
+use checkrein_core::event::{EVENT_VERSION, Event};
+use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
+use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
+use checkrein_core::input::{
+    EvidenceArrived, Input, PromptSubmitted, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind,
+    ToolRequested, ToolReturned, TreeFact, TreeRead, TreeUnknown,
+};
+use checkrein_core::policy::{
+    BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances, SubagentVerify, Subagents,
+    SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+};
+use checkrein_core::state::State;
+use checkrein_core::step::{Step, step};
+
+/// A policy with these verifiers; `accept` in its own language, "" = all of them,
+/// "-" = none. A name that ends in `~` depends on the tree's tens only.
+pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
+    let specs: Vec<VerifierSpec> = verifiers.split_whitespace().map(spec).collect();
+    let known: BTreeSet<VerifierName> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let accept = match accept {
+        "-" => Accept::All(Vec::new()),
+        "" => Accept::All(known.iter().cloned().map(Accept::Verifier).collect()),
+        text => Accept::parse(text, &known).unwrap(),
+    };
+    Policy {
+        goal: None,
+        accept,
+        verify_on: VerifyOn::Change,
+        caps: Caps {
+            token_budget: Some(1_000_000),
+            wall_clock_ms: Some(4 * 3_600_000),
+            tool_calls: Some(1_500),
+            max_iterations: Some(300),
+            attempts: 3,
+            continues: 7,
+        },
+        session_caps: SessionCaps::default(),
+        subagents: Subagents {
+            max_iterations: Some(150),
+            verify: SubagentVerify::Never,
+        },
+        token_budget: TokenBudget {
+            threshold_permille: 900,
+            diminishing_tokens: 500,
+            diminishing_rounds: 3,
+            mode: BudgetMode::Limit,
+        },
+        loops: Loops {
+            detectors: vec![
+                DetectorName::from("generic_repeat"),
+                DetectorName::from("global_circuit_breaker"),
+            ],
+            literal_breaker: false,
+        },
+        stance: Stances::default(),
+        rules: String::new(),
+        verifiers: specs,
+        single_task: false,
+    }
+}
+
+fn spec(name: &str) -> VerifierSpec {
+    let coarse = name.ends_with('~');
+    VerifierSpec {
+        name: VerifierName::new(name.trim_end_matches('~')),
+        kind: "command".to_owned(),
+        tier: Tier::Hard,
+        subject: SubjectKind::Tree,
+        definition: "{}".to_owned(),
+        inputs: if coarse {
+            vec!["tens/**".to_owned()]
+        } else {
+            Vec::new()
+        },
+        outputs: Vec::new(),
+        timeout_ms: 60_000,
+        retries: 1,
+        advisory: false,
+        stance: Stance::Block,
+    }
+}
+
+/// A policy changed in place, for tables.
+pub(crate) fn with(mut policy: Policy, change: impl Fn(&mut Policy)) -> Policy {
+    change(&mut policy);
+    policy
+}
+
+/// All verifiers of the policy with this stance.
+pub(crate) fn stance(policy: Policy, stance: Stance) -> Policy {
+    with(policy, |policy| {
+        policy
+            .verifiers
+            .iter_mut()
+            .for_each(|spec| spec.stance = stance);
+    })
+}
+
+pub(crate) fn scope(name: &str) -> ScopeId {
+    ScopeId::new(name)
+}
+
+/// What a verifier says next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saying {
+    pub(crate) verdict: Verdict,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) findings: Vec<u64>,
+    pub(crate) retryable: Retryable,
+    /// It judged this tree, whatever it was asked about.
+    pub(crate) on: Option<u64>,
+    /// The tree it left behind.
+    pub(crate) after: Option<u64>,
+}
+
+impl Saying {
+    pub(crate) fn pass() -> Self {
+        Self {
+            verdict: Verdict::Pass,
+            cause: None,
+            findings: Vec::new(),
+            retryable: Retryable::Yes,
+            on: None,
+            after: None,
+        }
+    }
+
+    pub(crate) fn fail(findings: &[u64]) -> Self {
+        Self {
+            verdict: Verdict::Fail,
+            findings: findings.to_vec(),
+            ..Self::pass()
+        }
+    }
+
+    pub(crate) fn because(cause: Cause) -> Self {
+        Self {
+            verdict: Verdict::Inconclusive,
+            cause: Some(cause),
+            retryable: match cause {
+                Cause::MissingProgram => Retryable::No,
+                _ => Retryable::Yes,
+            },
+            ..Self::pass()
+        }
+    }
+}
+
+/// How a tool request is answered by the rules.
+pub(crate) use checkrein_core::input::RuleDecision;
+
+/// One session and all that surrounds it.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) policy: Policy,
+    pub(crate) state: State,
+    /// Every event, in order.
+    pub(crate) log: Vec<Event>,
+    /// Every input with what followed from it.
+    pub(crate) steps: Vec<(Stamped, Step)>,
+    /// Effects not answered yet.
+    pub(crate) open: Vec<Effect>,
+    /// The clock, in milliseconds.
+    pub(crate) now: u64,
+    /// The tree; `None` = unreadable.
+    pub(crate) tree: Option<u64>,
+    /// Trees that the next readings find instead.
+    pub(crate) readings: VecDeque<u64>,
+    pub(crate) sayings: BTreeMap<VerifierName, Saying>,
+    pub(crate) stop: StopRequested,
+    calls: u64,
+}
+
+impl World {
+    pub(crate) fn new(policy: Policy) -> Self {
+        let mut world = Self {
+            state: State::default(),
+            log: Vec::new(),
+            steps: Vec::new(),
+            open: Vec::new(),
+            now: 1_000_000,
+            tree: Some(1),
+            readings: VecDeque::new(),
+            sayings: BTreeMap::new(),
+            stop: StopRequested {
+                scope: ScopeId::main(),
+                message: "Done.".to_owned(),
+                message_digest: Digest::of(b"Done."),
+                tree: Err(TreeUnknown { why: String::new() }),
+                block_cap: None,
+                truncated: false,
+                background: 0,
+                tokens: None,
+            },
+            calls: 0,
+            policy,
+        };
+        let sealed = Event::PolicySealed {
+            policy: Digest::of(&world.policy.to_blob()),
+            v: EVENT_VERSION,
+        };
+        world.state.apply(&sealed);
+        world.log.push(sealed);
+        world
+    }
+
+    /// Takes an input in at the world's time.
+    pub(crate) fn news(&mut self, input: Input) -> Step {
+        let stamped = Stamped {
+            at: Millis(self.now),
+            source: SourceName::from("user"),
+            input,
+        };
+        let made = step(&self.policy, &mut self.state, stamped.clone());
+        self.log.extend(made.events.iter().cloned());
+        self.open.extend(made.effects.iter().cloned());
+        self.steps.push((stamped, made.clone()));
+        made
+    }
+
+    pub(crate) fn tree_fact(&self, tree: u64) -> TreeFact {
+        let subjects = self
+            .policy
+            .verifiers
+            .iter()
+            .map(|spec| (spec.name.clone(), subject(spec, tree)))
+            .collect();
+        TreeFact {
+            tree: Digest::of(&tree.to_le_bytes()),
+            subjects,
+        }
+    }
+
+    fn reading(&mut self) -> Result<TreeFact, TreeUnknown> {
+        if let Some(tree) = self.readings.pop_front() {
+            self.tree = Some(tree);
+        }
+        let unknown = TreeUnknown {
+            why: "no such folder".to_owned(),
+        };
+        self.tree.map(|tree| self.tree_fact(tree)).ok_or(unknown)
+    }
+
+    pub(crate) fn prompt(&mut self) -> Step {
+        let tree = self.tree.map(|tree| self.tree_fact(tree));
+        self.news(Input::PromptSubmitted(PromptSubmitted {
+            text: "do it".to_owned(),
+            tree,
+            tokens: None,
+        }))
+    }
+
+    /// A tool request; with an outcome its result follows, if it may run.
+    pub(crate) fn tool(
+        &mut self,
+        scope: &ScopeId,
+        name: &str,
+        outcome: Option<u64>,
+        rule: Option<RuleDecision>,
+        tokens: Option<TokenUse>,
+    ) -> Step {
+        self.calls += 1;
+        let call_id = Some(format!("call-{}", self.calls));
+        let call = Digest::of(name.as_bytes()).short();
+        let made = self.news(Input::ToolRequested(ToolRequested {
+            scope: scope.clone(),
+            call_id: call_id.clone(),
+            tool: name.to_owned(),
+            kind: if name.starts_with("poll") {
+                ToolKind::Poll
+            } else {
+                ToolKind::Other
+            },
+            args: "{}".to_owned(),
+            call,
+            facts: ToolFacts {
+                rule,
+                reason: rule.map(|_| "because the rules say so".to_owned()),
+                ..ToolFacts::default()
+            },
+            tokens,
+        }));
+        if let (Some(outcome), Some(decision)) = (outcome, &made.decision)
+            && may_run(decision)
+        {
+            self.tool_result(scope, call_id, name, outcome);
+        }
+        made
+    }
+
+    /// A call that begins with `write` writes.
+    pub(crate) fn tool_result(
+        &mut self,
+        scope: &ScopeId,
+        call_id: Option<String>,
+        name: &str,
+        outcome: u64,
+    ) -> Step {
+        self.news(Input::ToolReturned(ToolReturned {
+            scope: scope.clone(),
+            call_id,
+            call: Digest::of(name.as_bytes()).short(),
+            outcome: Short(outcome),
+            error: false,
+            wrote: name.starts_with("write"),
+            tokens: None,
+        }))
+    }
+
+    /// Asks for a stop; effects stay open.
+    pub(crate) fn ask_stop(&mut self, scope: &ScopeId) -> Step {
+        let tree = self.reading();
+        let stop = StopRequested {
+            scope: scope.clone(),
+            tree,
+            ..self.stop.clone()
+        };
+        self.stop.tokens = None;
+        // What an older stop of the scope asked for is answered by nobody any more.
+        self.open.retain(|effect| scope_of(effect) != scope);
+        self.news(Input::StopRequested(stop))
+    }
+
+    /// What a verifier says about the subject it was asked about.
+    pub(crate) fn evidence(&self, verifier: &VerifierName, asked: Digest) -> EvidenceFact {
+        let saying = self
+            .sayings
+            .get(verifier)
+            .cloned()
+            .unwrap_or_else(Saying::pass);
+        let spec = self.policy.verifier(verifier).unwrap();
+        let subject = saying.on.map_or(asked, |tree| subject(spec, tree));
+        EvidenceFact {
+            verifier: verifier.clone(),
+            key: Digest::of_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
+            verdict: saying.verdict,
+            cause: saying.cause,
+            subject,
+            subject_after: saying
+                .after
+                .map_or(subject, |tree| self::subject(spec, tree)),
+            exit_code: Some(i32::from(saying.verdict == Verdict::Fail)),
+            retryable: saying.retryable,
+            origin: Origin::Gate,
+            findings: saying.findings.iter().map(|id| Short(*id)).collect(),
+            findings_total: saying.findings.len() as u32,
+            duration_ms: 10,
+            cached: false,
+        }
+    }
+
+    /// Answers the open effect at this place.
+    pub(crate) fn answer(&mut self, at: usize) -> Step {
+        match self.open.remove(at) {
+            Effect::RunVerifier {
+                scope,
+                verifier,
+                subject,
+            } => {
+                let evidence = self.evidence(&verifier, subject);
+                self.news(Input::EvidenceArrived(EvidenceArrived { scope, evidence }))
+            }
+            Effect::ReadTree { scope, stop } => {
+                let tree = self.reading();
+                self.news(Input::TreeRead(TreeRead { scope, stop, tree }))
+            }
+        }
+    }
+
+    /// Asks for a stop and answers everything until it is decided.
+    pub(crate) fn stop(&mut self, scope: &ScopeId) -> (Vec<Effect>, Decision) {
+        let mut asked = Vec::new();
+        let mut made = self.ask_stop(scope);
+        loop {
+            asked.extend(made.effects.iter().cloned());
+            if let Some(decision) = made.decision {
+                return (asked, decision);
+            }
+            assert!(!self.open.is_empty(), "undecided, and nothing to wait for");
+            made = self.answer(0);
+        }
+    }
+
+    /// The transition of the newest task.
+    pub(crate) fn ending(&self) -> Option<String> {
+        let ended = self.state.task.as_ref()?.ended.as_ref()?;
+        Some(crate::story::transition(ended))
+    }
+
+    /// Every decision with its reasons, in order.
+    pub(crate) fn decisions(&self) -> impl Iterator<Item = &checkrein_core::event::DecisionMade> {
+        self.log.iter().filter_map(|event| match event {
+            Event::DecisionMade(made) => Some(made),
+            _ => None,
+        })
+    }
+}
+
+fn subject(spec: &VerifierSpec, tree: u64) -> Digest {
+    let part = if spec.inputs.is_empty() {
+        tree
+    } else {
+        tree / 10
+    };
+    Digest::of_parts([spec.name.as_str().as_bytes(), &part.to_le_bytes()])
+}
+
+pub(crate) fn scope_of(effect: &Effect) -> &ScopeId {
+    match effect {
+        Effect::RunVerifier { scope, .. } | Effect::ReadTree { scope, .. } => scope,
+    }
+}
+
+fn may_run(decision: &Decision) -> bool {
+    use checkrein_core::decision::ToolDecision;
+    matches!(
+        decision,
+        Decision::Tool(
+            ToolDecision::Allow | ToolDecision::Nudge { .. } | ToolDecision::Rewrite { .. }
+        )
+    )
+}

@@ -1,0 +1,61 @@
+//! What can be wrong with a rules file, with file and line.
+
+/// Why rule files cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// A file is larger than any policy needs to be.
+    #[error("{file}: larger than {limit} bytes")]
+    TooLarge {
+        /// Its name.
+        file: String,
+        /// The bound, in bytes.
+        limit: usize,
+    },
+    /// An expression or block is nested deeper than can be read safely.
+    #[error("{file}:{line}: nested too deep, or an expression of too many parts")]
+    TooComplex {
+        /// Its name.
+        file: String,
+        /// From 1.
+        line: usize,
+    },
+    /// Starlark refused it, or one of the builtins did.
+    #[error("{file}:{line}: starlark error: {what}")]
+    Starlark {
+        /// Its name.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// The message.
+        what: String,
+    },
+    /// A rule does not do what its examples say.
+    #[error("{file}:{line}: {what}")]
+    Rule {
+        /// Its name.
+        file: String,
+        /// The line of the call, from 1.
+        line: usize,
+        /// The message.
+        what: String,
+    },
+    /// Evaluation was stopped.
+    #[error("evaluation takes too many steps or too much memory")]
+    Endless,
+    /// No thread to compile in.
+    #[error("no thread to compile rules in")]
+    Thread(#[source] std::io::Error),
+    /// The evaluator itself failed.
+    #[error("the rules evaluator crashed")]
+    Crash,
+}
+
+impl RulesError {
+    pub(super) fn starlark(file: &str, error: &starlark::Error) -> Self {
+        let (file, line) = match error.span() {
+            Some(span) => (span.filename().to_owned(), span.resolve_span().begin.line + 1),
+            None => (file.to_owned(), 1),
+        };
+        Self::Starlark { file, line, what: error.without_diagnostic().to_string() }
+    }
+}

@@ -1,0 +1,156 @@
+//! Reading past the options of a program that runs another one. An option that is not
+//! known makes the position unsure, and that is said, never guessed.
+
+use super::word::{Known, Word};
+
+/// How a wrapper's command line begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Letters that stand alone.
+    pub(crate) flags: &'static str,
+    /// Letters that take a value, attached or as the next word.
+    pub(crate) values: &'static str,
+    /// Letters whose value can only be attached.
+    pub(crate) attached: &'static str,
+    /// Letters or long names with which nothing is run.
+    pub(crate) inert: &'static [&'static str],
+    /// Long names, without dashes, that stand alone.
+    pub(crate) long_flags: &'static [&'static str],
+    /// Long names that take a value.
+    pub(crate) long_values: &'static [&'static str],
+    /// Words between the options and the command.
+    pub(crate) operands: usize,
+    /// Whether `NAME=value` words may stand before the command.
+    pub(crate) assignments: bool,
+}
+
+/// No options at all.
+pub(crate) const PLAIN: Options = Options {
+    flags: "",
+    values: "",
+    attached: "",
+    inert: &[],
+    long_flags: &["help", "version"],
+    long_values: &[],
+    operands: 0,
+    assignments: false,
+};
+
+/// Where the command of a wrapper begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// At this word; it may lie behind the last one.
+    At(usize),
+    /// Nothing is run.
+    Nothing,
+    /// It cannot be told.
+    Unsure,
+}
+
+/// Options that were met, by letter or long name, with their values.
+pub(crate) type Seen = Vec<(String, Option<Word>)>;
+
+/// Reads past the options of `words`, the first of which is the program itself.
+pub(crate) fn past(words: &[Word], options: &Options) -> (Start, Seen) {
+    let mut seen = Seen::new();
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        if options.assignments && word.is_assignment() {
+            at += 1;
+            continue;
+        }
+        let lead = word.lead();
+        if !lead.starts_with('-') {
+            // An expansion with nothing known before it could be an option.
+            if word.known != Known::Fixed && lead.is_empty() && options.operands == 0 {
+                return (Start::Unsure, seen);
+            }
+            break;
+        }
+        if word.as_fixed() == Some("-") {
+            // `env -` is `env -i`; `su -` a login shell.
+            at += 1;
+            continue;
+        }
+        if word.as_fixed() == Some("--") {
+            at += 1;
+            while options.assignments && words.get(at).is_some_and(Word::is_assignment) {
+                at += 1;
+            }
+            break;
+        }
+        let used = match lead.strip_prefix("--") {
+            Some(_) => long(word, words.get(at + 1), options, &mut seen),
+            None => short(word, words.get(at + 1), options, &mut seen),
+        };
+        match used {
+            Some(used) => at += used,
+            None => return (Start::Unsure, seen),
+        }
+    }
+    if seen.iter().any(|(name, _)| options.inert.contains(&name.as_str())) {
+        return (Start::Nothing, seen);
+    }
+    let between = words.iter().skip(at).take(options.operands);
+    if between.clone().any(|word| word.known == Known::Many) {
+        return (Start::Unsure, seen);
+    }
+    (Start::At(at + options.operands), seen)
+}
+
+/// How many words a long option takes.
+fn long(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -> Option<usize> {
+    let lead = word.lead().strip_prefix("--")?;
+    if let Some((name, _)) = lead.split_once('=') {
+        let value = word.text.split_once('=').map_or("", |(_, value)| value);
+        let value = match word.known {
+            Known::Fixed => Word::fixed(value),
+            Known::One => Word::open(value, Known::One),
+            Known::Many => return None,
+        };
+        seen.push((name.to_owned(), Some(value)));
+        return Some(1);
+    }
+    let name = word.as_fixed()?.strip_prefix("--")?;
+    if options.long_flags.contains(&name) || options.inert.contains(&name) {
+        seen.push((name.to_owned(), None));
+        return Some(1);
+    }
+    if options.long_values.contains(&name) {
+        seen.push((name.to_owned(), next.cloned()));
+        return next.is_none_or(|value| value.known != Known::Many).then_some(2);
+    }
+    None
+}
+
+/// How many words a cluster of short options takes.
+fn short(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -> Option<usize> {
+    if word.known == Known::Many {
+        return None;
+    }
+    let cluster = word.lead().strip_prefix('-')?;
+    for (at, letter) in cluster.char_indices() {
+        let after = at + letter.len_utf8();
+        let name = letter.to_string();
+        if options.values.contains(letter) || options.attached.contains(letter) {
+            let rest = word.text.get(1 + after..).unwrap_or("");
+            let attached = match (rest.is_empty(), word.known) {
+                (true, _) => None,
+                (false, Known::Fixed) => Some(Word::fixed(rest)),
+                (false, _) => Some(Word::open(rest, Known::One)),
+            };
+            if attached.is_some() || options.attached.contains(letter) {
+                seen.push((name, attached));
+                return Some(1);
+            }
+            seen.push((name, next.cloned()));
+            return next.is_none_or(|value| value.known != Known::Many).then_some(2);
+        }
+        if !options.flags.contains(letter) && !options.inert.contains(&name.as_str()) {
+            return None;
+        }
+        seen.push((name, None));
+    }
+    // An expansion behind flags could hold any further letter.
+    (word.known == Known::Fixed).then_some(1)
+}

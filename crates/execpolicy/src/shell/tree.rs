@@ -1,0 +1,452 @@
+//! From the syntax tree of a script to its commands: every node is visited, so a
+//! command is found wherever it stands. Iterative, since a script may nest as deep as
+//! it likes. Where grammar and shell could disagree, the piece is reported as doubtful.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use tree_sitter::{Node, ParseOptions, Parser};
+
+use super::feed::{Feed, printed};
+use super::quote;
+use super::word::{self, Word};
+
+/// Rounds of the parser (a hundred steps each) for one script: bounds the time that a
+/// text made to be ambiguous can take, by a count and not by a clock.
+const MAX_ROUNDS: u32 = 200_000;
+
+/// Stands for each byte of a character beyond ASCII: part of a word, of no name.
+const MASK: char = '\u{1}';
+
+/// A command as the script spells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Its words; never empty.
+    pub(crate) words: Vec<Word>,
+    /// Its standard input.
+    pub(crate) feed: Feed,
+}
+
+/// What a script holds.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    /// Its commands, in the order of the text.
+    pub(crate) commands: Vec<Found>,
+    /// Pieces that the grammar and the shell may read differently.
+    pub(crate) doubtful: Vec<String>,
+    /// Whether the grammar could not read all of it.
+    pub(crate) broken: bool,
+}
+
+/// Reads a script whose commands inherit `feed`.
+pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed) -> Script {
+    // No program can be given a NUL, so no shell can be meant.
+    if text.contains('\0') {
+        return Script { broken: true, ..Script::default() };
+    }
+    let mut rounds = 0;
+    let mut progress = |_: &tree_sitter::ParseState| {
+        rounds += 1;
+        match rounds > MAX_ROUNDS {
+            true => std::ops::ControlFlow::Break(()),
+            false => std::ops::ControlFlow::Continue(()),
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let masked = masked(text);
+    let bytes = masked.as_bytes();
+    let input = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
+    let Some(tree) = parser.parse_with_options(&mut { input }, None, Some(options)) else {
+        parser.reset();
+        return Script { broken: true, ..Script::default() };
+    };
+    let root = tree.root_node();
+    let mut walk = Walk {
+        text,
+        script: Script { broken: root.has_error(), ..Script::default() },
+        attached: HashMap::new(),
+        pending: vec![(root, feed.clone())],
+    };
+    while let Some((node, feed)) = walk.pending.pop() {
+        walk.visit(node, feed);
+    }
+    walk.script
+}
+
+/// The text for the grammar, byte for byte as long: everything beyond ASCII is a letter
+/// of a word to the shell. The grammar takes a no-break space for a blank, and its scanner
+/// hands any character to C's `isdigit`, which reads far outside its table for some
+/// (tree-sitter-bash issue 337: a crash of the whole process).
+fn masked(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mask = |c: char| {
+        let (plain, count) = if c.is_ascii() { (c, 1) } else { (MASK, c.len_utf8()) };
+        std::iter::repeat_n(plain, count)
+    };
+    Cow::Owned(text.chars().flat_map(mask).collect())
+}
+
+/// What redirects around a command add to it.
+#[derive(Default)]
+struct Attached<'t> {
+    /// Words behind a redirect's target belong to the command: `env > out rm x`.
+    words: Vec<Node<'t>>,
+    /// Its standard input.
+    feed: Option<Feed>,
+}
+
+struct Walk<'t, 's> {
+    text: &'s str,
+    script: Script,
+    attached: HashMap<usize, Attached<'t>>,
+    /// Nodes still to visit with the standard input they inherit; a stack.
+    pending: Vec<(Node<'t>, Feed)>,
+}
+
+impl<'t, 's> Walk<'t, 's> {
+    fn source(&self, node: Node<'_>) -> &'s str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+
+    fn doubt(&mut self, node: Node<'_>) {
+        let piece = self.source(node).to_owned();
+        self.script.doubtful.push(piece);
+    }
+
+    fn visit(&mut self, node: Node<'t>, feed: Feed) {
+        let attached = self.attached.remove(&node.id()).unwrap_or_default();
+        let feed = attached.feed.unwrap_or(feed);
+        match node.kind() {
+            "command" => {
+                let (words, own) = self.command_parts(node, attached.words);
+                let feed = own.unwrap_or(feed);
+                self.found(words, &feed);
+                self.descend(node, &feed);
+            }
+            "declaration_command" | "unset_command" => {
+                let (words, _) = self.command_parts(node, attached.words);
+                self.found(words, &feed);
+                self.descend(node, &feed);
+            }
+            "test_command" => {
+                let name = if self.source(node).starts_with("[[") { "[[" } else { "[" };
+                self.script
+                    .commands
+                    .push(Found { words: vec![Word::fixed(name)], feed: Feed::Nothing });
+                self.descend(node, &feed);
+            }
+            "redirected_statement" => self.redirected(node, feed),
+            "pipeline" => self.pipeline(node, feed),
+            "process_substitution" => {
+                let writes = self.source(node).starts_with(">(");
+                self.descend(node, if writes { &Feed::Unknown } else { &feed });
+            }
+            // Who calls it may feed it.
+            "function_definition" => self.descend(node, &Feed::Unknown),
+            "comment" => self.comment(node),
+            "ansi_c_string" => {
+                let inner = self.source(node).get(2..).unwrap_or("");
+                if quote::ansi_c(inner).1 != inner.len() {
+                    self.doubt(node);
+                }
+            }
+            "regex" | "extglob_pattern" | "word" => {
+                if quote::hides_substitution(self.source(node)) {
+                    self.doubt(node);
+                }
+                self.descend(node, &feed);
+            }
+            _ => self.descend(node, &feed),
+        }
+    }
+
+    fn descend(&mut self, node: Node<'t>, feed: &Feed) {
+        let from = self.pending.len();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            // Words without parts hold no command; they are most of a script.
+            if child.child_count() > 0 || worth_a_look(child.kind()) {
+                self.pending.push((child, feed.clone()));
+            }
+        }
+        if let Some(added) = self.pending.get_mut(from..) {
+            added.reverse();
+        }
+    }
+
+    /// The words of a command, in the order of the text, and the standard input its
+    /// own redirects give it.
+    fn command_parts(&self, node: Node<'t>, extra: Vec<Node<'t>>) -> (Vec<Node<'t>>, Option<Feed>) {
+        let mut words = extra;
+        let mut feed = None;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "file_redirect" => {
+                    feed = self.file_feed(child).or(feed);
+                    words.extend(behind_target(child));
+                }
+                "herestring_redirect" => feed = self.herestring(child).or(feed),
+                // Assignments before a command are not words of it; in `export A=b` they are.
+                "variable_assignment" if node.kind() == "command" => {}
+                "subshell" | "comment" => {}
+                _ => words.push(child),
+            }
+        }
+        words.sort_by_key(Node::start_byte);
+        (words, feed)
+    }
+
+    fn found(&mut self, nodes: Vec<Node<'t>>, feed: &Feed) {
+        let mut words: Vec<Word> = Vec::with_capacity(nodes.len());
+        let mut end = None;
+        for node in nodes {
+            let word = self.word(node);
+            let gap = end.and_then(|end| self.text.get(end..node.start_byte()));
+            // The shell takes a line continuation out before it looks for words; the
+            // grammar ends a word there.
+            let continued = gap.is_some_and(|gap| gap.replace("\\\n", "").is_empty());
+            match words.last_mut().filter(|_| continued) {
+                Some(last) => last.append(&word),
+                None => words.push(word),
+            }
+            end = Some(node.end_byte());
+        }
+        if !words.is_empty() {
+            self.script.commands.push(Found { words, feed: feed.clone() });
+        }
+    }
+
+    fn word(&mut self, node: Node<'_>) -> Word {
+        word::read(node, self.text).unwrap_or_else(|| {
+            self.doubt(node);
+            Word::open(self.source(node), word::Known::Many)
+        })
+    }
+
+    /// `BODY REDIRECTS`: the grammar puts them behind a whole list or pipeline, the shell
+    /// gives them to its last command.
+    fn redirected(&mut self, node: Node<'t>, feed: Feed) {
+        let body = node.child_by_field_name("body");
+        let mut attached = Attached::default();
+        let mut cursor = node.walk();
+        let mut heredocs = Vec::new();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "file_redirect" => {
+                    attached.feed = self.file_feed(child).or(attached.feed);
+                    attached.words.extend(behind_target(child));
+                }
+                "herestring_redirect" => attached.feed = self.herestring(child).or(attached.feed),
+                "heredoc_redirect" => {
+                    attached.feed = Some(self.heredoc(child));
+                    let mut inner = child.walk();
+                    attached.words.extend(child.children_by_field_name("argument", &mut inner));
+                    let mut inner = child.walk();
+                    for redirect in child.children_by_field_name("redirect", &mut inner) {
+                        attached.words.extend(behind_target(redirect));
+                    }
+                    self.check_heredoc(child);
+                    heredocs.push(child);
+                }
+                _ => {}
+            }
+        }
+        let Some(body) = body else {
+            let feed = attached.feed.unwrap_or(feed);
+            attached.words.sort_by_key(Node::start_byte);
+            self.found(attached.words, &feed);
+            self.descend(node, &feed);
+            return;
+        };
+        let target = last_command(body);
+        let printed = self.printed(target, attached.feed.as_ref().unwrap_or(&feed));
+        // The pipe of `cat <<EOF | sh` stands inside the redirect.
+        let mut inside = Vec::new();
+        for heredoc in heredocs {
+            let mut cursor = heredoc.walk();
+            for child in heredoc.children(&mut cursor) {
+                let piped = child.kind() == "pipeline";
+                inside.push((child, if piped { printed.clone() } else { feed.clone() }));
+            }
+        }
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if child.id() != body.id() && child.kind() != "heredoc_redirect" {
+                inside.push((child, feed.clone()));
+            }
+        }
+        // An outer redirect may have been attached to the same command already.
+        let known = self.attached.entry(target.id()).or_default();
+        known.words.append(&mut attached.words);
+        known.feed = attached.feed.or(known.feed.take());
+        inside.reverse();
+        self.pending.extend(inside);
+        self.pending.push((body, feed));
+    }
+
+    fn pipeline(&mut self, node: Node<'t>, feed: Feed) {
+        let mut members = Vec::new();
+        let mut cursor = node.walk();
+        let mut feed = feed;
+        for child in node.named_children(&mut cursor) {
+            members.push((child, feed.clone()));
+            if child.kind() != "comment" {
+                feed = self.printed(child, &feed);
+            }
+        }
+        members.reverse();
+        self.pending.extend(members);
+    }
+
+    /// What a member of a pipeline prints.
+    fn printed(&self, node: Node<'t>, feed: &Feed) -> Feed {
+        let (command, outer) = match node.kind() {
+            "redirected_statement" => {
+                let mut cursor = node.walk();
+                let outer = node.children(&mut cursor).find_map(|child| match child.kind() {
+                    "heredoc_redirect" => Some(self.heredoc(child)),
+                    "herestring_redirect" => self.herestring(child),
+                    _ => None,
+                });
+                (node.child_by_field_name("body"), outer)
+            }
+            _ => (Some(node), None),
+        };
+        let Some(command) = command.filter(|command| command.kind() == "command") else {
+            return Feed::Unknown;
+        };
+        let (nodes, own) = self.command_parts(command, Vec::new());
+        let words: Option<Vec<Word>> =
+            nodes.into_iter().map(|node| word::read(node, self.text)).collect();
+        let input = own.or(outer).unwrap_or_else(|| feed.clone());
+        words.map_or(Feed::Unknown, |words| printed(&words, &input))
+    }
+
+    /// The standard input a `<` gives; `None` for any other redirect.
+    fn file_feed(&self, node: Node<'t>) -> Option<Feed> {
+        let source = self.source(node).trim_start_matches('0');
+        if source.starts_with("<&") {
+            return Some(Feed::Unknown);
+        }
+        if !source.starts_with('<') {
+            return None;
+        }
+        let target = self.source(node.child_by_field_name("destination")?);
+        match target {
+            "/dev/stdin" | "/dev/fd/0" => None,
+            _ if target.starts_with("<(") => Some(Feed::Unknown),
+            _ => Some(Feed::Nothing),
+        }
+    }
+
+    fn herestring(&self, node: Node<'t>) -> Option<Feed> {
+        let mut cursor = node.walk();
+        let target =
+            node.named_children(&mut cursor).filter(|c| c.kind() != "file_descriptor").last()?;
+        Some(word::read(target, self.text).map_or(Feed::Unknown, |word| Feed::herestring(&word)))
+    }
+
+    /// The body of a heredoc as standard input.
+    fn heredoc(&self, node: Node<'t>) -> Feed {
+        let Some((body, expands)) = heredoc_body(node, self.text) else { return Feed::Unknown };
+        Feed::heredoc(self.source(body), expands, !has_expansion(body))
+    }
+
+    /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
+    /// a substitution that the grammar took for text.
+    fn check_heredoc(&mut self, node: Node<'t>) {
+        let Some((body, expands)) = heredoc_body(node, self.text) else { return };
+        let mut cursor = node.walk();
+        let start = node.children(&mut cursor).find(|child| child.kind() == "heredoc_start");
+        let end: String = start
+            .map_or("", |start| self.source(start))
+            .chars()
+            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+            .collect();
+        let tabs = self.source(node).contains("<<-");
+        let early = self.source(body).lines().any(|line| {
+            let line = if tabs { line.trim_start_matches('\t') } else { line };
+            line == end
+        });
+        let mut at = body.start_byte();
+        let mut hidden = false;
+        let mut cursor = body.walk();
+        for child in body.named_children(&mut cursor).filter(|c| c.kind() != "heredoc_content") {
+            let gap = self.text.get(at..child.start_byte()).unwrap_or("");
+            hidden |= quote::hides_substitution(gap);
+            at = child.end_byte();
+        }
+        hidden |= quote::hides_substitution(self.text.get(at..body.end_byte()).unwrap_or(""));
+        if early || (expands && hidden) {
+            self.doubt(node);
+        }
+    }
+
+    /// The shell begins a comment only where a word could begin.
+    fn comment(&mut self, node: Node<'t>) {
+        let before = node.start_byte().checked_sub(1).and_then(|at| self.text.as_bytes().get(at));
+        let starts = before.is_none_or(|byte| b" \t\n;&|()<>`".contains(byte));
+        // `\ #`: the grammar takes an escaped blank for a blank.
+        let escaped = node
+            .start_byte()
+            .checked_sub(2)
+            .and_then(|at| self.text.as_bytes().get(at))
+            .is_some_and(|byte| *byte == b'\\');
+        if !starts || escaped {
+            self.doubt(node);
+        }
+    }
+}
+
+/// Nodes without children that still need a visit.
+fn worth_a_look(kind: &str) -> bool {
+    matches!(kind, "comment" | "ansi_c_string" | "regex" | "extglob_pattern" | "word" | "heredoc_body")
+}
+
+/// The words of a file redirect that are none of its own: the grammar takes all that
+/// follow, the shell one.
+fn behind_target<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children_by_field_name("destination", &mut cursor).skip(1).collect()
+}
+
+/// The command that a redirect behind `node` belongs to.
+fn last_command(node: Node<'_>) -> Node<'_> {
+    let mut node = node;
+    while matches!(node.kind(), "list" | "pipeline" | "negated_command") {
+        let Some(last) = u32::try_from(node.named_child_count())
+            .ok()
+            .and_then(|count| node.named_child(count.checked_sub(1)?))
+        else {
+            break;
+        };
+        node = last;
+    }
+    node
+}
+
+fn has_expansion(body: Node<'_>) -> bool {
+    let mut cursor = body.walk();
+    body.named_children(&mut cursor).any(|child| child.kind() != "heredoc_content")
+}
+
+/// The body of a heredoc and whether it expands.
+fn heredoc_body<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, bool)> {
+    let mut cursor = node.walk();
+    let mut expands = true;
+    let mut body = None;
+    for child in node.children(&mut cursor) {
+        match child.kind() {
+            "heredoc_start" => {
+                let start = text.get(child.byte_range()).unwrap_or("");
+                expands = !start.contains(['\'', '"', '\\']);
+            }
+            "heredoc_body" => body = Some(child),
+            _ => {}
+        }
+    }
+    body.map(|body| (body, expands))
+}

@@ -1,0 +1,162 @@
+//! Collects what the rules say about each command into bounded facts. Everything is
+//! judged before it is cut.
+
+use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
+
+use super::lexical;
+use super::word::{Known, Word};
+use crate::rules::{Match, RuleSet};
+
+/// Commands that are kept.
+const MAX_COMMANDS: usize = 64;
+/// Unresolved pieces that are kept.
+const MAX_UNRESOLVED: usize = 16;
+/// Words of a command that are kept.
+const MAX_WORDS: usize = 64;
+/// Bytes of a word or piece that are kept.
+const MAX_BYTES: usize = 256;
+
+pub(super) struct Verdict<'r> {
+    rules: &'r RuleSet,
+    restricts: bool,
+    facts: ToolFacts,
+    /// The strictest answer so far that prompts or forbids.
+    strictest: Option<Match>,
+    /// Something has no allow rule: the whole is not allowed by rules.
+    uncovered: bool,
+    any: bool,
+    first_unresolved: Option<String>,
+}
+
+impl<'r> Verdict<'r> {
+    pub(super) fn new(rules: &'r RuleSet) -> Self {
+        Self {
+            rules,
+            restricts: rules.has_restrictions(),
+            facts: ToolFacts::default(),
+            strictest: None,
+            uncovered: false,
+            any: false,
+            first_unresolved: None,
+        }
+    }
+
+    /// A piece that no reading can settle.
+    pub(super) fn unresolved(&mut self, piece: &str) {
+        let piece = bounded(piece.trim());
+        if self.first_unresolved.is_none() {
+            self.first_unresolved = Some(piece.clone());
+        }
+        if self.facts.unresolved.len() < MAX_UNRESOLVED && !self.facts.unresolved.contains(&piece) {
+            self.facts.unresolved.push(piece);
+        }
+    }
+
+    /// Looks for forbidden words in text that could not be parsed.
+    pub(super) fn scan(&mut self, text: &str) {
+        if self.restricts
+            && let Some(hit) = lexical::strictest(self.rules, text)
+        {
+            self.take(&hit);
+        }
+    }
+
+    /// A command of which not even the name is known.
+    pub(super) fn nameless(&mut self, words: &[Word]) {
+        self.uncovered = true;
+        self.keep(words, None);
+    }
+
+    /// A command whose program is `program`; if it is not `sure` to be one it only
+    /// counts if a rule restricts it.
+    pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool) {
+        if self.rules.is_empty() {
+            if sure {
+                self.uncovered = true;
+                self.keep(words, None);
+            }
+            return;
+        }
+        let mut argv = vec![program];
+        argv.extend(words.iter().skip(1).map_while(Word::as_fixed).take(self.rules.longest_pattern()));
+        let hits = self.rules.matches(&argv);
+        let rule = hits.iter().map(|hit| hit.decision).max();
+        for hit in hits.iter().filter(|hit| hit.decision > RuleDecision::Allow) {
+            self.take(hit);
+        }
+        if !sure {
+            if rule > Some(RuleDecision::Allow) {
+                self.keep(words, rule);
+            }
+            return;
+        }
+        // A rule whose pattern goes on where the words are not known any more.
+        if let Some(next) = words.get(argv.len()).filter(|word| word.known != Known::Fixed)
+            && self.rules.could_restrict(&argv, next.lead())
+        {
+            let piece = argv.join(" ") + " " + &next.text;
+            self.unresolved(&piece);
+        }
+        self.uncovered |= rule.is_none();
+        self.keep(words, rule);
+    }
+
+    fn keep(&mut self, words: &[Word], rule: Option<RuleDecision>) {
+        self.any = true;
+        let fact = || CommandFact {
+            argv: words.iter().take(MAX_WORDS).map(|word| bounded(&word.text)).collect(),
+            rule,
+        };
+        if self.facts.commands.len() < MAX_COMMANDS {
+            self.facts.commands.push(fact());
+        } else if rule > Some(RuleDecision::Allow) {
+            // What decides is worth more than what does not.
+            let harmless = |kept: &&mut CommandFact| kept.rule <= Some(RuleDecision::Allow);
+            if let Some(kept) = self.facts.commands.iter_mut().rev().find(harmless) {
+                *kept = fact();
+            }
+        }
+    }
+
+    /// The strictest wins; among equals the longest prefix speaks, as in Codex.
+    fn take(&mut self, hit: &Match) {
+        let weight = |hit: &Match| (hit.decision, hit.matched_prefix.len());
+        if self.strictest.as_ref().is_none_or(|before| weight(before) < weight(hit)) {
+            self.strictest = Some(hit.clone());
+        }
+    }
+
+    pub(super) fn finish(mut self) -> ToolFacts {
+        if let Some(hit) = self.strictest {
+            self.facts.rule = Some(hit.decision);
+            self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));
+        } else if let Some(piece) = self.first_unresolved {
+            if self.restricts {
+                self.facts.rule = Some(RuleDecision::Prompt);
+                self.facts.reason = Some(format!("policy asks: `{piece}` cannot be read beforehand"));
+            }
+        } else if self.any && !self.uncovered {
+            self.facts.rule = Some(RuleDecision::Allow);
+        }
+        self.facts
+    }
+}
+
+fn reason(hit: &Match) -> String {
+    let prefix = hit.matched_prefix.join(" ");
+    match hit.decision {
+        RuleDecision::Forbidden => format!("policy forbids commands starting with `{prefix}`"),
+        RuleDecision::Prompt | RuleDecision::Allow => {
+            format!("policy asks before commands starting with `{prefix}`")
+        }
+    }
+}
+
+/// At most so many bytes, cut between characters.
+fn bounded(text: &str) -> String {
+    if text.len() <= MAX_BYTES {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(MAX_BYTES - '…'.len_utf8());
+    text.get(..end).unwrap_or("").to_owned() + "…"
+}

@@ -1,0 +1,238 @@
+//! Programs that run what their arguments say: one line each. A table, so that adding
+//! one is adding a line. Options are those of GNU, BusyBox and util-linux.
+
+use super::options::{Options, PLAIN};
+
+/// How a program runs other code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wrapper {
+    /// `PROGRAM [options] [operands] COMMAND...`
+    Runs(Options),
+    /// As `Runs`, but the words are joined and read by a shell: `watch`.
+    RunsText(Options),
+    /// A shell: `-c TEXT`, a file, or commands on standard input.
+    Shell,
+    /// `eval WORDS...`
+    Eval,
+    /// `trap TEXT SIGNAL...`
+    Trap,
+    /// `. FILE`
+    Source,
+    /// `alias NAME=TEXT...`
+    Alias,
+    /// `find ... -exec COMMAND ;`
+    Find,
+    /// `env`, which also splits a text with `-S`.
+    Env,
+    /// `xargs`, which adds words that only its input knows.
+    Xargs,
+    /// `PROGRAM [operands] -c TEXT` (`su`, `script`), or commands on standard input.
+    TextOption,
+    /// `ssh HOST WORDS...`: joined, and read by a shell there.
+    Ssh,
+    /// An interpreter, by the letters and long names whose value is a program.
+    Inline(&'static str, &'static [&'static str]),
+    /// `awk PROGRAM`, where only `system` and pipes run anything.
+    Awk,
+    /// Reads commands from standard input only: `at`.
+    Queue,
+}
+
+const SUDO: Options = Options {
+    flags: "AbBEeHikKnNPSsvV",
+    values: "CDghpRrTtUu",
+    long_flags: &[
+        "askpass", "background", "bell", "preserve-env", "edit", "set-home", "login",
+        "reset-timestamp", "non-interactive", "preserve-groups", "stdin", "shell",
+    ],
+    long_values: &[
+        "close-from", "chdir", "group", "host", "prompt", "chroot", "role", "type",
+        "command-timeout", "other-user", "user",
+    ],
+    assignments: true,
+    ..PLAIN
+};
+
+/// What `name`, a program without its folder, does with its arguments.
+pub(crate) fn of(name: &str) -> Option<Wrapper> {
+    use Wrapper::*;
+    Some(match name {
+        "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "mksh" | "rbash" | "fish" => Shell,
+        "eval" => Eval,
+        "trap" => Trap,
+        "." | "source" => Source,
+        "alias" => Alias,
+        "find" | "gfind" | "fd" | "fdfind" => Find,
+        "env" | "genv" => Env,
+        "xargs" | "gxargs" => Xargs,
+        "ssh" => Ssh,
+        "su" | "runuser" | "script" | "sg" => TextOption,
+        "at" | "batch" => Queue,
+        "awk" | "gawk" | "mawk" | "nawk" => Awk,
+        "python" | "pypy" => Inline("c", &[]),
+        "perl" => Inline("eE", &[]),
+        "ruby" | "lua" | "luajit" | "osascript" | "Rscript" => Inline("e", &[]),
+        "node" | "nodejs" | "bun" => Inline("ep", &["eval", "print"]),
+        "php" => Inline("rBRE", &["run"]),
+        "sudo" => Runs(SUDO),
+        "doas" => Runs(Options { flags: "Lns", values: "aCu", ..PLAIN }),
+        "nohup" | "builtin" | "coproc" | "noglob" | "nocorrect" | "eatmydata" | "busybox"
+        | "toybox" | "-" => Runs(PLAIN),
+        // The grammar takes some keywords for commands: `time { a; }`, `! { a; }`.
+        "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "do" | "while" | "until" | "fi"
+        | "done" | "esac" => Runs(PLAIN),
+        "command" => Runs(Options { flags: "p", inert: &["v", "V"], ..PLAIN }),
+        "exec" => Runs(Options { flags: "cl", values: "a", ..PLAIN }),
+        "nice" => Runs(Options {
+            flags: "0123456789-",
+            values: "n",
+            long_values: &["adjustment"],
+            ..PLAIN
+        }),
+        "time" | "gtime" => Runs(Options {
+            flags: "apvqV",
+            values: "fo",
+            long_flags: &["append", "portability", "verbose", "quiet"],
+            long_values: &["format", "output"],
+            ..PLAIN
+        }),
+        "timeout" | "gtimeout" => Runs(Options {
+            flags: "vfp",
+            values: "ks",
+            long_flags: &["foreground", "preserve-status", "verbose"],
+            long_values: &["kill-after", "signal"],
+            operands: 1,
+            ..PLAIN
+        }),
+        "stdbuf" | "gstdbuf" => Runs(Options {
+            values: "ioe",
+            long_values: &["input", "output", "error"],
+            ..PLAIN
+        }),
+        "setsid" => Runs(Options {
+            flags: "cfw",
+            long_flags: &["ctty", "fork", "wait"],
+            ..PLAIN
+        }),
+        "ionice" => Runs(Options {
+            flags: "t",
+            values: "cn",
+            inert: &["p", "pid"],
+            long_flags: &["ignore"],
+            long_values: &["class", "classdata"],
+            ..PLAIN
+        }),
+        "chrt" => Runs(Options {
+            flags: "abdfiorRv",
+            values: "TPD",
+            inert: &["p", "m"],
+            operands: 1,
+            ..PLAIN
+        }),
+        "taskset" => Runs(Options {
+            flags: "ac",
+            inert: &["p", "pid"],
+            long_flags: &["all-tasks", "cpu-list"],
+            operands: 1,
+            ..PLAIN
+        }),
+        "chroot" => Runs(Options {
+            long_flags: &["skip-chdir"],
+            long_values: &["groups", "userspec"],
+            operands: 1,
+            ..PLAIN
+        }),
+        "setarch" | "linux32" | "linux64" => Runs(Options { flags: "RvBFILSTXZ3", ..PLAIN }),
+        "unshare" => Runs(Options {
+            flags: "cfimnpruCUT",
+            values: "RSGw",
+            long_flags: &[
+                "fork", "ipc", "mount", "net", "pid", "map-root-user", "map-current-user", "uts",
+                "user", "cgroup", "mount-proc",
+            ],
+            long_values: &["root", "wd", "setuid", "setgid", "propagation"],
+            ..PLAIN
+        }),
+        "strace" | "ltrace" => Runs(Options {
+            flags: "cCdfFhiknqrStTvVwxyYZz",
+            values: "abeEIoOpPsuUX",
+            ..PLAIN
+        }),
+        "fakeroot" => Runs(Options { flags: "uhv", values: "lsifb", ..PLAIN }),
+        "caffeinate" => Runs(Options { flags: "disum", values: "tw", ..PLAIN }),
+        "pkexec" => Runs(Options { long_values: &["user"], long_flags: &["keep-cwd"], ..PLAIN }),
+        "systemd-run" => Runs(Options {
+            flags: "dGPqrSt",
+            values: "EHMpu",
+            long_flags: &["user", "scope", "pty", "pipe", "wait", "quiet", "collect", "no-block"],
+            long_values: &["unit", "property", "uid", "gid", "setenv", "slice", "description"],
+            ..PLAIN
+        }),
+        "flock" => Runs(Options {
+            flags: "censuxoF",
+            values: "wE",
+            long_flags: &[
+                "close", "command", "exclusive", "nonblock", "nb", "shared", "unlock", "verbose",
+                "no-fork",
+            ],
+            long_values: &["timeout", "wait", "conflict-exit-code"],
+            operands: 1,
+            ..PLAIN
+        }),
+        "watch" => RunsText(Options {
+            flags: "bcCdegprtwx",
+            values: "nq",
+            long_flags: &[
+                "beep", "color", "no-color", "differences", "errexit", "chgexit", "precise",
+                "no-title", "no-wrap", "exec",
+            ],
+            long_values: &["interval", "equexit"],
+            ..PLAIN
+        }),
+        "parallel" => RunsText(Options {
+            flags: "kmnqtuvX0",
+            values: "aCdEIjLNSP",
+            long_flags: &["keep-order", "dry-run", "bar", "verbose", "null", "pipe", "xargs"],
+            long_values: &["jobs", "arg-file", "colsep", "delimiter", "max-args", "joblog", "delay"],
+            ..PLAIN
+        }),
+        _ => {
+            // `python3.12`, `lua5.4`: the number is not part of the name.
+            let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            return (plain != name && !plain.is_empty()).then(|| of(plain)).flatten();
+        }
+    })
+}
+
+/// `env`, without `-S`.
+pub(crate) const ENV: Options = Options {
+    flags: "i0v",
+    values: "uCS",
+    long_flags: &["ignore-environment", "null", "debug", "block-signal", "default-signal"],
+    long_values: &["unset", "chdir", "split-string"],
+    assignments: true,
+    ..PLAIN
+};
+
+/// `xargs`.
+pub(crate) const XARGS: Options = Options {
+    flags: "0oprtx",
+    values: "adEILnPRsJS",
+    attached: "eil",
+    long_flags: &[
+        "null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit", "replace",
+        "max-lines", "eof", "show-limits",
+    ],
+    long_values: &[
+        "arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var",
+    ],
+    ..PLAIN
+};
+
+/// `ssh`.
+pub(crate) const SSH: Options = Options {
+    flags: "46AaCfGgKkMNnqsTtVvXxYy",
+    values: "BbcDEeFIiJLlmOopPQRSWw",
+    operands: 1,
+    ..PLAIN
+};

@@ -1,0 +1,298 @@
+//! The shape of `checkrein.toml`, and the keys of the contract that this build does not act on.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `checkrein.toml`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ConfigFile {
+    /// What the task is for.
+    pub goal: Option<String>,
+    /// What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`.
+    pub accept: Option<String>,
+    /// `change` or `always`.
+    pub verify_on: Option<VerifyOnText>,
+    /// Bounds of one task.
+    pub caps: CapsTable,
+    /// Bounds of the whole session.
+    pub session_caps: CapsTable,
+    /// Sub-agents.
+    pub subagents: SubagentsTable,
+    /// The soft token budget.
+    pub token_budget: TokenBudgetTable,
+    /// Loop detectors.
+    pub loops: LoopsTable,
+    /// What to answer when Checkrein itself cannot judge.
+    pub stance: StanceTable,
+    /// Exec policy.
+    pub policy: PolicyTable,
+    /// Verifiers.
+    pub verifier: Vec<VerifierTable>,
+}
+
+/// `verify_on`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyOnText {
+    /// A first stop that changed nothing runs nothing.
+    Change,
+    /// Every stop is verified.
+    Always,
+}
+
+/// `[caps]` and `[session_caps]`
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CapsTable {
+    /// Output tokens.
+    pub token_budget: Option<i64>,
+    /// Agent time.
+    pub wall_clock: Option<Span>,
+    /// Tool requests.
+    pub tool_calls: Option<i64>,
+    /// Rounds.
+    pub max_iterations: Option<i64>,
+    /// Stops at which the same failures may be met; of a task only.
+    pub attempts: Option<i64>,
+    /// Times the agent is sent back.
+    pub continues: Option<i64>,
+}
+
+/// `[subagents]`
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SubagentsTable {
+    /// Rounds of one sub-agent.
+    pub max_iterations: Option<i64>,
+    /// `never` or `writers`.
+    pub verify: Option<SubagentVerifyText>,
+}
+
+/// `[subagents] verify`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubagentVerifyText {
+    /// At the main stop only.
+    Never,
+    /// Also when a sub-agent that wrote something stops.
+    Writers,
+}
+
+/// `[token_budget]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TokenBudgetTable {
+    /// Share of `caps.token_budget`, 0 to 1.
+    pub threshold: Option<f64>,
+    /// Output tokens between two stops that count as little.
+    pub diminishing_tokens: Option<i64>,
+    /// Continuations to have given before little counts.
+    pub diminishing_rounds: Option<i64>,
+    /// `limit`.
+    pub mode: Option<String>,
+}
+
+/// `[loops]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LoopsTable {
+    /// `default`, `seed` or `off`.
+    pub preset: Option<String>,
+}
+
+/// `[stance]`
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StanceTable {
+    /// At a tool request.
+    pub tool: Option<StanceText>,
+    /// At a stop.
+    pub stop: Option<StanceText>,
+}
+
+/// A stance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StanceText {
+    /// As if it had failed.
+    Block,
+    /// As if it had passed.
+    Allow,
+    /// Leave it to a person.
+    Ask,
+}
+
+/// `[policy]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PolicyTable {
+    /// Globs of `.rules` files, relative to the config file.
+    pub rules: Vec<String>,
+}
+
+/// `[[verifier]]`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct VerifierTable {
+    /// Its name, used in `accept`.
+    pub name: String,
+    /// `command`.
+    pub kind: Option<String>,
+    /// The command to run.
+    pub run: Option<String>,
+    /// Globs of what it depends on.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+    /// Globs of what it writes.
+    #[serde(default)]
+    pub outputs: Vec<String>,
+    /// How long it may run.
+    pub timeout: Option<Span>,
+    /// How often an inconclusive verdict is tried again.
+    pub retries: Option<i64>,
+    /// Provider keys it may see.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// Reported, never required.
+    #[serde(default)]
+    pub advisory: bool,
+    /// What its inconclusive verdict counts as.
+    pub stance: Option<StanceText>,
+}
+
+/// A span of time: `"90s"`, `"10m"`, `"4h"`, `"1h 30m"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// In milliseconds.
+    pub ms: u64,
+}
+
+impl Span {
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut ms: u64 = 0;
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return None;
+        }
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            let (number, tail) = rest.split_at_checked(digits)?;
+            let number: u64 = number.parse().ok()?;
+            let word = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+            let (unit, tail) = tail.split_at_checked(word)?;
+            let unit_ms = match unit {
+                "ms" => 1,
+                "s" => 1_000,
+                "m" | "min" => 60_000,
+                "h" => 3_600_000,
+                "d" => 86_400_000,
+                _ => return None,
+            };
+            ms = ms.checked_add(number.checked_mul(unit_ms)?)?;
+            rest = tail.trim_start();
+        }
+        Some(Self { ms })
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Span::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("'{text}' is not a span of time; write it as \"90s\", \"10m\" or \"4h\""))
+        })
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^([0-9]+(ms|s|m|min|h|d) ?)+$",
+            "description": "A span of time: 90s, 10m, 4h, 1h 30m."
+        })
+    }
+}
+
+/// What the contract names and this build does not act on. Naming one is an error:
+/// a key that is silently ignored is a check that silently does not run.
+pub(super) const NOT_YET: &[&str] = &[
+    "caps.cost_usd",
+    "session_caps.cost_usd",
+    "policy.approval",
+    "policy.unmatched",
+    "policy.opaque",
+    "policy.rewrite",
+    "policy.protect",
+    "approvals",
+    "store",
+    "veto",
+    "progress",
+    "profile",
+    "verifier.report",
+    "verifier.baseline",
+    "verifier.schema",
+    "verifier.target",
+    "verifier.ask",
+    "verifier.expires",
+    "verifier.model",
+    "verifier.trigger",
+    "verifier.keywords",
+    "verifier.heartbeat",
+    "verifier.surfaces",
+    "verifier.max_attempts",
+    "verifier.mode",
+    "verifier.min_score",
+    "verifier.rubric",
+];
+
+/// Every key this build acts on, as `table.key`.
+pub(super) const KNOWN: &[&str] = &[
+    "goal",
+    "accept",
+    "verify_on",
+    "caps",
+    "caps.token_budget",
+    "caps.wall_clock",
+    "caps.tool_calls",
+    "caps.max_iterations",
+    "caps.attempts",
+    "caps.continues",
+    "session_caps",
+    "session_caps.token_budget",
+    "session_caps.wall_clock",
+    "session_caps.tool_calls",
+    "session_caps.max_iterations",
+    "session_caps.continues",
+    "subagents",
+    "subagents.max_iterations",
+    "subagents.verify",
+    "token_budget",
+    "token_budget.threshold",
+    "token_budget.diminishing_tokens",
+    "token_budget.diminishing_rounds",
+    "token_budget.mode",
+    "loops",
+    "loops.preset",
+    "stance",
+    "stance.tool",
+    "stance.stop",
+    "policy",
+    "policy.rules",
+    "verifier",
+    "verifier.name",
+    "verifier.kind",
+    "verifier.run",
+    "verifier.inputs",
+    "verifier.outputs",
+    "verifier.timeout",
+    "verifier.retries",
+    "verifier.env",
+    "verifier.advisory",
+    "verifier.stance",
+];

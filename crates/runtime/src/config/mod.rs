@@ -1,0 +1,435 @@
+//! Text with a source name → a compiled policy. Nothing here looks for files: a front
+//! door finds them (it alone knows the environment) and hands their text in.
+//!
+//! The person's own file can only tighten what the repo says.
+
+mod file;
+mod tighten;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::accept::{Accept, AcceptError};
+use checkrein_core::ids::{DetectorName, VerifierName};
+use checkrein_core::policy::{
+    BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances, SubagentVerify, Subagents,
+    SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+};
+use checkrein_core::detectors;
+
+pub use file::{ConfigFile, Span};
+use file::{CapsTable, KNOWN, NOT_YET, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText};
+
+/// The defaults as a commented file: also the manual.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// A config text and what to call it in messages.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Path or other name, for messages; `rules` globs are relative to its folder.
+    pub name: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+/// Who drives the task: `run` and the library have tighter defaults and exactly one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// An agent's hook.
+    Hook,
+    /// `checkrein run`, or the library.
+    Run,
+}
+
+/// A compiled policy and what a person should be told about its sources.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// The policy.
+    pub policy: Policy,
+    /// Unknown keys, with a near match.
+    pub warnings: Vec<String>,
+}
+
+/// Why a config cannot be used: what, where, what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not TOML, or a value of the wrong type.
+    #[error("{name}: {message}", name = .name.display())]
+    Toml {
+        /// Which file.
+        name: PathBuf,
+        /// The reader's message, with line and column.
+        message: String,
+    },
+    /// A key of the contract that this build does not act on.
+    #[error("{name}: this build does not act on '{key}' yet; take it out, so that nothing you rely on is silently missing", name = .name.display())]
+    NotYet {
+        /// Which file.
+        name: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// A value that cannot be meant.
+    #[error("{name}: {key} {what}", name = .name.display())]
+    Value {
+        /// Which file.
+        name: PathBuf,
+        /// The key.
+        key: String,
+        /// What is wrong, and what to write instead.
+        what: String,
+    },
+    /// `accept` cannot be read.
+    #[error("{name}: accept = \"{text}\": {source}", name = .name.display())]
+    Accept {
+        /// Which file.
+        name: PathBuf,
+        /// The text.
+        text: String,
+        /// Why.
+        source: AcceptError,
+    },
+    /// A config file is there and cannot be read.
+    #[error("{name}: cannot be read: {source}", name = .name.display())]
+    Unreadable {
+        /// Which file.
+        name: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A rules file cannot be found or read.
+    #[error("{name}: {what}", name = .name.display())]
+    RulesFile {
+        /// Which file or pattern.
+        name: PathBuf,
+        /// Why, and what to do.
+        what: String,
+    },
+    /// A rules file cannot be compiled.
+    #[error(transparent)]
+    Rules(#[from] checkrein_execpolicy::RulesError),
+}
+
+/// Compiles the repo's config and the person's own.
+///
+/// # Errors
+/// The first thing that is wrong; a config with a mistake is never half used.
+pub fn compile(
+    repo: Option<&Source>,
+    person: Option<&Source>,
+    driver: Driver,
+) -> Result<Compiled, ConfigError> {
+    let mut warnings = Vec::new();
+    let nowhere = PathBuf::from("built-in defaults");
+    let (name, file) = match repo {
+        Some(source) => (&source.name, read(source, &mut warnings)?),
+        None => (&nowhere, ConfigFile::default()),
+    };
+    let mut rules = rules_of(name, &file)?;
+    let mut policy = policy_of(name, &file, driver)?;
+    if let Some(source) = person {
+        let own = read(source, &mut warnings)?;
+        rules.extend(rules_of(&source.name, &own)?);
+        tighten::tighten(&mut policy, &source.name, &own)?;
+    }
+    let files: Vec<(&str, &str)> =
+        rules.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
+    Ok(Compiled { policy, warnings })
+}
+
+fn read(source: &Source, warnings: &mut Vec<String>) -> Result<ConfigFile, ConfigError> {
+    let toml = |error: toml::de::Error| ConfigError::Toml {
+        name: source.name.clone(),
+        message: error.to_string().trim_end().to_owned(),
+    };
+    let table: toml::Table = source.text.parse().map_err(toml)?;
+    check_keys(&source.name, "", &table, warnings)?;
+    toml::from_str(&source.text).map_err(toml)
+}
+
+fn check_keys(
+    name: &Path,
+    prefix: &str,
+    table: &toml::Table,
+    warnings: &mut Vec<String>,
+) -> Result<(), ConfigError> {
+    for (key, value) in table {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        if NOT_YET.contains(&path.as_str()) {
+            return Err(ConfigError::NotYet { name: name.to_owned(), key: path });
+        }
+        if !KNOWN.contains(&path.as_str()) {
+            warnings.push(unknown_key(name, &path));
+            continue;
+        }
+        match value {
+            toml::Value::Table(inner) => check_keys(name, &path, inner, warnings)?,
+            toml::Value::Array(items) => {
+                for inner in items.iter().filter_map(toml::Value::as_table) {
+                    check_keys(name, &path, inner, warnings)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn unknown_key(name: &Path, path: &str) -> String {
+    let near = KNOWN
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(known, path), known))
+        .min()
+        .filter(|(distance, _)| *distance <= 3);
+    match near {
+        Some((_, known)) => format!("{}: unknown key '{path}'; did you mean '{known}'?", name.display()),
+        None => format!("{}: unknown key '{path}' is ignored", name.display()),
+    }
+}
+
+fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, ConfigError> {
+    let verifiers: Vec<VerifierSpec> =
+        file.verifier.iter().map(|table| verifier(name, table)).collect::<Result<_, _>>()?;
+    let mut known = BTreeSet::new();
+    for spec in &verifiers {
+        if !known.insert(spec.name.clone()) {
+            return Err(value(name, "verifier.name", format!("'{}' is used twice", spec.name)));
+        }
+    }
+    let accept = match &file.accept {
+        Some(text) => Accept::parse(text, &known).map_err(|source| ConfigError::Accept {
+            name: name.to_owned(),
+            text: text.clone(),
+            source,
+        })?,
+        None => Accept::All(
+            verifiers
+                .iter()
+                .filter(|spec| !spec.advisory)
+                .map(|spec| Accept::Verifier(spec.name.clone()))
+                .collect(),
+        ),
+    };
+    if let Some(spec) = verifiers.iter().find(|spec| spec.advisory && accept.names().contains(&spec.name)) {
+        let what = format!("names '{}', which is advisory and can never be required", spec.name);
+        return Err(value(name, "accept", what));
+    }
+    let subagents = Subagents {
+        max_iterations: positive(name, "subagents.max_iterations", file.subagents.max_iterations)?.or(Some(150)),
+        verify: match file.subagents.verify {
+            Some(SubagentVerifyText::Writers) => SubagentVerify::Writers,
+            Some(SubagentVerifyText::Never) | None => SubagentVerify::Never,
+        },
+    };
+    Ok(Policy {
+        goal: file.goal.clone(),
+        accept,
+        verify_on: match file.verify_on {
+            Some(VerifyOnText::Always) => VerifyOn::Always,
+            Some(VerifyOnText::Change) | None => VerifyOn::Change,
+        },
+        caps: caps(name, &file.caps, driver)?,
+        session_caps: session_caps(name, &file.session_caps)?,
+        subagents,
+        token_budget: token_budget(name, file)?,
+        loops: loops(name, file.loops.preset.as_deref().unwrap_or("default"))?,
+        stance: Stances {
+            tool: file.stance.tool.map_or(Stance::Block, stance),
+            stop: file.stance.stop.map_or(Stance::Allow, stance),
+        },
+        rules: String::new(),
+        verifiers,
+        single_task: driver == Driver::Run,
+    })
+}
+
+fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigError> {
+    let (rounds, wall_clock_ms, calls) = match driver {
+        Driver::Hook => (300, 4 * 3_600_000, 1500),
+        Driver::Run => (90, 3_600_000, 500),
+    };
+    let small = |key: &str, number: Option<i64>, default: u32| {
+        positive(name, key, number).map(|number| {
+            number.map_or(default, |number| u32::try_from(number).unwrap_or(u32::MAX))
+        })
+    };
+    Ok(Caps {
+        token_budget: Some(positive(name, "caps.token_budget", table.token_budget)?.unwrap_or(1_000_000)),
+        wall_clock_ms: Some(span(name, "caps.wall_clock", table.wall_clock)?.unwrap_or(wall_clock_ms)),
+        tool_calls: Some(positive(name, "caps.tool_calls", table.tool_calls)?.unwrap_or(calls)),
+        max_iterations: Some(positive(name, "caps.max_iterations", table.max_iterations)?.unwrap_or(rounds)),
+        attempts: small("caps.attempts", table.attempts, 3)?,
+        continues: small("caps.continues", table.continues, 7)?,
+    })
+}
+
+fn session_caps(name: &Path, table: &CapsTable) -> Result<SessionCaps, ConfigError> {
+    Ok(SessionCaps {
+        token_budget: positive(name, "session_caps.token_budget", table.token_budget)?,
+        wall_clock_ms: span(name, "session_caps.wall_clock", table.wall_clock)?,
+        tool_calls: positive(name, "session_caps.tool_calls", table.tool_calls)?,
+        max_iterations: positive(name, "session_caps.max_iterations", table.max_iterations)?,
+        continues: positive(name, "session_caps.continues", table.continues)?
+            .map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
+    })
+}
+
+fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigError> {
+    let table = &file.token_budget;
+    let threshold = table.threshold.unwrap_or(0.9);
+    if !(threshold > 0.0 && threshold <= 1.0) {
+        return Err(value(name, "token_budget.threshold", "must be above 0 and at most 1".to_owned()));
+    }
+    match table.mode.as_deref() {
+        None | Some("limit") => {}
+        Some("target") => {
+            return Err(ConfigError::NotYet { name: name.to_owned(), key: "token_budget.mode = \"target\"".to_owned() });
+        }
+        Some(other) => return Err(value(name, "token_budget.mode", format!("cannot be '{other}'; write \"limit\""))),
+    }
+    let rounds = positive(name, "token_budget.diminishing_rounds", table.diminishing_rounds)?.unwrap_or(3);
+    Ok(TokenBudget {
+        // The range was just checked, so the product lies in 0..=1000.
+        threshold_permille: (threshold * 1000.0).round() as u32,
+        diminishing_tokens: positive(name, "token_budget.diminishing_tokens", table.diminishing_tokens)?.unwrap_or(500),
+        diminishing_rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+        mode: BudgetMode::Limit,
+    })
+}
+
+/// The detectors of a preset.
+///
+/// # Errors
+/// If there is no such preset, or this build does not have it.
+pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
+    let all = || detectors::ALL.iter().map(|detector| DetectorName::new(detector.name())).collect();
+    let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
+    match preset {
+        "default" => Ok(Loops {
+            detectors: named(&["generic_repeat", "global_circuit_breaker"]),
+            literal_breaker: false,
+        }),
+        "seed" => Ok(Loops { detectors: all(), literal_breaker: true }),
+        "off" => Ok(Loops { detectors: Vec::new(), literal_breaker: false }),
+        "balanced" | "openclaw" | "hermes" | "gemini" | "openhands" => {
+            Err(ConfigError::NotYet { name: name.to_owned(), key: format!("loops.preset = \"{preset}\"") })
+        }
+        _ => Err(value(name, "loops.preset", format!("cannot be '{preset}'; write \"default\", \"seed\" or \"off\""))),
+    }
+}
+
+fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+    let key = |key: &str| format!("verifier '{}': {key}", table.name);
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
+    if table.name.is_empty() || !table.name.chars().all(word) || reserved {
+        return Err(value(name, &key("name"), "must be letters, digits, '_', '-' or '.', and none of the words of accept".to_owned()));
+    }
+    let kind = table.kind.as_deref().unwrap_or("command");
+    if ["schema", "human", "judge", "http"].contains(&kind) {
+        return Err(ConfigError::NotYet { name: name.to_owned(), key: key(&format!("kind = \"{kind}\"")) });
+    }
+    let Some(implementation) = checkrein_verifiers::find(kind) else {
+        let known: Vec<&str> = checkrein_verifiers::ALL.iter().map(|verifier| verifier.kind()).collect();
+        return Err(value(name, &key("kind"), format!("cannot be '{kind}'; this build has: {}", known.join(", "))));
+    };
+    let run = table.run.as_deref().unwrap_or_default();
+    if run.trim().is_empty() {
+        return Err(value(name, &key("run"), "is missing; write the command to run, run = \"cargo test\"".to_owned()));
+    }
+    let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
+    implementation
+        .check_definition(&definition)
+        .map_err(|error| value(name, &key("definition"), error.to_string()))?;
+    let retries = match table.retries {
+        None | Some(0) => 0,
+        other => positive(name, &key("retries"), other)?.unwrap_or(0),
+    };
+    for pattern in table.inputs.iter().chain(&table.outputs) {
+        globset::Glob::new(pattern)
+            .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
+    }
+    Ok(VerifierSpec {
+        name: VerifierName::new(table.name.as_str()),
+        kind: kind.to_owned(),
+        tier: Tier::Hard,
+        subject: SubjectKind::Tree,
+        definition,
+        inputs: table.inputs.clone(),
+        outputs: table.outputs.clone(),
+        timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(10 * 60_000),
+        retries: u32::try_from(retries).unwrap_or(u32::MAX),
+        advisory: table.advisory,
+        stance: table.stance.map_or(Stance::Block, stance),
+    })
+}
+
+fn rules_of(name: &Path, file: &ConfigFile) -> Result<Vec<(String, String)>, ConfigError> {
+    let folder = name.parent().unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    for pattern in &file.policy.rules {
+        let matches = expand(folder, pattern)
+            .map_err(|error| value(name, "policy.rules", error.to_string()))?;
+        if matches.is_empty() {
+            return Err(ConfigError::RulesFile {
+                name: name.to_owned(),
+                what: format!("policy.rules: nothing matches '{pattern}' in {}", folder.display()),
+            });
+        }
+        for path in matches {
+            let text = std::fs::read_to_string(&path).map_err(|error| ConfigError::RulesFile {
+                name: path.clone(),
+                what: format!("cannot be read: {error}"),
+            })?;
+            found.push((path.display().to_string(), text));
+        }
+    }
+    Ok(found)
+}
+
+/// Files below `folder` that match, in order of their names.
+fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
+    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build()?.compile_matcher();
+    // Rules may lie in an ignored folder all the same; eight levels are plenty for them.
+    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).max_depth(Some(8)).build();
+    let mut found: Vec<PathBuf> = walk
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| path.strip_prefix(folder).is_ok_and(|below| glob.is_match(below)))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+fn stance(text: StanceText) -> Stance {
+    match text {
+        StanceText::Block => Stance::Block,
+        StanceText::Allow => Stance::Allow,
+        StanceText::Ask => Stance::Ask,
+    }
+}
+
+fn positive(name: &Path, key: &str, number: Option<i64>) -> Result<Option<u64>, ConfigError> {
+    match number.map(u64::try_from) {
+        None => Ok(None),
+        Some(Ok(number)) if number > 0 => Ok(Some(number)),
+        Some(_) => Err(value(name, key, "must be 1 or more; leave it out for the default".to_owned())),
+    }
+}
+
+fn span(name: &Path, key: &str, span: Option<Span>) -> Result<Option<u64>, ConfigError> {
+    match span {
+        None => Ok(None),
+        Some(span) if span.ms > 0 => Ok(Some(span.ms)),
+        Some(_) => Err(value(name, key, "must be more than no time; leave it out for the default".to_owned())),
+    }
+}
+
+fn value(name: &Path, key: &str, what: String) -> ConfigError {
+    ConfigError::Value { name: name.to_owned(), key: key.to_owned(), what }
+}
+
+#[cfg(test)]
+mod tests;

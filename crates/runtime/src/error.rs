@@ -1,0 +1,44 @@
+//! Why we are unable to go on. What the world did is evidence, never one of these.
+
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_store::StoreError;
+
+use crate::config::ConfigError;
+
+/// Checkrein itself cannot judge: the front door answers by stance.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The config has a mistake; nothing was sealed.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log holds an event that cannot be read.
+    #[error("session {session}: event {seq} cannot be read: {source}")]
+    Log {
+        /// Which session.
+        session: SessionId,
+        /// Which event.
+        seq: Seq,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The sealed policy is missing or cannot be read.
+    #[error("session {session}: its sealed policy {what}; start a new session")]
+    Policy {
+        /// Which session.
+        session: SessionId,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The tree cannot be read.
+    #[error("the tree cannot be read: {0}")]
+    Tree(#[source] checkrein_verifiers::tree::TreeError),
+    /// SIGTERM or Ctrl-C: what was found is recorded, the rest is asked again.
+    #[error("interrupted while checks were running")]
+    Cancelled,
+    /// The answer was due before it could be found.
+    #[error("the answer was due before the checks of this stop came back")]
+    Deadline,
+}

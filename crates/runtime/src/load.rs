@@ -1,0 +1,69 @@
+//! From log to state: the newest usable cache, then the events after it.
+
+use checkrein_core::event::{self, Event};
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_store::{RawEvent, StateCache, StoreError, Tail};
+
+use crate::error::RuntimeError;
+
+/// Version of the folded state's shape; another one folds from the start.
+pub(crate) const CORE_VERSION: u32 = 1;
+
+/// The state at the tail and the place of the cache it was folded from.
+pub(crate) struct Loaded {
+    pub(crate) state: State,
+    pub(crate) cached_at: Seq,
+}
+
+pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, RuntimeError> {
+    let cached = tail.cache()?.and_then(|(at, cache)| usable(&cache).map(|state| (at, state)));
+    let (cached_at, mut state) = cached.unwrap_or_default();
+    for raw in tail.events_after(cached_at)? {
+        fold(session, &mut state, &raw)?;
+    }
+    Ok(Loaded { state, cached_at })
+}
+
+/// Folds one row in. What a newer version wrote and we do not know is passed over.
+pub(crate) fn fold(session: &SessionId, state: &mut State, raw: &RawEvent) -> Result<(), RuntimeError> {
+    match decode(session, raw)? {
+        Some(event) => state.apply(&event),
+        None => state.last = state.last.next(),
+    }
+    Ok(())
+}
+
+/// The event of a row; `None` if its kind is unknown here.
+pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event>, RuntimeError> {
+    match event::decode(&raw.payload) {
+        Ok(event) => Ok(Some(event)),
+        Err(_) if !event::KINDS.contains(&raw.kind.as_str()) => Ok(None),
+        Err(source) => Err(RuntimeError::Log { session: session.clone(), seq: raw.seq, source }),
+    }
+}
+
+fn usable(cache: &StateCache) -> Option<State> {
+    if cache.core_version != CORE_VERSION {
+        return None;
+    }
+    let state: State = postcard::from_bytes(&cache.bytes).ok()?;
+    (state.policy == Some(cache.policy)).then_some(state)
+}
+
+pub(crate) fn cache(state: &State) -> Option<StateCache> {
+    let bytes = postcard::to_stdvec(state).ok()?;
+    Some(StateCache { core_version: CORE_VERSION, policy: state.policy?, bytes })
+}
+
+pub(crate) fn policy(
+    session: &SessionId,
+    state: &State,
+    blob: impl FnOnce(&checkrein_core::digest::Digest) -> Result<Option<Vec<u8>>, StoreError>,
+) -> Result<Policy, RuntimeError> {
+    let broken = |what: String| RuntimeError::Policy { session: session.clone(), what };
+    let digest = state.policy.ok_or_else(|| broken("was never recorded".to_owned()))?;
+    let bytes = blob(&digest)?.ok_or_else(|| broken(format!("({digest}) is not in the store")))?;
+    Policy::from_blob(&bytes).map_err(|error| broken(format!("cannot be read: {error}")))
+}

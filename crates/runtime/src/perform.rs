@@ -1,0 +1,475 @@
+//! Performs verification: claims, processes, the tree before and after.
+//!
+//! An effect is performed only by who holds its claim; who finds it claimed waits for
+//! its evidence. If a check's inputs changed while it ran, it runs once more, alone; a
+//! fixpoint is valid, anything else inconclusive (`tree_moving`).
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use checkrein_core::accept::Truth;
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::{Cause, Evidence, Origin, Retryable, Verdict};
+use checkrein_core::ids::{SessionId, VerifierName};
+use checkrein_core::policy::{Policy, Stance, SubjectKind, VerifierSpec};
+use checkrein_store::{Claim, Standing};
+use checkrein_verifiers::tree::TreeReading;
+use checkrein_verifiers::{Job, Report};
+
+use crate::driver::{Patience, Runtime};
+use crate::error::RuntimeError;
+
+/// How long to wait before looking again for evidence that another process is after.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A verification that is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) verifier: VerifierName,
+    pub(crate) subject: Digest,
+}
+
+/// Evidence that came back.
+pub(crate) struct Done {
+    pub(crate) key: Digest,
+    pub(crate) evidence: Evidence,
+    pub(crate) cached: bool,
+}
+
+/// What a person may be shown while checks run.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// A check began to run.
+    Started {
+        /// Which.
+        verifier: VerifierName,
+        /// The command it runs.
+        command: String,
+    },
+    /// Another process runs it; its evidence is waited for.
+    Waiting {
+        /// Which.
+        verifier: VerifierName,
+    },
+    /// It came back.
+    Finished {
+        /// Which.
+        verifier: VerifierName,
+        /// What it says.
+        verdict: Verdict,
+        /// Why it could not tell.
+        cause: Option<Cause>,
+        /// Milliseconds it took.
+        duration_ms: u64,
+        /// Taken from an earlier run on the same subject.
+        cached: bool,
+    },
+}
+
+/// What `check` found out.
+#[derive(Debug, Clone)]
+pub struct CheckReport {
+    /// What `accept` comes to, stances used; of the named verifiers only, if some were named.
+    pub value: Truth,
+    /// Digest of the tree.
+    pub tree: Digest,
+    /// One per verifier, in config order.
+    pub checks: Vec<Check>,
+}
+
+/// One verifier's part of a [`CheckReport`].
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Whether `accept` names it.
+    pub required: bool,
+    /// What it found.
+    pub evidence: Evidence,
+    /// Taken from an earlier run on the same subject.
+    pub cached: bool,
+}
+
+impl Runtime {
+    /// Runs verifiers by hand; their evidence informs and satisfies nothing (`origin: manual`).
+    ///
+    /// # Errors
+    /// If the config, the store or the tree cannot be read.
+    pub fn check(
+        &self,
+        policy: &Policy,
+        names: &[VerifierName],
+        use_cache: bool,
+        patience: Patience<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<CheckReport, RuntimeError> {
+        let reading = self.place.read(None, policy, None).map_err(RuntimeError::Tree)?;
+        let chosen = |spec: &&VerifierSpec| names.is_empty() || names.contains(&spec.name);
+        let wanted: Vec<Wanted> = policy
+            .verifiers
+            .iter()
+            .filter(chosen)
+            .map(|spec| Wanted { verifier: spec.name.clone(), subject: reading.fact.subject(&spec.name) })
+            .collect();
+        let mut checks: Vec<Check> = Vec::new();
+        let mut collect = |done: Done| {
+            checks.push(Check {
+                required: policy.is_required(&done.evidence.verifier),
+                evidence: done.evidence,
+                cached: done.cached,
+            });
+            Ok(())
+        };
+        let session: Option<&SessionId> = None;
+        self.perform(session, policy, &wanted, Origin::Manual, use_cache, patience, progress, &mut collect)?;
+        let place = |name: &VerifierName| policy.verifiers.iter().position(|spec| spec.name == *name);
+        checks.sort_by_key(|check| place(&check.evidence.verifier));
+        let truth = |name: &VerifierName| match checks.iter().find(|check| check.evidence.verifier == *name) {
+            Some(check) => match (check.evidence.verdict, policy.verifier(name).map(|spec| spec.stance)) {
+                (Verdict::Pass, _) => Truth::True,
+                (Verdict::Fail, _) | (Verdict::Inconclusive, Some(Stance::Block) | None) => Truth::False,
+                (Verdict::Inconclusive, Some(Stance::Allow)) => Truth::True,
+                (Verdict::Inconclusive, Some(Stance::Ask)) => Truth::Open,
+            },
+            None => Truth::Open,
+        };
+        let value = if names.is_empty() {
+            policy.accept.evaluate(&truth)
+        } else {
+            names.iter().map(truth).min().unwrap_or(Truth::True)
+        };
+        Ok(CheckReport { value, tree: reading.fact.tree, checks })
+    }
+
+    /// The key of evidence and claim: everything that could change the verdict, and no session.
+    pub(crate) fn content_key(
+        &self,
+        policy: &Policy,
+        spec: &VerifierSpec,
+        subject: Digest,
+        origin: Origin,
+    ) -> Digest {
+        let origin = match origin {
+            Origin::Gate => &b"gate"[..],
+            Origin::Manual => b"manual",
+        };
+        Digest::of_parts([
+            &spec.definition_digest().as_bytes()[..],
+            spec.name.as_str().as_bytes(),
+            &subject.as_bytes()[..],
+            &Digest::of(&policy.to_blob()).as_bytes()[..],
+            &self.place.environment().as_bytes()[..],
+            origin,
+        ])
+    }
+
+    /// Performs all that is wanted, in parallel, handing each result over as it comes.
+    #[expect(clippy::too_many_arguments, reason = "two call sites; a struct would only rename them")]
+    pub(crate) fn perform<'s>(
+        &self,
+        session: impl Into<Option<&'s SessionId>>,
+        policy: &Policy,
+        wanted: &[Wanted],
+        origin: Origin,
+        use_cache: bool,
+        patience: Patience<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+        on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
+    ) -> Result<(), RuntimeError> {
+        let batch = Batch {
+            runtime: self,
+            session: session.into(),
+            policy,
+            origin,
+            use_cache,
+            patience,
+            progress,
+            before: OnceLock::new(),
+            alone: Mutex::new(()),
+        };
+        let mut moved: Vec<Moved<'_>> = Vec::new();
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            for want in wanted {
+                let Some(spec) = policy.verifier(&want.verifier) else { continue };
+                let (batch, sender) = (&batch, sender.clone());
+                scope.spawn(move || batch.first(spec, want.subject, &sender));
+            }
+            drop(sender);
+            for found in receiver {
+                match found? {
+                    Found::Done(done) => {
+                        batch.finished(&done);
+                        on_done(*done)?;
+                    }
+                    Found::Moved(again) => moved.push(again),
+                }
+            }
+            Ok::<(), RuntimeError>(())
+        })?;
+        // Those whose inputs moved run once more, one at a time.
+        for again in moved {
+            let done = batch.alone(again)?;
+            batch.finished(&done);
+            on_done(done)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the threads of one `perform` share.
+struct Batch<'a> {
+    runtime: &'a Runtime,
+    session: Option<&'a SessionId>,
+    policy: &'a Policy,
+    origin: Origin,
+    use_cache: bool,
+    patience: Patience<'a>,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    /// The tree before the first check ran; not read at all if nothing has to run.
+    before: OnceLock<Result<TreeReading, String>>,
+    /// Readings share one cache file.
+    alone: Mutex<()>,
+}
+
+enum Found<'a> {
+    Done(Box<Done>),
+    Moved(Moved<'a>),
+}
+
+/// A check whose inputs changed while it ran.
+struct Moved<'a> {
+    spec: &'a VerifierSpec,
+    after: TreeReading,
+    _claim: Claim,
+}
+
+/// Evidence that is there already, or the right to find it.
+enum Turn {
+    Known(Box<Done>),
+    Mine(Claim),
+    Given(Box<Done>),
+}
+
+type Answer<'a> = Result<Found<'a>, RuntimeError>;
+
+impl<'a> Batch<'a> {
+    fn first(&self, spec: &'a VerifierSpec, subject: Digest, sender: &Sender<Answer<'a>>) {
+        // A receiver that is gone has failed already and says so.
+        let _ = sender.send(self.find(spec, subject));
+    }
+
+    fn find(&self, spec: &'a VerifierSpec, subject: Digest) -> Answer<'a> {
+        let key = self.key(spec, subject);
+        let claim = match self.turn(spec, subject, key)? {
+            Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
+            Turn::Mine(claim) => claim,
+        };
+        let before = self.before.get_or_init(|| self.read());
+        let before = match before {
+            Ok(before) => before,
+            Err(why) => return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why)))),
+        };
+        let report = self.run(spec);
+        self.check_cancelled()?;
+        let after = match self.read() {
+            Ok(after) => after,
+            Err(why) => return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why)))),
+        };
+        // A check that was cut is not run again: there is no time left for it.
+        if held_still(spec, before, &after) || report.cause == Some(Cause::ReplyDeadline) {
+            let done = self.keep(spec, report, before, &after, false)?;
+            return Ok(Found::Done(Box::new(done)));
+        }
+        Ok(Found::Moved(Moved { spec, after, _claim: claim }))
+    }
+
+    /// Once more, with nothing else running.
+    fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
+        let Moved { spec, after: before, _claim } = again;
+        let subject = before.fact.subject(&spec.name);
+        let key = self.key(spec, subject);
+        let _second = match self.turn(spec, subject, key)? {
+            Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+            Turn::Mine(claim) => claim,
+        };
+        let report = self.run(spec);
+        self.check_cancelled()?;
+        match self.read() {
+            Ok(after) => self.keep(spec, report, &before, &after, true),
+            Err(why) => Ok(self.unread(spec, subject, key, &why)),
+        }
+    }
+
+    /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
+    fn turn(&self, spec: &VerifierSpec, subject: Digest, key: Digest) -> Result<Turn, RuntimeError> {
+        let store = &self.runtime.store;
+        let mut waited = false;
+        loop {
+            if self.use_cache || waited {
+                let known = store.evidence(&key)?.filter(|kept| kept.standing == Standing::Final || waited);
+                if let Some(evidence) = known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok()) {
+                    return Ok(Turn::Known(Box::new(Done { key, evidence, cached: true })));
+                }
+            }
+            if let Some(claim) = store.claim(&key)? {
+                // It may have been found between our look and our claim.
+                let kept = if self.use_cache { store.evidence(&key)? } else { None };
+                let known = kept.filter(|kept| kept.standing == Standing::Final || waited);
+                if let Some(evidence) = known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok()) {
+                    return Ok(Turn::Known(Box::new(Done { key, evidence, cached: true })));
+                }
+                return Ok(Turn::Mine(claim));
+            }
+            if !waited {
+                (self.progress)(Progress::Waiting { verifier: spec.name.clone() });
+            }
+            waited = true;
+            self.check_cancelled()?;
+            if self.patience.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let why = "another process was still running it when the answer was due";
+                let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
+                let evidence = self.evidence(spec, report, subject, subject, Digest::of(b""), Digest::of(b""));
+                return Ok(Turn::Given(Box::new(Done { key, evidence, cached: false })));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn run(&self, spec: &VerifierSpec) -> Report {
+        let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
+            let why = format!("this build has no verifiers of kind '{}'", spec.kind);
+            return Report::inconclusive(Cause::Internal, Retryable::No, why);
+        };
+        (self.progress)(Progress::Started {
+            verifier: spec.name.clone(),
+            command: spec.definition.clone(),
+        });
+        let place = &self.runtime.place;
+        place.prepare_logs();
+        let job = Job {
+            spec,
+            root: &place.root,
+            deadline: self.patience.deadline,
+            log_dir: &place.logs,
+            cancelled: self.patience.cancelled,
+            env: &place.env,
+        };
+        let mut report = verifier.verify(&job);
+        let mut tries = 0;
+        while tries < spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
+            tries += 1;
+            report = verifier.verify(&job);
+        }
+        report
+    }
+
+    fn read(&self) -> Result<TreeReading, String> {
+        // A poisoned lock guards nothing that could be half done.
+        let _turn = self.alone.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.runtime
+            .place
+            .read(self.session, self.policy, None)
+            .map_err(|error| error.to_string())
+    }
+
+    fn keep(
+        &self,
+        spec: &VerifierSpec,
+        report: Report,
+        before: &TreeReading,
+        after: &TreeReading,
+        again: bool,
+    ) -> Result<Done, RuntimeError> {
+        let (subject, subject_after) = (before.fact.subject(&spec.name), after.fact.subject(&spec.name));
+        let still = subject == subject_after || spec.subject == SubjectKind::Message;
+        let mut evidence =
+            self.evidence(spec, report, subject, subject_after, before.fact.tree, after.fact.tree);
+        evidence.check_writes = again && still;
+        if !still {
+            evidence.verdict = Verdict::Inconclusive;
+            evidence.cause = Some(evidence.cause.unwrap_or(Cause::TreeMoving));
+            evidence.moved = before.changed_paths(after, Some(&spec.name)).into_iter().take(20).collect();
+        }
+        let key = self.key(spec, subject);
+        let standing = match evidence.verdict {
+            Verdict::Pass | Verdict::Fail => Standing::Final,
+            Verdict::Inconclusive => Standing::Inconclusive,
+        };
+        // Evidence is plain data: serialising cannot fail.
+        let bytes = serde_json::to_vec(&evidence).unwrap_or_default();
+        self.runtime.store.put_evidence(&key, &bytes, standing)?;
+        Ok(Done { key, evidence, cached: false })
+    }
+
+    fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
+        let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, why);
+        let none = Digest::of(b"");
+        Done { key, evidence: self.evidence(spec, report, subject, subject, none, none), cached: false }
+    }
+
+    fn evidence(
+        &self,
+        spec: &VerifierSpec,
+        report: Report,
+        subject: Digest,
+        subject_after: Digest,
+        tree: Digest,
+        tree_after: Digest,
+    ) -> Evidence {
+        Evidence {
+            verifier: spec.name.clone(),
+            verdict: report.verdict,
+            cause: report.cause,
+            findings: report.findings,
+            findings_total: report.findings_total,
+            subject,
+            subject_after,
+            tree,
+            tree_after,
+            moved: Vec::new(),
+            check_writes: false,
+            command: report.command,
+            exit_code: report.exit_code,
+            duration_ms: report.duration_ms,
+            retryable: report.retryable,
+            origin: self.origin,
+            excerpt: report.excerpt,
+            log: report.log,
+            output_bytes: report.output_bytes,
+            tries: 1,
+            stripped: report.stripped,
+        }
+    }
+
+    fn key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
+        self.runtime.content_key(self.policy, spec, subject, self.origin)
+    }
+
+    fn finished(&self, done: &Done) {
+        (self.progress)(Progress::Finished {
+            verifier: done.evidence.verifier.clone(),
+            verdict: done.evidence.verdict,
+            cause: done.evidence.cause,
+            duration_ms: done.evidence.duration_ms,
+            cached: done.cached,
+        });
+    }
+
+    fn check_cancelled(&self) -> Result<(), RuntimeError> {
+        if self.patience.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(RuntimeError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
+    spec.subject == SubjectKind::Message
+        || before.fact.subject(&spec.name) == after.fact.subject(&spec.name)
+}
+
+fn is_worth_a_retry(report: &Report) -> bool {
+    report.verdict == Verdict::Inconclusive
+        && report.retryable == Retryable::Yes
+        && report.cause != Some(Cause::ReplyDeadline)
+}

@@ -1,0 +1,111 @@
+//! Replay: steps a recorded log's inputs again and compares every event (law 3), or
+//! steps inputs from elsewhere and only watches.
+
+use checkrein_core::event::{self, Event};
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::input::Stamped;
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_core::step::{Step, step};
+use checkrein_store::{RawEvent, Store};
+
+use crate::error::RuntimeError;
+use crate::load;
+
+/// What became of a replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replayed {
+    /// Events read.
+    pub events: u64,
+    /// Inputs stepped again.
+    pub inputs: u64,
+    /// The first event that came out otherwise.
+    pub differs_at: Option<Difference>,
+}
+
+/// Where a replay left the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Place of the recorded event.
+    pub seq: Seq,
+    /// Its kind.
+    pub recorded: String,
+    /// The kind that stepping it again gave instead.
+    pub replayed: String,
+}
+
+/// Replays a recorded session. With `through_cache` the state is written and read back
+/// before every input, as a cache would.
+///
+/// # Errors
+/// If the log or its sealed policy cannot be read.
+pub fn session(
+    store: &dyn Store,
+    session: &SessionId,
+    through_cache: bool,
+) -> Result<Replayed, RuntimeError> {
+    let rows = store.events(session, Seq(0))?;
+    let mut state = State::default();
+    let mut policy: Option<Policy> = None;
+    let mut replayed = Replayed { events: rows.len() as u64, inputs: 0, differs_at: None };
+    let mut rest: &[RawEvent] = &rows;
+    while let Some((row, after)) = rest.split_first() {
+        let Some(event) = load::decode(session, row)? else {
+            state.last = state.last.next();
+            rest = after;
+            continue;
+        };
+        // What the runtime itself records is not stepped.
+        if matches!(event, Event::PolicySealed { .. } | Event::Repeated { .. }) {
+            state.apply(&event);
+            rest = after;
+            continue;
+        }
+        let Some(input) = next_input(session, rest)? else {
+            replayed.differs_at = Some(Difference {
+                seq: row.seq,
+                recorded: row.kind.clone(),
+                replayed: "nothing: no input is left".to_owned(),
+            });
+            return Ok(replayed);
+        };
+        let sealed = match &policy {
+            Some(policy) => policy,
+            None => policy.insert(load::policy(session, &state, |digest| store.blob(digest))?),
+        };
+        if through_cache {
+            state = through(&state)?;
+        }
+        let Step { events, .. } = step(sealed, &mut state, input);
+        replayed.inputs += 1;
+        for event in &events {
+            let recorded = rest.first();
+            let same = recorded.is_some_and(|row| row.payload == event::encode(event));
+            if !same {
+                replayed.differs_at = Some(Difference {
+                    seq: recorded.map_or(state.last, |row| row.seq),
+                    recorded: recorded.map_or("nothing".to_owned(), |row| row.kind.clone()),
+                    replayed: event.kind().to_owned(),
+                });
+                return Ok(replayed);
+            }
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    Ok(replayed)
+}
+
+fn next_input(session: &SessionId, rows: &[RawEvent]) -> Result<Option<Stamped>, RuntimeError> {
+    for row in rows {
+        if let Some(Event::Input(stamped)) = load::decode(session, row)? {
+            return Ok(Some(stamped));
+        }
+    }
+    Ok(None)
+}
+
+fn through(state: &State) -> Result<State, RuntimeError> {
+    Ok(load::cache(state)
+        .and_then(|cache| postcard::from_bytes(&cache.bytes).ok())
+        .unwrap_or_else(|| state.clone()))
+}

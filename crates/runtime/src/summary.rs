@@ -1,0 +1,33 @@
+//! One task in one row, for listings and later statistics: derived from the state, never
+//! read to decide.
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{AgentName, SessionId};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_store::TaskRow;
+
+/// The row of the state's newest task.
+pub(crate) fn row(session: &SessionId, policy: &Policy, state: &State, root: &str) -> Option<TaskRow> {
+    let task = state.task.as_ref()?;
+    let ended = task.ended.as_ref();
+    Some(TaskRow {
+        session: session.clone(),
+        task: task.id,
+        agent: state.agent.clone().unwrap_or_else(|| AgentName::new("unknown")),
+        level: Some("L1".to_owned()),
+        opened_at: task.opened_at,
+        ended_at: ended.map(|_| state.now),
+        reason: ended.map(|transition| transition.reason.as_str().to_owned()),
+        detail: ended.and_then(|transition| transition.detail.clone()),
+        native_reason: ended.and_then(|transition| transition.native_reason.clone()),
+        stops: task.stops,
+        continues: task.totals.continues,
+        tool_calls: task.totals.tool_calls,
+        rounds: Some(task.totals.rounds),
+        output_tokens: task.totals.output_tokens,
+        policy: state.policy.unwrap_or_else(|| Digest::of(b"")),
+        goal: policy.goal.clone(),
+        root: root.to_owned(),
+    })
+}

@@ -1,0 +1,135 @@
+//! Where a session works: the tree it is about, and the folder that remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::SessionId;
+use checkrein_core::policy::{Policy, SubjectKind};
+use checkrein_verifiers::tree::{TreeError, TreeReader, TreeReading, View, tracked_files};
+
+/// At a prompt the tree is read only as long as nobody notices.
+pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Full outputs kept in the repo's `.checkrein/logs`; older ones go.
+const KEPT_LOGS: usize = 60;
+
+/// A tree and its state folder.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The tree that is judged; checks run here.
+    pub root: PathBuf,
+    /// The state folder of this repo.
+    pub state: PathBuf,
+    /// Where full outputs of checks go.
+    pub logs: PathBuf,
+    /// The environment that checks get a filtered copy of.
+    pub env: BTreeMap<OsString, OsString>,
+}
+
+impl Place {
+    /// Takes down which files are tracked now: they count from here on, whatever
+    /// ignore files say later.
+    pub(crate) fn begin_task(&self, session: &SessionId) {
+        let names: Vec<u8> = tracked_files(&self.root).into_iter().collect::<Vec<_>>().join("\0").into_bytes();
+        let file = self.tracked_file(session);
+        // Without the list ignore files decide: less is seen, nothing wrong is claimed.
+        let _ = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let fresh = file.with_extension("new");
+        if std::fs::write(&fresh, names).is_ok() {
+            let _ = std::fs::rename(&fresh, &file);
+        }
+    }
+
+    /// Reads the tree, with the part that each verifier depends on.
+    pub(crate) fn read(
+        &self,
+        session: Option<&SessionId>,
+        policy: &Policy,
+        limit: Option<Duration>,
+    ) -> Result<TreeReading, TreeError> {
+        let views: Vec<View<'_>> = policy
+            .verifiers
+            .iter()
+            .filter(|spec| spec.subject == SubjectKind::Tree)
+            .map(|spec| View { name: &spec.name, inputs: &spec.inputs, outputs: &spec.outputs })
+            .collect();
+        let reader = TreeReader {
+            root: self.root.clone(),
+            cache_file: self.state.join("tree").join(short_name(self.root.as_os_str().as_encoded_bytes())),
+            always: session.map_or_else(|| tracked_files(&self.root), |session| self.tracked(session)),
+        };
+        reader.read(&views, limit)
+    }
+
+    fn tracked(&self, session: &SessionId) -> BTreeSet<String> {
+        match std::fs::read(self.tracked_file(session)) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes)
+                .split('\0')
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            Err(_) => {
+                self.begin_task(session);
+                tracked_files(&self.root)
+            }
+        }
+    }
+
+    fn tracked_file(&self, session: &SessionId) -> PathBuf {
+        self.state.join("tracked").join(short_name(session.as_str().as_bytes()))
+    }
+
+    /// Part of the content key: a check that sees another environment is another check.
+    pub(crate) fn environment(&self) -> Digest {
+        let path = self.env.get(std::ffi::OsStr::new("PATH"));
+        Digest::of_parts([
+            self.root.as_os_str().as_encoded_bytes(),
+            path.map_or(&b""[..], |path| path.as_encoded_bytes()),
+            std::env::consts::OS.as_bytes(),
+            std::env::consts::ARCH.as_bytes(),
+        ])
+    }
+
+    /// Logs lie in the repo, where agent and person can read them, out of git's sight.
+    pub(crate) fn prepare_logs(&self) {
+        let kept_out = self.logs.parent().map(|folder| folder.join(".gitignore"));
+        // A log that cannot be written is said in the report of the check itself.
+        if std::fs::create_dir_all(&self.logs).is_ok()
+            && let Some(file) = kept_out
+            && !file.exists()
+        {
+            let _ = std::fs::write(file, "*\n");
+        }
+        self.prune_logs();
+    }
+
+    fn prune_logs(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.logs) else { return };
+        let mut logs: Vec<(std::time::SystemTime, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        logs.sort();
+        let surplus = logs.len().saturating_sub(KEPT_LOGS);
+        for (_, path) in logs.into_iter().take(surplus) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    pub(crate) fn root_text(&self) -> String {
+        display(&self.root)
+    }
+}
+
+fn display(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn short_name(bytes: &[u8]) -> String {
+    let mut name = Digest::of(bytes).to_hex();
+    name.truncate(24);
+    name
+}

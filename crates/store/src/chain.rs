@@ -1,0 +1,89 @@
+//! The hash chain over a session's log: each row's link covers the row and the link
+//! before it, so a changed, missing or moved row shows at its place.
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId};
+
+/// What a walk along a session's chain found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chain {
+    /// Every row follows from the one before.
+    Whole {
+        /// The newest event; `Seq(0)` for a session without events.
+        last: Seq,
+        /// Link of the newest event. Compared with one kept elsewhere, it also shows a
+        /// lost end or a log written anew.
+        head: Digest,
+    },
+    /// The first place where a row is missing or not what was appended.
+    Broken {
+        /// That place.
+        at: Seq,
+    },
+}
+
+/// A row as the chain covers it.
+pub(crate) struct Row<'a> {
+    pub(crate) seq: Seq,
+    pub(crate) kind: &'a str,
+    pub(crate) payload: &'a [u8],
+    pub(crate) key: Option<&'a str>,
+}
+
+/// What the first link follows. It names the session, so that rows of one log are not a chain in another.
+pub(crate) fn origin(session: &SessionId) -> Digest {
+    Digest::of_parts([b"checkrein log 1".as_slice(), session.as_str().as_bytes()])
+}
+
+/// The link of `row`, after `previous`.
+pub(crate) fn link(previous: &Digest, row: &Row<'_>) -> Digest {
+    let seq = row.seq.0.to_le_bytes();
+    let parts = [
+        previous.as_bytes().as_slice(),
+        &seq,
+        row.kind.as_bytes(),
+        row.payload,
+    ];
+    // A row without a key has one part less, which no key can imitate.
+    Digest::of_parts(parts.into_iter().chain(row.key.map(str::as_bytes)))
+}
+
+/// A walk in the order of the log.
+pub(crate) struct Walk {
+    last: Seq,
+    head: Digest,
+    broken: Option<Seq>,
+}
+
+impl Walk {
+    pub(crate) fn begin(session: &SessionId) -> Self {
+        Self {
+            last: Seq(0),
+            head: origin(session),
+            broken: None,
+        }
+    }
+
+    /// Takes the next row and the link stored with it; false once the chain is broken.
+    pub(crate) fn step(&mut self, row: &Row<'_>, stored: &[u8]) -> bool {
+        let place = self.last.next();
+        let head = link(&self.head, row);
+        if row.seq != place || stored != head.as_bytes().as_slice() {
+            self.broken = Some(place);
+            return false;
+        }
+        self.last = place;
+        self.head = head;
+        true
+    }
+
+    pub(crate) fn end(self) -> Chain {
+        match self.broken {
+            Some(at) => Chain::Broken { at },
+            None => Chain::Whole {
+                last: self.last,
+                head: self.head,
+            },
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What goes into a store and what comes back.
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{AgentName, Millis, Seq, SessionId, TaskId, VerifierName};
+
+/// An event to append. Its place is given by the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+    /// Idempotency key, at most once per session.
+    pub key: Option<String>,
+}
+
+/// An event as it was appended, possibly by a newer version that knows more kinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawEvent {
+    /// Its place.
+    pub seq: Seq,
+    /// Its kind.
+    pub kind: String,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+}
+
+/// What one transaction appends: all of it or nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Events, in order.
+    pub events: Vec<NewEvent>,
+    /// Keys of this session's effects that need not be performed any more, whichever
+    /// stop asked: their evidence is in these events, or nobody waits for it.
+    pub settled: Vec<Digest>,
+    /// Effects that these events ask for; one that is settled as well is asked for anew.
+    pub effects: Vec<EffectRow>,
+    /// Blobs that these events name by digest.
+    pub blobs: Vec<Vec<u8>>,
+    /// The state with these events folded in.
+    pub cache: Option<StateCache>,
+    /// Summary rows that changed; they are the transaction's session's, whatever they say.
+    pub tasks: Vec<TaskRow>,
+    /// Whether it must survive a power cut: stop decisions, approvals.
+    pub durable: bool,
+}
+
+/// What a transaction appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Newest event before it; the batch's own begin right after.
+    pub after: Seq,
+    /// Newest event now.
+    pub last: Seq,
+    /// Head of the session's hash chain now.
+    pub head: Digest,
+}
+
+/// An effect that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectRow {
+    /// Content key: of the evidence it leads to and of the claim on it.
+    pub key: Digest,
+    /// Which verifier.
+    pub verifier: VerifierName,
+    /// The stop's input that it is for.
+    pub stop: Seq,
+}
+
+/// A folded state, for starting the fold late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateCache {
+    /// Version of the core that folded it; another one folds from the start.
+    pub core_version: u32,
+    /// Policy it was folded under.
+    pub policy: Digest,
+    /// The state.
+    pub bytes: Vec<u8>,
+}
+
+/// Whether evidence can still be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It found out: nothing replaces it.
+    Final,
+    /// It could not tell: the next evidence replaces it.
+    Inconclusive,
+}
+
+/// Evidence as kept under its content key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// Whether it stays.
+    pub standing: Standing,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What became of evidence that was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is what the key stands for now.
+    New,
+    /// Final evidence was there before and stays; read that one.
+    Earlier,
+}
+
+/// One task in one row, for listings. Derived from the log, never read to decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    /// Its session.
+    pub session: SessionId,
+    /// Its ordinal there.
+    pub task: TaskId,
+    /// The agent.
+    pub agent: AgentName,
+    /// The level of protection in force.
+    pub level: Option<String>,
+    /// When it began.
+    pub opened_at: Millis,
+    /// When it ended.
+    pub ended_at: Option<Millis>,
+    /// Why it ended: the stable word.
+    pub reason: Option<String>,
+    /// Which of its kind.
+    pub detail: Option<String>,
+    /// What the vendor calls it.
+    pub native_reason: Option<String>,
+    /// Stops so far.
+    pub stops: u32,
+    /// Continuations so far.
+    pub continues: u32,
+    /// Tool requests so far.
+    pub tool_calls: u64,
+    /// Rounds so far, `None` if the agent shows none.
+    pub rounds: Option<u64>,
+    /// Output tokens so far, `None` if unknown.
+    pub output_tokens: Option<u64>,
+    /// The sealed policy.
+    pub policy: Digest,
+    /// What it is for: the config's goal, or the beginning of the prompt.
+    pub goal: Option<String>,
+    /// The folder it works in.
+    pub root: String,
+}

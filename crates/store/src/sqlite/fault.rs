@@ -1,0 +1,34 @@
+//! What SQLite's errors mean to us.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::StoreError;
+
+/// The store error for `error` at `path`.
+pub(crate) fn of(path: &Path, error: rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+            // `Unknown` is SQLite's word for SQL that does not fit the schema: a table is gone.
+            StoreError::Corrupt {
+                path,
+                what: error.to_string(),
+            }
+        }
+        Some(_) => StoreError::Io {
+            doing: "use store",
+            path,
+            source: io::Error::other(error),
+        },
+        // Not from SQLite but from reading a row: a column holds something else.
+        None => StoreError::Corrupt {
+            path,
+            what: error.to_string(),
+        },
+    }
+}

@@ -1,0 +1,57 @@
+//! The store's folder: nobody else's business, and on disk before the first event is.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Makes a folder and those above it, for its owner only. One that is there stays as it is.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+/// Files made with `options` are for their owner only.
+pub(crate) fn only_ours(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = options;
+}
+
+/// Makes an empty file in a new folder, and both known to the disk. SQLite gives the
+/// files it puts beside it the same mode. One that is there by now is not opened:
+/// closing it would drop the locks of whoever in this process was quicker.
+pub(crate) fn make_with_file(folder: &Path, file: &Path) -> io::Result<()> {
+    make(folder)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    only_ours(&mut options);
+    match options.open(file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    for place in [Some(folder), folder.parent()].into_iter().flatten() {
+        sync(place)?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    // A folder we may not read, or `` for the working directory, is not ours to sync.
+    File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> io::Result<()> {
+    Ok(())
+}

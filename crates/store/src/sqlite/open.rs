@@ -1,0 +1,186 @@
+//! Opening: the way a hook goes each time, so whatever can be in the file already
+//! (WAL mode, schema) is not set again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::StoreError;
+use crate::sqlite::patience::Patience;
+use crate::sqlite::{fault, folder, wal};
+
+/// The file in the store's folder.
+pub(crate) const FILE: &str = "store.db";
+
+/// The schema this build makes, and the newest it reads.
+const SCHEMA: u32 = 1;
+/// The oldest reader that does not misread what this build writes.
+const MIN_READER: u32 = 1;
+
+/// Opens the store in `folder` for writing; makes it if there is none.
+pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
+    let file = folder.join(FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || Connection::open_with_flags(&file, flags);
+    let conn = match open() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+            // There is none, or there was none a moment ago.
+            folder::make_with_file(folder, &file)
+                .map_err(|error| StoreError::io("create store", &file, error))?;
+            open()
+        }
+        opened => opened,
+    }
+    .map_err(|error| cannot_open(&file, error))?;
+    // SQLite falls back to reading on its own.
+    if conn
+        .is_readonly("main")
+        .map_err(|error| fault::of(&file, error))?
+    {
+        return Err(StoreError::ReadOnly { path: file });
+    }
+    // We wait ourselves, and move the log ourselves: see `wal`.
+    let set = |conn: &Connection| {
+        conn.busy_timeout(std::time::Duration::ZERO)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.set_prepared_statement_cache_capacity(64);
+        conn.pragma_update(None, "wal_autocheckpoint", 0)
+    };
+    set(&conn).map_err(|error| fault::of(&file, error))?;
+    if !is_compatible(&conn, &file, patience)? {
+        make_schema(&conn, &file, patience)?;
+        is_compatible(&conn, &file, patience)?;
+    }
+    Ok(conn)
+}
+
+/// Opens the store in `folder` for reading, even where nothing can be written.
+pub(crate) fn reading(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
+    let file = folder.join(FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if !file
+        .try_exists()
+        .map_err(|error| StoreError::io("find store", &file, error))?
+    {
+        return Err(StoreError::Missing { path: file });
+    }
+    let open = |path: &Path, flags| {
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.busy_timeout(std::time::Duration::ZERO)?;
+        conn.set_prepared_statement_cache_capacity(64);
+        Ok(conn)
+    };
+    let conn = open(&file, flags).map_err(|error| cannot_open(&file, error))?;
+    let compatible = match is_compatible(&conn, &file, patience) {
+        // Without a log beside it and without the right to make one, SQLite reads
+        // nothing unless told that the file cannot change. It cannot: whoever changes it
+        // makes a log first.
+        Err(_) if wal::is_empty(&file) => {
+            let conn = open(&immutable(&file), flags | OpenFlags::SQLITE_OPEN_URI)
+                .map_err(|error| cannot_open(&file, error))?;
+            return match is_compatible(&conn, &file, patience)? {
+                true => Ok(conn),
+                false => Err(StoreError::Missing { path: file }),
+            };
+        }
+        answer => answer?,
+    };
+    // A file without a schema is a store that somebody is about to make.
+    if compatible {
+        Ok(conn)
+    } else {
+        Err(StoreError::Missing { path: file })
+    }
+}
+
+/// Whether the file has our schema; false for a new one.
+fn is_compatible(conn: &Connection, file: &Path, patience: Patience) -> Result<bool, StoreError> {
+    let needs = || {
+        conn.query_row("SELECT min_reader FROM meta", [], |row| {
+            row.get::<_, u32>(0)
+        })
+        .map(Some)
+    };
+    let read = || match needs() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
+            // No such table: of a new file, of one whose tables were made just now, or of
+            // a damaged one.
+            let (tables, meta) = conn.query_row(
+                "SELECT count(*), count(*) FILTER (WHERE name = 'meta') FROM sqlite_schema",
+                [],
+                |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)),
+            )?;
+            match (tables, meta) {
+                (0, _) => Ok(None),
+                (_, 0) => Err(error),
+                (_, _) => needs(),
+            }
+        }
+        answer => answer,
+    };
+    match patience.wait(file, read)? {
+        Some(needs) if needs > SCHEMA => Err(StoreError::TooNew {
+            path: file.to_owned(),
+            needs,
+            reads: SCHEMA,
+        }),
+        Some(_) => Ok(true),
+        None => Ok(false),
+    }
+}
+
+/// Makes the schema, in WAL mode first: whoever sees the schema finds the mode set.
+/// Many processes may do this at once; one makes it, the others see that it is made.
+fn make_schema(conn: &Connection, file: &Path, patience: Patience) -> Result<(), StoreError> {
+    let mode = patience.wait(file, || {
+        conn.query_row("PRAGMA journal_mode = WAL", [], |row| {
+            row.get::<_, String>(0)
+        })
+    })?;
+    if mode != "wal" {
+        let source = io::Error::other("this file system has no shared memory for SQLite's log");
+        return Err(StoreError::io("make store", file, source));
+    }
+    let behavior = TransactionBehavior::Immediate;
+    let tx = patience.wait(file, || {
+        rusqlite::Transaction::new_unchecked(conn, behavior)
+    })?;
+    let make = || {
+        let tables = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+            row.get::<_, u32>(0)
+        })?;
+        if tables == 0 {
+            tx.execute_batch(include_str!("schema.sql"))?;
+            tx.execute("INSERT INTO meta VALUES (1, ?1, ?2)", [SCHEMA, MIN_READER])?;
+        }
+        Ok(())
+    };
+    make().map_err(|error| fault::of(file, error))?;
+    tx.commit().map_err(|error| fault::of(file, error))
+}
+
+/// SQLite says only that it cannot; the operating system may say why. The file must not
+/// be opened to find out: closing it would drop the locks of this process's other stores.
+fn cannot_open(file: &Path, error: rusqlite::Error) -> StoreError {
+    match std::fs::metadata(file) {
+        Err(source) => StoreError::io("open store", file, source),
+        Ok(_) => fault::of(file, error),
+    }
+}
+
+/// The file as a URI that tells SQLite that nobody writes it.
+fn immutable(file: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for byte in file.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    PathBuf::from(uri)
+}

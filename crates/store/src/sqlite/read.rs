@@ -1,0 +1,144 @@
+//! Queries that change nothing.
+
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId, VerifierName};
+use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::chain::{Chain, Row, Walk};
+use crate::{EffectRow, Evidence, RawEvent, Standing, StateCache, StoreError};
+
+/// The row id of a session that has events.
+pub(crate) fn session(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<i64>> {
+    conn.prepare_cached("SELECT id FROM session WHERE name = ?1")?
+        .query_row([name.as_str()], |row| row.get(0))
+        .optional()
+}
+
+/// The session's row id, and the place and link of its newest event.
+pub(crate) fn tail(
+    conn: &Connection,
+    name: &SessionId,
+) -> rusqlite::Result<Option<(i64, Seq, Digest)>> {
+    conn.prepare_cached(
+        "SELECT session.id, event.seq, event.chain FROM session
+         JOIN event ON event.session = session.id
+         WHERE session.name = ?1 ORDER BY event.seq DESC LIMIT 1",
+    )?
+    .query_row([name.as_str()], |row| {
+        Ok((
+            row.get(0)?,
+            Seq(row.get(1)?),
+            Digest::from_bytes(row.get(2)?),
+        ))
+    })
+    .optional()
+}
+
+pub(crate) fn events(conn: &Connection, id: i64, after: Seq) -> rusqlite::Result<Vec<RawEvent>> {
+    conn.prepare_cached(
+        "SELECT seq, kind, payload FROM event WHERE session = ?1 AND seq > ?2 ORDER BY seq",
+    )?
+    .query_map((id, after.0), |row| {
+        Ok(RawEvent {
+            seq: Seq(row.get(0)?),
+            kind: row.get(1)?,
+            payload: row.get(2)?,
+        })
+    })?
+    .collect()
+}
+
+pub(crate) fn find_key(conn: &Connection, id: i64, key: &str) -> rusqlite::Result<Option<Seq>> {
+    conn.prepare_cached("SELECT seq FROM event WHERE session = ?1 AND key = ?2")?
+        .query_row((id, key), |row| row.get(0).map(Seq))
+        .optional()
+}
+
+pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<EffectRow>> {
+    conn.prepare_cached(
+        "SELECT stop, key, verifier FROM effect WHERE session = ?1 ORDER BY stop, key",
+    )?
+    .query_map([id], |row| {
+        Ok(EffectRow {
+            stop: Seq(row.get(0)?),
+            key: Digest::from_bytes(row.get(1)?),
+            verifier: VerifierName::new(row.get::<_, String>(2)?),
+        })
+    })?
+    .collect()
+}
+
+pub(crate) fn cache(conn: &Connection, id: i64) -> rusqlite::Result<Option<(Seq, StateCache)>> {
+    conn.prepare_cached("SELECT seq, core_version, policy, bytes FROM cache WHERE session = ?1")?
+        .query_row([id], |row| {
+            let cache = StateCache {
+                core_version: row.get(1)?,
+                policy: Digest::from_bytes(row.get(2)?),
+                bytes: row.get(3)?,
+            };
+            Ok((Seq(row.get(0)?), cache))
+        })
+        .optional()
+}
+
+pub(crate) fn evidence(conn: &Connection, key: &Digest) -> rusqlite::Result<Option<Evidence>> {
+    conn.prepare_cached("SELECT final, bytes FROM evidence WHERE key = ?1")?
+        .query_row([key.as_bytes()], |row| {
+            let standing = if row.get(0)? {
+                Standing::Final
+            } else {
+                Standing::Inconclusive
+            };
+            Ok(Evidence {
+                standing,
+                bytes: row.get(1)?,
+            })
+        })
+        .optional()
+}
+
+pub(crate) fn blob(conn: &Connection, digest: &Digest) -> rusqlite::Result<Option<Vec<u8>>> {
+    conn.prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")?
+        .query_row([digest.as_bytes()], |row| row.get(0))
+        .optional()
+}
+
+/// A blob, if it is what its digest says.
+pub(crate) fn checked(
+    file: &Path,
+    digest: &Digest,
+    bytes: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    match bytes {
+        Some(bytes) if Digest::of(&bytes) != *digest => Err(StoreError::Corrupt {
+            path: file.to_owned(),
+            what: format!("blob {digest} has other content"),
+        }),
+        bytes => Ok(bytes),
+    }
+}
+
+pub(crate) fn chain(conn: &Connection, name: &SessionId) -> rusqlite::Result<Chain> {
+    let mut walk = Walk::begin(name);
+    let mut query = conn.prepare_cached(
+        "SELECT seq, kind, payload, key, chain FROM event
+         WHERE session = (SELECT id FROM session WHERE name = ?1) ORDER BY seq",
+    )?;
+    let mut rows = query.query([name.as_str()])?;
+    while let Some(row) = rows.next()? {
+        let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
+        let payload = row.get_ref(2)?.as_blob()?;
+        let row_of = Row {
+            seq: Seq(row.get(0)?),
+            kind: &kind,
+            payload,
+            key: key.as_deref(),
+        };
+        if !walk.step(&row_of, row.get_ref(4)?.as_blob()?) {
+            break;
+        }
+    }
+    Ok(walk.end())
+}

@@ -1,0 +1,87 @@
+//! A session inside a transaction.
+
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId};
+use rusqlite::Connection;
+
+use crate::sqlite::{fault, read};
+use crate::{EffectRow, Evidence, RawEvent, StateCache, StoreError, Tail, chain};
+
+pub(crate) struct SqliteTail<'a> {
+    conn: &'a Connection,
+    file: &'a Path,
+    /// Row id of the session, once it has events.
+    pub(crate) id: Option<i64>,
+    pub(crate) last: Seq,
+    pub(crate) head: Digest,
+}
+
+impl<'a> SqliteTail<'a> {
+    /// Reads where the session stands; `conn` must be in a transaction.
+    pub(crate) fn read(
+        conn: &'a Connection,
+        file: &'a Path,
+        session: &SessionId,
+    ) -> rusqlite::Result<Self> {
+        let (id, last, head) = match read::tail(conn, session)? {
+            Some((id, last, head)) => (Some(id), last, head),
+            // Without events there may still be a row, of a batch that had none.
+            None => (
+                read::session(conn, session)?,
+                Seq(0),
+                chain::origin(session),
+            ),
+        };
+        Ok(Self {
+            conn,
+            file,
+            id,
+            last,
+            head,
+        })
+    }
+
+    fn get<T>(
+        &self,
+        none: T,
+        query: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        match self.id {
+            Some(id) => query(self.conn, id).map_err(|error| fault::of(self.file, error)),
+            None => Ok(none),
+        }
+    }
+}
+
+impl Tail for SqliteTail<'_> {
+    fn last(&self) -> Seq {
+        self.last
+    }
+
+    fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError> {
+        self.get(None, read::cache)
+    }
+
+    fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+        self.get(Vec::new(), |conn, id| read::events(conn, id, after))
+    }
+
+    fn find_key(&self, key: &str) -> Result<Option<Seq>, StoreError> {
+        self.get(None, |conn, id| read::find_key(conn, id, key))
+    }
+
+    fn pending(&self) -> Result<Vec<EffectRow>, StoreError> {
+        self.get(Vec::new(), read::pending)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = read::blob(self.conn, digest).map_err(|error| fault::of(self.file, error))?;
+        read::checked(self.file, digest, bytes)
+    }
+
+    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
+        read::evidence(self.conn, key).map_err(|error| fault::of(self.file, error))
+    }
+}

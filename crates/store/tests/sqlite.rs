@@ -1,0 +1,263 @@
+//! What only the SQLite store has: its file, what may happen to it, and who else holds it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_store::{Batch, Chain, NewEvent, Options, SqliteStore, Standing, Store, StoreError};
+use rusqlite::Connection;
+
+fn session() -> SessionId {
+    SessionId::from("session")
+}
+
+fn append(store: &dyn Store, payload: &str, key: Option<&str>) -> Result<Digest, StoreError> {
+    let appended = store.transact(&session(), &mut |_| {
+        let key = key.map(str::to_owned);
+        let event = NewEvent {
+            kind: "note",
+            payload: payload.into(),
+            key,
+        };
+        Ok(Some(Batch {
+            events: vec![event],
+            ..Batch::default()
+        }))
+    })?;
+    Ok(appended.unwrap().head)
+}
+
+fn sql(folder: &Path, sql: &str) {
+    Connection::open(folder.join("store.db"))
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+}
+
+#[test]
+fn every_change_to_the_log_shows_where_it_is() {
+    fn check(change: &str, expected: Option<u64>) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path()).unwrap();
+        let mut head = Digest::of(b"");
+        for (payload, key) in [("1", None), ("2", Some("k")), ("3", None), ("4", Some(""))] {
+            head = append(&store, payload, key).unwrap();
+        }
+        sql(dir.path(), change);
+        let expected = match expected {
+            Some(at) => Chain::Broken { at: Seq(at) },
+            None => Chain::Whole { last: Seq(4), head },
+        };
+        assert_eq!(
+            store.verify_chain(&session()).unwrap(),
+            expected,
+            "{change}"
+        );
+    }
+    check("", None);
+    check("UPDATE event SET kind = 'other' WHERE seq = 1", Some(1));
+    check("UPDATE event SET payload = x'3333' WHERE seq = 3", Some(3));
+    check("UPDATE event SET key = 'l' WHERE seq = 2", Some(2));
+    check("UPDATE event SET key = NULL WHERE seq = 4", Some(4));
+    check("UPDATE event SET key = 'm' WHERE seq = 1", Some(1));
+    check(
+        "UPDATE event SET chain = zeroblob(32) WHERE seq = 4",
+        Some(4),
+    );
+    check("DELETE FROM event WHERE seq = 1", Some(1));
+    check("DELETE FROM event WHERE seq = 3", Some(3));
+    check(
+        "DELETE FROM event WHERE seq = 2; UPDATE event SET seq = seq - 1 WHERE seq > 2",
+        Some(2),
+    );
+    check("UPDATE event SET seq = 9 WHERE seq = 4", Some(4));
+    check(
+        "UPDATE session SET name = 'x'; INSERT INTO session (id, name) VALUES (7, 'session');
+           UPDATE event SET session = 7, seq = 1 WHERE seq = 3",
+        Some(1),
+    );
+}
+
+#[test]
+fn a_lost_end_shows_against_a_head_kept_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let first = append(&store, "1", None).unwrap();
+    let second = append(&store, "2", None).unwrap();
+    sql(dir.path(), "DELETE FROM event WHERE seq = 2");
+    let now = store.verify_chain(&session()).unwrap();
+    assert_eq!(
+        now,
+        Chain::Whole {
+            last: Seq(1),
+            head: first
+        }
+    );
+    assert_ne!(first, second);
+}
+
+#[test]
+fn a_changed_blob_is_not_given_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let digest = store.put_blob(b"strict").unwrap();
+    sql(dir.path(), "UPDATE blob SET bytes = CAST('loose' AS BLOB)");
+    assert!(matches!(
+        store.blob(&digest),
+        Err(StoreError::Corrupt { .. })
+    ));
+}
+
+#[test]
+fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
+    let dir = tempfile::tempdir().unwrap();
+    append(&SqliteStore::open(dir.path()).unwrap(), "1", None).unwrap();
+    sql(
+        dir.path(),
+        "UPDATE meta SET schema = 7; ALTER TABLE event ADD COLUMN later TEXT",
+    );
+    let store = SqliteStore::open(dir.path()).unwrap();
+    append(&store, "2", None).unwrap();
+    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 2);
+    drop(store);
+
+    sql(dir.path(), "UPDATE meta SET min_reader = 7");
+    for opened in [
+        SqliteStore::open(dir.path()),
+        SqliteStore::open_read_only(dir.path()),
+    ] {
+        let error = opened.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::TooNew {
+                    needs: 7,
+                    reads: 1,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        assert!(error.to_string().ends_with("upgrade checkrein"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_store_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str| SqliteStore::open(&dir.path().join(name));
+    let read = |name: &str| SqliteStore::open_read_only(&dir.path().join(name));
+    assert!(matches!(read("none"), Err(StoreError::Missing { .. })));
+    assert!(!dir.path().join("none").exists(), "reading makes nothing");
+
+    std::fs::create_dir(dir.path().join("empty")).unwrap();
+    std::fs::write(dir.path().join("empty/store.db"), "").unwrap();
+    assert!(matches!(read("empty"), Err(StoreError::Missing { .. })));
+    append(&open("empty").unwrap(), "made after all", None).unwrap();
+
+    std::fs::create_dir(dir.path().join("garbage")).unwrap();
+    std::fs::write(
+        dir.path().join("garbage/store.db"),
+        "no database ".repeat(1000),
+    )
+    .unwrap();
+    assert!(matches!(open("garbage"), Err(StoreError::Corrupt { .. })));
+    assert!(matches!(read("garbage"), Err(StoreError::Corrupt { .. })));
+
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    assert!(matches!(open("file"), Err(StoreError::Io { .. })));
+
+    open("foreign").unwrap();
+    sql(&dir.path().join("foreign"), "DROP TABLE meta");
+    assert!(matches!(open("foreign"), Err(StoreError::Corrupt { .. })));
+}
+
+#[test]
+fn a_busy_store_is_waited_for_up_to_a_bound_and_can_be_read_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let patience = Duration::from_millis(30);
+    let store = SqliteStore::open_with(dir.path(), Options { patience }).unwrap();
+    append(&store, "1", None).unwrap();
+    let other = Connection::open(dir.path().join("store.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let denied = append(&store, "2", None).unwrap_err();
+    assert!(
+        matches!(denied, StoreError::Locked { waited, .. } if waited >= patience),
+        "{denied:?}"
+    );
+    let key = Digest::of(b"key");
+    let denied = store.put_evidence(&key, b"pass", Standing::Final);
+    assert!(matches!(denied, Err(StoreError::Locked { .. })));
+    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 1);
+    SqliteStore::open(dir.path()).unwrap();
+
+    other.execute_batch("COMMIT").unwrap();
+    append(&store, "2", None).unwrap();
+    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 2);
+}
+
+#[test]
+fn a_synced_batch_is_decided_once_if_nobody_came_between() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    for durable in [true, false, true, true] {
+        let mut calls = 0;
+        let batch = Batch {
+            durable,
+            ..Batch::default()
+        };
+        store
+            .transact(&session(), &mut |_| {
+                calls += 1;
+                Ok(Some(batch.clone()))
+            })
+            .unwrap();
+        assert_eq!(calls, 1);
+    }
+}
+
+/// Each hook is alone and leaves the log to the next; see `sqlite::wal`.
+#[test]
+fn hooks_that_come_alone_keep_the_log_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let payload = "x".repeat(3000);
+    let mut longest = 0;
+    for n in 0..600 {
+        append(
+            &SqliteStore::open(dir.path()).unwrap(),
+            &payload,
+            Some(&n.to_string()),
+        )
+        .unwrap();
+        longest = longest.max(dir.path().join("store.db-wal").metadata().unwrap().len());
+    }
+    assert!((512 * 1024..=1100 * 1024).contains(&longest), "{longest}");
+    let store = SqliteStore::open_read_only(dir.path()).unwrap();
+    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 600);
+}
+
+#[test]
+fn a_store_opened_to_read_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    append(&SqliteStore::open(dir.path()).unwrap(), "1", None).unwrap();
+    let store = SqliteStore::open_read_only(dir.path()).unwrap();
+    let denied = [
+        append(&store, "2", None).err(),
+        store.put_blob(b"blob").err(),
+        store
+            .put_evidence(&Digest::of(b"key"), b"pass", Standing::Final)
+            .err(),
+        store.claim(&Digest::of(b"key")).err(),
+    ];
+    for error in denied {
+        assert!(
+            matches!(error, Some(StoreError::ReadOnly { .. })),
+            "{error:?}"
+        );
+    }
+    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 1);
+}

@@ -1,0 +1,234 @@
+//! Takes in what a command prints: to its log on disk, to the readers, to the excerpt.
+//! All bounded, so that a gigabyte of output fills neither memory nor disk.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::evidence::Finding;
+
+use crate::findings::FindingReader;
+use crate::output::{Ends, Lines, plain};
+use crate::runners::Runners;
+
+/// Bytes of an output that its log keeps and its readers see: of the beginning, and of the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) head: u64,
+    pub(crate) tail: usize,
+}
+
+pub(crate) const BOUNDS: Bounds = Bounds {
+    head: 32 << 20,
+    tail: 8 << 20,
+};
+
+/// What became of the output.
+pub(crate) struct Captured {
+    pub(crate) ends: Ends,
+    pub(crate) runners: Runners,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings_total: u32,
+    /// Withheld variables that it names.
+    pub(crate) named: Vec<String>,
+    /// The log, or why there is none.
+    pub(crate) log: Result<PathBuf, String>,
+}
+
+pub(crate) struct Capture {
+    bounds: Bounds,
+    log: Result<(PathBuf, File), String>,
+    tail: VecDeque<Vec<u8>>,
+    tail_bytes: usize,
+    ends: Ends,
+    lines: Lines,
+    readers: Readers,
+}
+
+struct Readers {
+    runners: Runners,
+    findings: FindingReader,
+    withheld: Vec<(String, bool)>,
+}
+
+impl Capture {
+    pub(crate) fn new(root: &Path, log: PathBuf, withheld: Vec<String>, bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            log: create(&log)
+                .map(|file| (log, file))
+                .map_err(|err| err.to_string()),
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            ends: Ends::default(),
+            lines: Lines::default(),
+            readers: Readers {
+                runners: Runners::default(),
+                findings: FindingReader::new(root),
+                withheld: withheld.into_iter().map(|name| (name, false)).collect(),
+            },
+        }
+    }
+
+    /// Takes the next chunk.
+    pub(crate) fn feed(&mut self, chunk: Vec<u8>) {
+        let room = self.bounds.head.saturating_sub(self.ends.total());
+        self.ends.feed(&chunk);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let (head, rest) = chunk.split_at_checked(room).unwrap_or((&chunk, &[]));
+        self.take(head);
+        if rest.is_empty() {
+            return;
+        }
+        self.tail_bytes += rest.len();
+        // Whole chunks are moved and dropped, never copied: this is the path of the flood.
+        self.tail.push_back(if head.is_empty() {
+            chunk
+        } else {
+            rest.to_vec()
+        });
+        while let Some(first) = self.tail.front() {
+            if self.tail_bytes - first.len() < self.bounds.tail {
+                break;
+            }
+            self.tail_bytes -= first.len();
+            self.tail.pop_front();
+        }
+    }
+
+    /// Ends it: the tail follows the head, with a line between that counts what is missing.
+    pub(crate) fn finish(mut self) -> Captured {
+        let tail = std::mem::take(&mut self.tail);
+        if !tail.is_empty() {
+            let left_out = self
+                .ends
+                .total()
+                .saturating_sub(self.bounds.head + self.tail_bytes as u64);
+            if left_out > 0 {
+                self.take(format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes());
+            }
+            for chunk in tail {
+                self.take(&chunk);
+            }
+        }
+        let Self {
+            log,
+            ends,
+            mut lines,
+            mut readers,
+            ..
+        } = self;
+        lines.finish(|line| readers.line(line));
+        let Readers {
+            runners,
+            findings,
+            withheld,
+        } = readers;
+        let (findings, findings_total) = findings.finish();
+        let named = withheld
+            .into_iter()
+            .filter(|(_, named)| *named)
+            .map(|(name, _)| name);
+        Captured {
+            ends,
+            runners,
+            findings,
+            findings_total,
+            named: named.collect(),
+            log: log.map(|(path, _)| path),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if let Ok((_, file)) = &mut self.log
+            && let Err(err) = file.write_all(bytes)
+        {
+            self.log = Err(err.to_string());
+        }
+        let readers = &mut self.readers;
+        self.lines.feed(bytes, |line| readers.line(line));
+    }
+}
+
+impl Readers {
+    fn line(&mut self, line: &[u8]) {
+        let text = plain(line);
+        // A carriage return of a progress bar ends a line too.
+        for line in text.lines() {
+            self.runners.line(line);
+            self.findings.line(line);
+            for (name, named) in &mut self.withheld {
+                *named = *named || mentions(line, name);
+            }
+        }
+    }
+}
+
+/// Whether `name` stands in `line` as a word of its own.
+fn mentions(line: &str, name: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let after = line
+            .get(at + name.len()..)
+            .and_then(|text| text.chars().next());
+        !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
+    })
+}
+
+fn create(log: &Path) -> std::io::Result<File> {
+    if let Some(folder) = log.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    // A check may print secrets.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_keeps_both_ends_and_counts_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let bounds = Bounds { head: 16, tail: 8 };
+        let mut capture = Capture::new(
+            dir.path(),
+            dir.path().join("logs/a.log"),
+            Vec::new(),
+            bounds,
+        );
+        for chunk in ["0123456789", "abcdefghij", "KLMNOPQRST", "uvwx", "yz12"] {
+            capture.feed(chunk.as_bytes().to_vec());
+        }
+        let captured = capture.finish();
+        let log = std::fs::read_to_string(captured.log.unwrap()).unwrap();
+        assert_eq!(
+            log,
+            "0123456789abcdef\n[checkrein: 14 bytes left out]\nuvwxyz12"
+        );
+        assert_eq!(captured.ends.total(), 38);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_told_and_the_readers_still_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let mut capture = Capture::new(
+            dir.path(),
+            dir.path().join("file/a.log"),
+            vec!["A_KEY".to_owned(), "B_KEY".to_owned()],
+            BOUNDS,
+        );
+        capture.feed(b"test x ... FAILED\nset A_KEY, not MY_B_KEY".to_vec());
+        let captured = capture.finish();
+        assert!(captured.log.is_err());
+        assert_eq!(captured.findings.len(), 1);
+        assert_eq!(captured.named, ["A_KEY"]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The definition, and whether it needs a shell. Without one a missing program is known
+//! as such, and one process less stands between us and the check.
+
+use serde::Deserialize;
+
+use crate::DefinitionError;
+
+/// `{"run": "cargo test", "env": ["CI"]}`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Definition {
+    /// The command, as one types it.
+    pub(crate) run: String,
+    /// Variables that it is given although they are withheld by default.
+    #[serde(default)]
+    pub(crate) env: Vec<String>,
+}
+
+/// How to start it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Start<'a> {
+    /// These words; the first is the program.
+    Direct(&'a str, Vec<&'a str>),
+    /// The platform's shell reads it.
+    Shell(&'a str),
+}
+
+/// Characters that mean something to a shell, or that we leave to it.
+const SHELL_SYNTAX: &[char] = &[
+    '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~',
+    '=', '{', '}', '!', '\n', '\r',
+];
+
+/// First words that only a shell understands, or understands differently.
+const SHELL_WORDS: &[&str] = &[
+    ".", ":", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit",
+    "export", "for", "function", "hash", "if", "local", "read", "readonly", "return", "set",
+    "shift", "source", "time", "times", "trap", "type", "ulimit", "umask", "unalias", "unset",
+    "until", "wait", "while",
+];
+
+impl Definition {
+    pub(crate) fn parse(text: &str) -> Result<Self, DefinitionError> {
+        let definition: Self =
+            serde_json::from_str(text).map_err(|source| DefinitionError::Shape {
+                kind: "command",
+                source,
+            })?;
+        if definition.run.trim().is_empty() {
+            return Err(DefinitionError::Empty { key: "run" });
+        }
+        let bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        match definition.env.iter().find(bad) {
+            Some(name) => Err(DefinitionError::VariableName { name: name.clone() }),
+            None => Ok(definition),
+        }
+    }
+
+    pub(crate) fn start(&self) -> Start<'_> {
+        let text = self.run.trim();
+        let mut words = text.split_whitespace();
+        match words.next() {
+            // On Windows most programs that people name are scripts, which `cmd` finds.
+            Some(program)
+                if !cfg!(windows)
+                    && !text.contains(SHELL_SYNTAX)
+                    && !SHELL_WORDS.contains(&program) =>
+            {
+                Start::Direct(program, words.collect())
+            }
+            _ => Start::Shell(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_shell_only_where_one_is_needed() {
+        let check = |run: &str, expected: Start<'_>| {
+            let definition = Definition {
+                run: run.to_owned(),
+                env: vec![],
+            };
+            assert_eq!(definition.start(), expected, "{run}");
+        };
+        check(
+            " cargo test  --all ",
+            Start::Direct("cargo", vec!["test", "--all"]),
+        );
+        check(
+            "./a.sh b/c.d -x:1 +2 @3,",
+            Start::Direct("./a.sh", vec!["b/c.d", "-x:1", "+2", "@3,"]),
+        );
+        check(
+            "npm run test:unit",
+            Start::Direct("npm", vec!["run", "test:unit"]),
+        );
+        for shell in [
+            "a && b", "a | b", "A=1 b", "echo $X", "ls *.c", "exit 3", "cd x", "a 'b c'", "a\nb",
+            "! a",
+        ] {
+            check(shell, Start::Shell(shell));
+        }
+    }
+
+    #[test]
+    fn bad_definitions_say_what_is_wrong() {
+        let message = |text: &str| Definition::parse(text).unwrap_err().to_string();
+        assert_eq!(message(r#"{"run": "  "}"#), "'run' is empty");
+        assert_eq!(
+            message(r#"{"cmd": "x"}"#),
+            "not a definition of a 'command' verifier"
+        );
+        assert_eq!(
+            message(r#"{"run": "x", "env": ["A=B"]}"#),
+            "'A=B' cannot be the name of an environment variable"
+        );
+        assert_eq!(
+            Definition::parse(r#"{"run": "x", "env": ["A"]}"#).unwrap(),
+            Definition {
+                run: "x".to_owned(),
+                env: vec!["A".to_owned()]
+            }
+        );
+    }
+}

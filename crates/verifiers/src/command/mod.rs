@@ -1,0 +1,44 @@
+//! `kind = "command"`: runs a command in the tree and judges it by its exit status, unless
+//! the runner behind it tells that nothing ran or that its failure was masked.
+
+mod capture;
+mod definition;
+mod judge;
+pub mod process;
+mod run;
+pub mod withheld;
+
+use std::time::{Duration, Instant};
+
+use checkrein_core::evidence::{Cause, Retryable};
+
+use crate::{DefinitionError, Job, Report, Verifier};
+use definition::Definition;
+
+/// The `command` kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Command;
+
+impl Verifier for Command {
+    fn kind(&self) -> &'static str {
+        "command"
+    }
+
+    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
+        Definition::parse(definition).map(|_| ())
+    }
+
+    fn verify(&self, job: &Job<'_>) -> Report {
+        let started = Instant::now();
+        let mut report = match Definition::parse(&job.spec.definition) {
+            Ok(definition) => judge::report(&definition, job, run::run(&definition, job)),
+            Err(err) => Report::inconclusive(Cause::Internal, Retryable::No, err.to_string()),
+        };
+        report.duration_ms = milliseconds(started.elapsed());
+        report
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

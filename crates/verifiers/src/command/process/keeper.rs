@@ -1,0 +1,205 @@
+//! The keeper: a process between us and a check, forked and never exec'd. It is the
+//! subreaper of the check's tree, so whatever loses its parent (a daemon that forked twice
+//! and called setsid, with or without its environment) becomes its child, and nobody
+//! else's. Killing its children until there are none kills exactly the tree.
+//!
+//! INVARIANT: runs after `fork` in a process that had threads. Nothing here allocates,
+//! locks or panics; it is system calls on stack memory only.
+
+use std::io::{self, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, kill_process_group, pidfd_open,
+    set_child_subreaper, set_parent_process_death_signal, setsid, wait,
+};
+
+/// How often adopted processes that have ended are reaped while the check runs.
+const REAP: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+/// The same where the kernel has no pidfd and the check's own end is found this way too.
+const REAP_WITHOUT_PIDFD: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
+/// Between two rounds of killing, and how many of them before what will not die is given up.
+const ROUND: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
+const ROUNDS: u32 = 5_000;
+
+/// Called between fork and exec: returns in the process that becomes the check, and stays,
+/// as the keeper, in its parent.
+pub(super) fn stand_between(leash: &OwnedFd, report: &OwnedFd) -> io::Result<()> {
+    // A session of its own: what a terminal or `kill 0` sends does not reach the keeper.
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    match fork()? {
+        None => {
+            setsid()?;
+            // The keeper has one thread, so this fires at its end and no sooner.
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        }
+        Some(check) => {
+            block_signals();
+            // Also the pipe on which `Command::spawn` waits for the exec, and the check's output.
+            close_all_but(leash.as_raw_fd(), report.as_raw_fd());
+            let (status, survivors) = keep(check, leash);
+            let [a, b, c, d] = status.unwrap_or(0).to_ne_bytes();
+            let _ = rustix::io::write(report, &[a, b, c, d, u8::from(survivors)]);
+            exit()
+        }
+    }
+}
+
+/// Waits for the end of the check or of the leash, then for the end of the whole tree: the
+/// check's status, and whether some of the tree would not die.
+fn keep(check: Pid, leash: &OwnedFd) -> (Option<i32>, bool) {
+    let mut status = None;
+    let pidfd = pidfd_open(check, PidfdFlags::empty()).ok();
+    let pause = if pidfd.is_some() {
+        REAP
+    } else {
+        REAP_WITHOUT_PIDFD
+    };
+    let end = pidfd.as_ref().unwrap_or(leash);
+    loop {
+        let held = PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::empty());
+        let mut fds = [held, PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&pause));
+        let [held, _] = fds;
+        if !held.revents().is_empty() {
+            // Only while it is not reaped: after that its number could be another group's.
+            let _ = kill_process_group(check, Signal::KILL);
+            break;
+        }
+        reap(check, &mut status);
+        if status.is_some() {
+            break;
+        }
+    }
+    for _ in 0..ROUNDS {
+        if reap(check, &mut status) {
+            return (status, false);
+        }
+        kill_children();
+        let _ = poll(&mut [], Some(&ROUND));
+    }
+    (status, true)
+}
+
+/// Takes leave of children that have ended; whether none is left.
+fn reap(check: Pid, status: &mut Option<i32>) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, ended))) if pid == check => *status = Some(ended.as_raw()),
+            Ok(Some(_)) => {}
+            Ok(None) => return false,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+/// Kills the keeper's children. Theirs become its own by that, and die in the next round.
+fn kill_children() {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(proc) = openat(CWD, c"/proc", flags, Mode::empty()) else {
+        return;
+    };
+    let keeper = getpid();
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&proc, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        let Some(pid) = number(entry.file_name().to_bytes()).and_then(Pid::from_raw) else {
+            continue;
+        };
+        if parent_of(&proc, pid) == Some(keeper) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The fourth field of `/proc/PID/stat`. The second, the name, may hold blanks and parentheses.
+fn parent_of(proc: &OwnedFd, pid: Pid) -> Option<Pid> {
+    let mut path = [0_u8; 24];
+    let mut rest = path.as_mut_slice();
+    write!(rest, "{}/stat", pid.as_raw_nonzero()).ok()?;
+    let unused = rest.len();
+    let path = path.get(..path.len().checked_sub(unused)?)?;
+    let file = openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = [0_u8; 256];
+    let length = rustix::io::read(&file, &mut text).ok()?;
+    let text = text.get(..length)?;
+    let name_end = text.iter().rposition(|byte| *byte == b')')?;
+    let parent = text.get(name_end..)?.split(|byte| *byte == b' ').nth(2)?;
+    Pid::from_raw(number(parent)?)
+}
+
+fn number(text: &[u8]) -> Option<i32> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[expect(unsafe_code, reason = "rustix has no stable fork")]
+fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: no invariants of ours are at stake; both sides go on with system calls only.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+#[expect(unsafe_code, reason = "signal masks are not in rustix's stable part")]
+fn block_signals() {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigfillset` initialises the set that `sigprocmask` reads. Handlers of the program
+    // that we were forked from must not run here, and only SIGKILL should end the keeper.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
+        // Else children of a program that ignores SIGCHLD would be reaped unseen.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "closes descriptors that Rust values of the forked program own"
+)]
+fn close_all_but(one: RawFd, other: RawFd) {
+    let (low, high) = (one.min(other).unsigned_abs(), one.max(other).unsigned_abs());
+    for (first, last) in [
+        (0, low.wrapping_sub(1)),
+        (low + 1, high - 1),
+        (high + 1, u32::MAX),
+    ] {
+        if first > last || last == u32::MAX && first == 0 {
+            continue;
+        }
+        // SAFETY: nothing of the forked program runs here any more, so nobody misses them.
+        unsafe {
+            if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
+                // Before Linux 5.9. Descriptors above this bound are rare enough.
+                for fd in first..=last.min(65_536) {
+                    libc::close(fd.cast_signed());
+                }
+            }
+        }
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "`std::process::exit` would run handlers of the forked program"
+)]
+fn exit() -> ! {
+    // SAFETY: ends this process without running anything.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,90 @@
+//! Findings by identity: each once, bounded, and the same fifty in whatever order they came.
+
+use std::collections::BTreeMap;
+
+use checkrein_core::evidence::{Finding, FindingState, MAX_FINDINGS};
+
+use super::identity;
+
+/// Distinct findings that are held; what comes after is only counted.
+const HELD: usize = 5_000;
+
+/// What a reader understood of a line, or of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Draft {
+    /// Test id, if it is a test.
+    pub(crate) test: Option<String>,
+    /// Path relative to the root.
+    pub(crate) file: Option<String>,
+    /// Line, from 1.
+    pub(crate) line: Option<u32>,
+    /// The tool's code for it.
+    pub(crate) rule: Option<String>,
+    /// What the tool says.
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    by_identity: BTreeMap<(String, Option<String>), (usize, Draft)>,
+    not_held: u32,
+}
+
+impl Gathered {
+    /// Takes a draft; the first of an identity is kept.
+    pub(crate) fn add(&mut self, mut draft: Draft) {
+        draft.message = identity::one_line(&draft.message);
+        let id = match (&draft.test, &draft.rule) {
+            (Some(test), _) => identity::of_test(test),
+            (None, Some(rule)) => format!("{rule}: {}", identity::of_message(&draft.message)),
+            (None, None) => identity::of_message(&draft.message),
+        };
+        let key = (id, draft.file.clone());
+        let order = self.by_identity.len();
+        if self.by_identity.contains_key(&key) {
+            return;
+        }
+        if order >= HELD {
+            self.not_held = self.not_held.saturating_add(1);
+            return;
+        }
+        self.by_identity.insert(key, (order, draft));
+    }
+
+    /// The first fifty by identity, in the order in which they came.
+    ///
+    /// Cut by identity and not by order: tests that run in parallel report in any order, and
+    /// the failure set of one and the same tree must be one and the same (law 4).
+    pub(crate) fn finish(self) -> (Vec<Finding>, u32) {
+        let total = u32::try_from(self.by_identity.len()).unwrap_or(u32::MAX);
+        let mut kept: Vec<(usize, Finding)> = self
+            .by_identity
+            .into_iter()
+            .take(MAX_FINDINGS)
+            .map(|((id, file), (order, draft))| {
+                let Draft {
+                    test,
+                    line,
+                    rule,
+                    message,
+                    ..
+                } = draft;
+                let rule = rule.or(test);
+                (
+                    order,
+                    Finding {
+                        id,
+                        file,
+                        line,
+                        rule,
+                        message,
+                        state: FindingState::New,
+                    },
+                )
+            })
+            .collect();
+        kept.sort_by_key(|(order, _)| *order);
+        let findings = kept.into_iter().map(|(_, finding)| finding).collect();
+        (findings, total.saturating_add(self.not_held))
+    }
+}

@@ -1,0 +1,64 @@
+//! Identities that survive line shifts and noise: what differs between two runs of one and
+//! the same failure (numbers, addresses, hashes, temporary paths) is replaced by `#`.
+
+use crate::output::bounded;
+use crate::patterns::Pattern;
+
+/// Bytes of a message, and of an id.
+const MESSAGE_BYTES: usize = 300;
+const ID_BYTES: usize = 200;
+
+static NOISE: Pattern = Pattern::new(
+    "",
+    r"(?:/private)?(?:/var/folders|/tmp)/[^\s'\x22)\]]+|0x[0-9a-fA-F]+|\b[0-9a-f]*(?:[0-9][a-f]|[a-f][0-9])[0-9a-f]{5,}\b|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9]+",
+);
+
+static DOCTEST_LINE: Pattern = Pattern::new("(line ", r"\(line [0-9]+\)");
+
+/// The id of a finding that has nothing but its message.
+pub(crate) fn of_message(message: &str) -> String {
+    bounded(NOISE.replace_all(message, "#"), ID_BYTES)
+}
+
+/// The id of a test: its own, but for the line that rustdoc puts into it.
+pub(crate) fn of_test(test: &str) -> String {
+    bounded(DOCTEST_LINE.replace_all(test, "(line #)"), ID_BYTES)
+}
+
+/// One line of bounded length, blanks collapsed.
+pub(crate) fn one_line(message: &str) -> String {
+    bounded(
+        message.split_whitespace().collect::<Vec<_>>().join(" "),
+        MESSAGE_BYTES,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_goes_and_names_stay() {
+        let check = |message: &str, expected: &str| assert_eq!(of_message(message), expected);
+        check("assert 3 == 4 after 0.25s", "assert # == # after #.#s");
+        check("object at 0x7f3a2b1c is gone", "object at # is gone");
+        check(
+            "cannot open /tmp/pytest-of-me/x1/a.txt: gone",
+            "cannot open # gone",
+        );
+        check("commit 3f9c2e1ab77 is bad", "commit # is bad");
+        check("id 123e4567-e89b-12d3-a456-426614174000", "id #");
+        check(
+            "cannot find `value2` in module a1",
+            "cannot find `value2` in module a1",
+        );
+        check("defaced facade", "defaced facade");
+        assert_eq!(
+            of_test("src/lib.rs - f (line 12)"),
+            "src/lib.rs - f (line #)"
+        );
+        assert_eq!(of_test("a::test_1"), "a::test_1");
+        assert_eq!(one_line("  a\n\t b  "), "a b");
+        assert_eq!(one_line(&"\u{fc}".repeat(1000)).len(), MESSAGE_BYTES);
+    }
+}

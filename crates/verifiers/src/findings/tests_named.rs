@@ -1,0 +1,307 @@
+//! Failing tests by the ids that runners give them, with place and message where the
+//! output tells them elsewhere (cargo prints them before, pytest above its summary).
+
+use std::collections::BTreeMap;
+
+use super::gather::{Draft, Gathered};
+use super::paths::Paths;
+use crate::patterns::{Gate, Pattern, group};
+
+static CARGO: Pattern = Pattern::new(" FAILED", r"^test (.+?) \.\.\. FAILED$");
+static PANIC: Pattern = Pattern::new(
+    " panicked at ",
+    r"^thread '(.+?)'(?: \(\d+\))? panicked at (.+?):(\d+):\d+:$",
+);
+static NEXTEST: Pattern = Pattern::new(
+    " [",
+    r"^\s*(?:TRY \d+ )?(?:FAIL|TIMEOUT|TMT|ABORT|SIG\w+|LEAK-FAIL)\s+\[[^\]]*\]\s+(?:\([^)]*\)\s+)?(\S+)\s+(\S+)$",
+);
+static PYTEST: Pattern = Pattern::new(
+    ".py",
+    r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - (.*))?$",
+);
+static PYTEST_HEADING: Pattern = Pattern::new(
+    "___ ",
+    r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(.+?) _{3,}$",
+);
+static PYTEST_PLACE: Pattern = Pattern::new(".py:", r"^(\S+\.py):(\d+): (.*)$");
+static PYTEST_ERROR: Pattern = Pattern::new("E ", r"^E\s{2,}(.+)$");
+static UNITTEST: Pattern = Pattern::new(" (", r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)(?: .*)?$");
+static GO: Pattern = Pattern::new("--- FAIL: ", r"^\s*--- FAIL: (\S+)");
+static GO_PLACE: Pattern = Pattern::new(".go:", r"^\s+(\S+\.go):(\d+): (.+)$");
+static TAP: Pattern = Pattern::new("not ok ", r"^\s*not ok \d+(?: -)?(?: (.+))?$");
+static TAP_EXCUSED: Pattern = Pattern::new("#", r"# (?:TODO|SKIP|todo|skip)");
+static JEST: Pattern = Pattern::new("\u{25cf} ", r"^\s*\x{25CF} (.+ \x{203A} .+)$");
+static JEST_PLACE: Pattern = Pattern::new(":", r"\(?([^\s()]+):(\d+):\d+\)?$");
+static VITEST: Pattern = Pattern::new(" > ", r"^\s*FAIL\s+(?:\|[^|]+\| )?(\S+) > (.+)$");
+/// `FAIL src/a.test.ts`, jest's heading of a file.
+static FAIL_FILE: Pattern = Pattern::new("FAIL ", r"^\s*FAIL\s+(\S+)(?: \([\d.]+ m?s\))?$");
+
+/// Those that [`NamedTests::names`] asks.
+static NAMING: [&Pattern; 11] = [
+    &PANIC,
+    &CARGO,
+    &PYTEST,
+    &PYTEST_HEADING,
+    &UNITTEST,
+    &GO,
+    &TAP,
+    &JEST,
+    &VITEST,
+    &NEXTEST,
+    &FAIL_FILE,
+];
+
+/// Places that are remembered for tests whose name comes later or came before.
+const DETAILS: usize = 1_000;
+
+#[derive(Debug, Clone, Default)]
+struct Detail {
+    file: Option<String>,
+    line: Option<u32>,
+    message: String,
+}
+
+/// What the lines that follow tell about.
+#[derive(Debug, Default)]
+enum Within {
+    #[default]
+    Nothing,
+    /// The line after a panic's place is its message.
+    Panic(String),
+    /// Under pytest's heading of a test.
+    Pytest(String),
+    /// Under go's or jest's name of a test.
+    Place(String),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct NamedTests {
+    named: Vec<(Draft, String)>,
+    details: BTreeMap<String, Detail>,
+    within: Within,
+    file: Option<String>,
+}
+
+impl NamedTests {
+    /// Whether the line is about a test that has a name.
+    pub(crate) fn line(&mut self, line: &str, paths: &mut Paths, into: &mut Gathered) -> bool {
+        self.continues(line, paths) || self.names(line, paths, into)
+    }
+
+    /// A line that names a failing test, or begins to tell about one.
+    fn names(&mut self, line: &str, paths: &mut Paths, into: &mut Gathered) -> bool {
+        static GATE: Gate = Gate::new();
+        if !GATE.opens(line, || NAMING.to_vec()) {
+            return false;
+        }
+        if let Some(captures) = PANIC.captures(line) {
+            let name = group(&captures, 1).to_owned();
+            let file = paths.inside(group(&captures, 2));
+            let number = group(&captures, 3).parse().ok();
+            self.tell(&name, |detail| {
+                detail.file = file;
+                detail.line = number;
+            });
+            self.within = Within::Panic(name);
+        } else if let Some(captures) = CARGO.captures(line) {
+            self.add(group(&captures, 1), None, "", group(&captures, 1), into);
+        } else if let Some(captures) = PYTEST.captures(line) {
+            let id = group(&captures, 1);
+            let (path, name) = id.split_once("::").unwrap_or((id, id));
+            let file = paths.inside(path);
+            self.add(
+                id,
+                file,
+                group(&captures, 2),
+                &name.replace("::", "."),
+                into,
+            );
+            self.within = Within::Nothing;
+        } else if let Some(captures) = PYTEST_HEADING.captures(line) {
+            self.within = Within::Pytest(group(&captures, 1).to_owned());
+        } else if let Some(captures) = UNITTEST.captures(line) {
+            let (name, class) = (group(&captures, 1), group(&captures, 2));
+            let id = if class.ends_with(&format!(".{name}")) {
+                class.to_owned()
+            } else {
+                format!("{class}.{name}")
+            };
+            self.add(&id, None, "", &id, into);
+        } else if let Some(captures) = GO.captures(line) {
+            let name = group(&captures, 1);
+            self.add(name, None, "", name, into);
+            self.within = Within::Place(name.to_owned());
+        } else if let Some(captures) = TAP.captures(line) {
+            let name = group(&captures, 1);
+            if !TAP_EXCUSED.matches(name) {
+                self.add(name, None, "", name, into);
+            }
+        } else if let Some(captures) = JEST.captures(line) {
+            let name = group(&captures, 1).trim();
+            self.add(name, self.file.clone(), "", name, into);
+            self.within = Within::Place(name.to_owned());
+        } else if let Some(captures) = VITEST.captures(line) {
+            let (path, name) = (group(&captures, 1), group(&captures, 2));
+            self.add(name, paths.inside(path), "", name, into);
+            self.within = Within::Place(name.to_owned());
+        } else if let Some(captures) = NEXTEST.captures(line) {
+            self.add(group(&captures, 2), None, "", group(&captures, 2), into);
+        } else if let Some(captures) = FAIL_FILE.captures(line) {
+            self.file = paths.inside(group(&captures, 1));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// A line that tells more about the test named above it.
+    fn continues(&mut self, line: &str, paths: &mut Paths) -> bool {
+        match std::mem::take(&mut self.within) {
+            Within::Nothing => false,
+            Within::Panic(name) => {
+                self.tell(&name, |detail| detail.message = line.to_owned());
+                true
+            }
+            Within::Pytest(name) => {
+                if line.starts_with("====") || PYTEST_HEADING.matches(line) {
+                    return false;
+                }
+                if let Some(captures) = PYTEST_PLACE.captures(line) {
+                    let file = paths.inside(group(&captures, 1));
+                    let number = group(&captures, 2).parse().ok();
+                    self.tell(&name, |detail| {
+                        if file.is_some() {
+                            detail.file = file;
+                            detail.line = number;
+                        }
+                    });
+                } else if let Some(captures) = PYTEST_ERROR.captures(line) {
+                    let message = group(&captures, 1).to_owned();
+                    self.tell(&name, |detail| {
+                        if detail.message.is_empty() {
+                            detail.message = message;
+                        }
+                    });
+                }
+                self.within = Within::Pytest(name);
+                true
+            }
+            Within::Place(name) => {
+                // An indented line, or a blank one, still tells about it.
+                if !line.is_empty() && !line.starts_with([' ', '\t'])
+                    || GO.matches(line)
+                    || JEST.matches(line)
+                    || VITEST.matches(line)
+                {
+                    return false;
+                }
+                let go = GO_PLACE.captures(line);
+                let place = go.as_ref().map(|found| (group(found, 1), group(found, 2)));
+                let jest = JEST_PLACE.captures(line);
+                let place = place.or_else(|| {
+                    jest.as_ref()
+                        .map(|found| (group(found, 1), group(found, 2)))
+                });
+                let file = place.and_then(|(path, _)| paths.inside(path));
+                let number = place.and_then(|(_, number)| number.parse().ok());
+                let said = go.as_ref().map_or(line.trim(), |found| group(found, 3));
+                self.tell(&name, |detail| {
+                    if detail.line.is_none() && (file.is_some() || go.is_some()) {
+                        detail.file = file;
+                        detail.line = number;
+                    }
+                    if detail.message.is_empty() {
+                        detail.message = said.to_owned();
+                    }
+                });
+                self.within = Within::Place(name);
+                true
+            }
+        }
+    }
+
+    fn tell(&mut self, name: &str, change: impl FnOnce(&mut Detail)) {
+        if let Some(detail) = self.details.get_mut(name) {
+            change(detail);
+        } else if self.details.len() < DETAILS {
+            let mut detail = Detail::default();
+            change(&mut detail);
+            self.details.insert(name.to_owned(), detail);
+        }
+    }
+
+    fn add(
+        &mut self,
+        id: &str,
+        file: Option<String>,
+        message: &str,
+        detail: &str,
+        into: &mut Gathered,
+    ) {
+        let draft = Draft {
+            test: Some(id.to_owned()),
+            file,
+            message: message.to_owned(),
+            ..Draft::default()
+        };
+        if self.named.len() < DETAILS {
+            self.named.push((draft, detail.to_owned()));
+        } else {
+            into.add(draft);
+        }
+    }
+
+    /// Joins names with places and messages.
+    pub(crate) fn finish(&mut self, into: &mut Gathered) {
+        for (mut draft, name) in self.named.drain(..) {
+            if let Some(detail) = self.details.get(&name) {
+                // A test's own file is its identity; where it failed may be a file of its callees.
+                match &draft.file {
+                    Some(file) if detail.file.as_ref() == Some(file) => draft.line = detail.line,
+                    Some(_) => {}
+                    None => {
+                        draft.file = detail.file.clone();
+                        draft.line = detail.line;
+                    }
+                }
+                if draft.message.is_empty() {
+                    draft.message = detail.message.clone();
+                }
+            }
+            if draft.message.is_empty() {
+                draft.message = "failed".to_owned();
+            }
+            into.add(draft);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        for pattern in [
+            &CARGO,
+            &PANIC,
+            &NEXTEST,
+            &PYTEST,
+            &PYTEST_HEADING,
+            &PYTEST_PLACE,
+            &PYTEST_ERROR,
+            &UNITTEST,
+            &GO,
+            &GO_PLACE,
+            &TAP,
+            &TAP_EXCUSED,
+            &JEST,
+            &JEST_PLACE,
+            &VITEST,
+            &FAIL_FILE,
+        ] {
+            pattern.replace_all("", "");
+        }
+    }
+}

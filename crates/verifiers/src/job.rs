@@ -1,0 +1,77 @@
+//! What a verifier is given, and what it gives back.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use checkrein_core::evidence::{Cause, Finding, Retryable, Verdict};
+use checkrein_core::policy::VerifierSpec;
+
+/// One run of one verifier.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// Which verifier, as the sealed policy has it.
+    pub spec: &'a VerifierSpec,
+    /// The tree; a command runs here.
+    pub root: &'a Path,
+    /// When the agent must have its answer: a run still going then is cut.
+    pub deadline: Option<Instant>,
+    /// Where the full output goes, in a file named after the verifier and a nonce.
+    pub log_dir: &'a Path,
+    /// Set on SIGTERM or Ctrl-C: kill and come back.
+    pub cancelled: &'a AtomicBool,
+    /// The environment to filter; see [`crate::withheld`].
+    pub env: &'a BTreeMap<OsString, OsString>,
+}
+
+/// What a run found out. The runtime adds subjects and origin and makes evidence of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub cause: Option<Cause>,
+    /// At most [`checkrein_core::evidence::MAX_FINDINGS`], in the order of the output; the same
+    /// ones in whatever order parallel tests reported them.
+    pub findings: Vec<Finding>,
+    /// How many there were in all.
+    pub findings_total: u32,
+    /// The command that reproduces it, in the tree's root.
+    pub command: Option<String>,
+    /// Its exit status; `None` if a signal ended it or it never started.
+    pub exit_code: Option<i32>,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+    /// Whether a change inside the tree could make it come out differently.
+    pub retryable: Retryable,
+    /// Head and tail of the output and a line for anything odd, at most 16 KiB.
+    pub excerpt: String,
+    /// Where the full output is: relative to the root and `/`-separated if it lies there.
+    pub log: Option<String>,
+    /// Size of the output in bytes, of which the log may keep less.
+    pub output_bytes: u64,
+    /// Withheld variables that were set and that the output names, sorted.
+    pub stripped: Vec<String>,
+}
+
+impl Report {
+    /// A run that could not tell, before anything came of it.
+    pub fn inconclusive(cause: Cause, retryable: Retryable, why: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::Inconclusive,
+            cause: Some(cause),
+            findings: Vec::new(),
+            findings_total: 0,
+            command: None,
+            exit_code: None,
+            duration_ms: 0,
+            retryable,
+            excerpt: why.into(),
+            log: None,
+            output_bytes: 0,
+            stripped: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Head and tail of an output: where a failing command says what it does and what is wrong.
+
+use super::plain;
+
+/// An excerpt is never longer.
+pub(crate) const EXCERPT_BYTES: usize = 16 * 1024;
+
+/// Raw bytes kept of the beginning, and of the end. Together they leave room for notes.
+const HEAD: usize = 4 * 1024;
+const TAIL: usize = 11 * 1024;
+
+/// The two ends of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: u64,
+}
+
+impl Ends {
+    /// Takes the next chunk.
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
+        self.total += chunk.len() as u64;
+        let room = HEAD.saturating_sub(self.head.len());
+        let (head, rest) = chunk.split_at_checked(room).unwrap_or((chunk, &[]));
+        self.head.extend_from_slice(head);
+        let newest = rest.get(rest.len().saturating_sub(TAIL)..).unwrap_or(rest);
+        self.tail.extend_from_slice(newest);
+        if self.tail.len() > TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
+    }
+
+    /// Bytes seen.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The text to show: notes first, then both ends with what lies between counted.
+    pub(crate) fn excerpt(&self, notes: &[String]) -> String {
+        let mut text = String::new();
+        for note in notes {
+            text.push_str("[checkrein: ");
+            text.push_str(note);
+            text.push_str("]\n");
+        }
+        let kept = (self.head.len() + self.tail.len()) as u64;
+        if self.total <= kept {
+            // One piece, so that a character or an escape at the seam stays whole.
+            text.push_str(&plain(
+                &[self.head.as_slice(), self.tail.as_slice()].concat(),
+            ));
+        } else {
+            text.push_str(&plain(whole_lines_head(&self.head)));
+            text.push_str(&format!(
+                "\n[checkrein: about {} bytes left out]\n",
+                self.total - kept
+            ));
+            text.push_str(&plain(whole_lines_tail(&self.tail)));
+        }
+        bounded(text, EXCERPT_BYTES)
+    }
+}
+
+fn whole_lines_head(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}
+
+fn whole_lines_tail(bytes: &[u8]) -> &[u8] {
+    let start = bytes
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .filter(|at| at + 1 < bytes.len());
+    start
+        .and_then(|start| bytes.get(start + 1..))
+        .unwrap_or(bytes)
+}
+
+/// `text` cut to at most `limit` bytes, at a character's end.
+pub(crate) fn bounded(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_output_is_shown_whole() {
+        let mut ends = Ends::default();
+        ends.feed(b"\x1b[31mone\n");
+        ends.feed(b"two\n");
+        assert_eq!(
+            ends.excerpt(&["odd".to_owned()]),
+            "[checkrein: odd]\none\ntwo\n"
+        );
+        assert_eq!(ends.total(), 13);
+    }
+
+    #[test]
+    fn a_long_one_keeps_both_ends_and_the_bound() {
+        let mut ends = Ends::default();
+        ends.feed(b"first\n");
+        for number in 0..100_000 {
+            ends.feed(format!("line {number}\n").as_bytes());
+        }
+        ends.feed(b"last\n");
+        let text = ends.excerpt(&[]);
+        assert!(text.starts_with("first\nline 0\n"), "{text}");
+        assert!(text.ends_with("\nline 99999\nlast\n"), "{text}");
+        assert!(text.contains("bytes left out]"));
+        assert!(text.len() <= EXCERPT_BYTES);
+    }
+
+    #[test]
+    fn bytes_that_grow_when_decoded_stay_within_the_bound() {
+        let mut ends = Ends::default();
+        // Each byte becomes a three-byte replacement character.
+        ends.feed(&vec![0xff; 1 << 20]);
+        assert!(ends.excerpt(&[]).len() <= EXCERPT_BYTES);
+    }
+}

@@ -1,0 +1,91 @@
+//! Regular expressions as constants. Each carries a literal that every match contains:
+//! most lines of most outputs are dismissed by those alone.
+
+use std::sync::OnceLock;
+
+use regex::{Captures, Regex};
+
+/// A regular expression, compiled when first needed.
+pub(crate) struct Pattern {
+    literal: &'static str,
+    text: &'static str,
+    compiled: OnceLock<Regex>,
+}
+
+impl Pattern {
+    /// `literal` must be part of every text that `text` matches.
+    pub(crate) const fn new(literal: &'static str, text: &'static str) -> Self {
+        Self {
+            literal,
+            text,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The match in `line`, if there is one.
+    pub(crate) fn captures<'t>(&self, line: &'t str) -> Option<Captures<'t>> {
+        if line.contains(self.literal) {
+            self.regex().captures(line)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it matches in `line`.
+    pub(crate) fn matches(&self, line: &str) -> bool {
+        line.contains(self.literal) && self.regex().is_match(line)
+    }
+
+    /// Every match in `text`.
+    pub(crate) fn all<'t>(&self, text: &'t str) -> Vec<Captures<'t>> {
+        self.regex().captures_iter(text).collect()
+    }
+
+    /// All matches replaced.
+    pub(crate) fn replace_all(&self, text: &str, with: &str) -> String {
+        self.regex().replace_all(text, with).into_owned()
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "patterns are literals of this crate; each is compiled by a test"
+    )]
+    fn regex(&self) -> &Regex {
+        self.compiled
+            .get_or_init(|| Regex::new(self.text).expect("a literal pattern"))
+    }
+}
+
+/// The text of a group, empty if it took no part in the match.
+pub(crate) fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
+    captures.get(index).map_or("", |found| found.as_str())
+}
+
+/// Dismisses at once, in one pass, the lines that contain no literal of many patterns.
+pub(crate) struct Gate(OnceLock<Regex>);
+
+impl Gate {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Whether `line` contains the literal of any of `patterns`, which must be the same ones each time.
+    #[expect(
+        clippy::expect_used,
+        reason = "escaped literals are always a regular expression"
+    )]
+    pub(crate) fn opens<'p>(
+        &self,
+        line: &str,
+        patterns: impl FnOnce() -> Vec<&'p Pattern>,
+    ) -> bool {
+        let gate = self.0.get_or_init(|| {
+            let literals: Vec<String> = patterns()
+                .iter()
+                .map(|pattern| regex::escape(pattern.literal))
+                .collect();
+            Regex::new(&literals.join("|")).expect("escaped literals")
+        });
+        gate.is_match(line)
+    }
+}

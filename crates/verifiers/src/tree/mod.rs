@@ -1,0 +1,156 @@
+//! The digest of a tree: which files count, what is in them, and which of them each
+//! verifier depends on. Nothing of git's is trusted (index, assume-unchanged, fsmonitor):
+//! the walk and the stat cache are our own.
+//!
+//! What counts: every regular file by content and executable bit, every symlink by its
+//! target, under names sorted by bytes. What does not: the folders of version control, the
+//! known cache folders of [`CACHE_FOLDERS`], what ignore files name, `.checkrein/`, and
+//! `outputs`. A file that was tracked when the task began counts whatever the first three say
+//! by now; an ignore file always counts, so that hiding something shows.
+
+mod content;
+mod folders;
+mod globs;
+mod reading;
+mod stat_cache;
+mod tracked;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use checkrein_core::ids::VerifierName;
+
+pub use folders::CACHE_FOLDERS;
+pub use globs::check_glob;
+pub use reading::{LeftOut, TreeReading, ViewReading};
+pub use tracked::tracked_files;
+
+use content::Contents;
+use globs::Selector;
+use stat_cache::StatCache;
+
+/// The part of the tree that a verifier depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Whose it is.
+    pub name: &'a VerifierName,
+    /// Globs of what it depends on; empty = the whole tree. A folder's name stands for all in it.
+    pub inputs: &'a [String],
+    /// Globs of what it writes.
+    pub outputs: &'a [String],
+}
+
+/// Reads one tree.
+#[derive(Debug, Clone)]
+pub struct TreeReader {
+    /// The tree.
+    pub root: PathBuf,
+    /// Our own stat cache, one file per tree, in the state folder; made when missing.
+    pub cache_file: PathBuf,
+    /// Files that count whatever ignore files say: those tracked at the task's start, relative
+    /// to the root, as [`tracked_files`] gives them.
+    pub always: BTreeSet<String>,
+}
+
+impl TreeReader {
+    /// Reads the tree as it is now.
+    ///
+    /// # Errors
+    /// If the root cannot be read, a glob cannot be used, or `limit` is over. A file that
+    /// cannot be read is no error: how it failed is part of the digest.
+    pub fn read(
+        &self,
+        views: &[View<'_>],
+        limit: Option<Duration>,
+    ) -> Result<TreeReading, TreeError> {
+        let time = Time::new(limit);
+        let selector = Selector::new(views)?;
+        // Before the walk: what is written from here on is too young to be remembered.
+        let now = SystemTime::now();
+        let walk::Walked {
+            mut found,
+            mut left_out,
+        } = walk::walk(&self.root, &self.always, &time)?;
+        let before = found.len();
+        found.retain(|entry| selector.counts(&entry.path));
+        left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
+
+        let cache = StatCache::load(&self.cache_file);
+        let Contents {
+            leaves,
+            cache: next,
+            fresh,
+        } = content::contents(&self.root, found, &cache, now, &time)?;
+        let cache_saved = if fresh || next.len() != cache.len() {
+            next.save(&self.cache_file)
+        } else {
+            Ok(())
+        };
+        Ok(TreeReading::new(
+            leaves,
+            selector,
+            left_out,
+            cache_saved.err(),
+        ))
+    }
+}
+
+/// Why a tree could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The root itself.
+    #[error("cannot read '{}'", path.display())]
+    Root {
+        /// The root.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It took longer than it may.
+    #[error("reading the tree took longer than {} ms", limit.as_millis())]
+    TooSlow {
+        /// The limit.
+        limit: Duration,
+    },
+    /// A glob of `inputs` or `outputs`.
+    #[error("'{pattern}' is not a glob")]
+    Glob {
+        /// The glob.
+        pattern: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+}
+
+impl TreeError {
+    fn root(path: &Path, source: std::io::Error) -> Self {
+        Self::Root {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// The limit of one reading.
+pub(crate) struct Time {
+    started: Instant,
+    limit: Option<Duration>,
+}
+
+impl Time {
+    fn new(limit: Option<Duration>) -> Self {
+        Self {
+            started: Instant::now(),
+            limit,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), TreeError> {
+        match self.limit {
+            Some(limit) if self.started.elapsed() >= limit => Err(TreeError::TooSlow { limit }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One reading of a tree: digests, what was left out, and what differs from another reading.
+
+use std::cmp::Ordering;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::VerifierName;
+use checkrein_core::input::TreeFact;
+
+use super::content::Leaf;
+use super::globs::Selector;
+use super::walk::text;
+
+/// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files and folders that ignore files name.
+    pub ignored: u32,
+    /// Known cache folders.
+    pub caches: u32,
+    /// Files that only `outputs` name.
+    pub outputs: u32,
+}
+
+/// What one verifier depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewReading {
+    /// Whose it is.
+    pub name: VerifierName,
+    /// Its subject.
+    pub digest: Digest,
+    /// How many files; 0 means that its `inputs` match nothing, and a verdict about nothing
+    /// never grows stale.
+    pub files: usize,
+}
+
+/// A tree as it was read.
+#[derive(Debug)]
+pub struct TreeReading {
+    /// Digests of the whole and of each view, for the core.
+    pub fact: TreeFact,
+    /// Each view, in the order in which they were asked for.
+    pub views: Vec<ViewReading>,
+    /// How many files count for the whole.
+    pub files: usize,
+    /// What does not count.
+    pub left_out: LeftOut,
+    /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
+    pub cache_error: Option<std::io::Error>,
+    leaves: Vec<Leaf>,
+    selector: Selector,
+}
+
+impl TreeReading {
+    pub(crate) fn new(
+        leaves: Vec<Leaf>,
+        selector: Selector,
+        left_out: LeftOut,
+        cache_error: Option<std::io::Error>,
+    ) -> Self {
+        let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(&leaf.path)));
+        let views: Vec<ViewReading> = selector
+            .names()
+            .map(|name| {
+                let (digest, files) = if selector.is_whole(name) {
+                    (tree, files)
+                } else {
+                    digest(
+                        leaves
+                            .iter()
+                            .filter(|leaf| selector.in_view(name, &leaf.path)),
+                    )
+                };
+                ViewReading {
+                    name: name.clone(),
+                    digest,
+                    files,
+                }
+            })
+            .collect();
+        let subjects = views
+            .iter()
+            .map(|view| (view.name.clone(), view.digest))
+            .collect();
+        let fact = TreeFact { tree, subjects };
+        Self {
+            fact,
+            views,
+            files,
+            left_out,
+            cache_error,
+            leaves,
+            selector,
+        }
+    }
+
+    /// The paths that came, went or changed between this reading and a `later` one, sorted: of
+    /// one verifier's view, or of the whole tree.
+    pub fn changed_paths(&self, later: &TreeReading, view: Option<&VerifierName>) -> Vec<String> {
+        let counts = |path: &[u8]| match view {
+            Some(name) => self.selector.in_view(name, path),
+            None => self.selector.in_tree(path),
+        };
+        let mut changed = Vec::new();
+        let mut ours = self.leaves.iter().peekable();
+        let mut theirs = later.leaves.iter().peekable();
+        loop {
+            let path = match (ours.peek(), theirs.peek()) {
+                (None, None) => return changed,
+                (Some(_), None) => ours.next().map(|leaf| &leaf.path),
+                (None, Some(_)) => theirs.next().map(|leaf| &leaf.path),
+                (Some(one), Some(other)) => match one.path.cmp(&other.path) {
+                    Ordering::Less => ours.next().map(|leaf| &leaf.path),
+                    Ordering::Greater => theirs.next().map(|leaf| &leaf.path),
+                    Ordering::Equal => {
+                        let pair = ours.next().zip(theirs.next());
+                        pair.filter(|(one, other)| one.digest != other.digest)
+                            .map(|(one, _)| &one.path)
+                    }
+                },
+            };
+            if let Some(path) = path.filter(|path| counts(path)) {
+                changed.push(text(path));
+            }
+        }
+    }
+}
+
+fn digest<'a>(leaves: impl Iterator<Item = &'a Leaf>) -> (Digest, usize) {
+    let mut files = 0;
+    let parts = leaves
+        .inspect(|_| files += 1)
+        .flat_map(|leaf| [leaf.path.as_slice(), leaf.digest.as_bytes().as_slice()]);
+    let digest = Digest::of_parts(parts);
+    (digest, files)
+}

@@ -1,0 +1,347 @@
+//! The walk: what is there, minus what does not count. Not the `ignore` crate's own, which
+//! cannot say what it left out nor keep tracked files that are ignored; its matcher is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::folders::{OURS, is_cache, is_version_control};
+use super::stat_cache::Stamp;
+use super::{LeftOut, Time, TreeError};
+
+/// Something that counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// Relative to the root, `/`-separated; any bytes that a name may have.
+    pub(crate) path: Vec<u8>,
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// A regular file.
+    File(Stamp),
+    /// A symlink; never followed.
+    Link,
+    /// A pipe, socket or device; never opened.
+    Special,
+    /// It is there, but this came of looking.
+    Unreadable(ErrorKind),
+}
+
+pub(crate) struct Walked {
+    /// Sorted by path, each once.
+    pub(crate) found: Vec<Found>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// A folder's ignore file and those above it.
+struct Ignores {
+    here: Gitignore,
+    above: Option<Rc<Ignores>>,
+}
+
+struct Folder {
+    path: PathBuf,
+    /// Relative, with a trailing `/`; empty for the root.
+    prefix: Vec<u8>,
+    ignores: Option<Rc<Ignores>>,
+}
+
+pub(crate) fn walk(
+    root: &Path,
+    always: &BTreeSet<String>,
+    time: &Time,
+) -> Result<Walked, TreeError> {
+    let mut walk = Walk {
+        always,
+        found: Vec::with_capacity(always.len()),
+        left_out: LeftOut::default(),
+    };
+    let mut folders = vec![Folder {
+        path: root.to_owned(),
+        prefix: Vec::new(),
+        ignores: ignores_above(root),
+    }];
+    while let Some(folder) = folders.pop() {
+        time.check()?;
+        let at_root = folder.prefix.is_empty();
+        match std::fs::read_dir(&folder.path) {
+            Ok(entries) => walk.folder(folder, entries, &mut folders),
+            Err(err) if at_root => return Err(TreeError::root(root, err)),
+            Err(err) if err.kind() == ErrorKind::NotFound => {}
+            Err(err) => walk.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
+        }
+    }
+    let Walk {
+        mut found,
+        left_out,
+        ..
+    } = walk;
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    add_always(root, always, &mut found, time)?;
+    Ok(Walked { found, left_out })
+}
+
+struct Walk<'a> {
+    always: &'a BTreeSet<String>,
+    found: Vec<Found>,
+    left_out: LeftOut,
+}
+
+impl Walk<'_> {
+    fn add(&mut self, path: Vec<u8>, what: What) {
+        self.found.push(Found { path, what });
+    }
+
+    fn folder(&mut self, folder: Folder, entries: std::fs::ReadDir, todo: &mut Vec<Folder>) {
+        let Folder {
+            path,
+            prefix,
+            ignores,
+        } = folder;
+        let ignores = with_ignore_file(&path, ignores);
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // The rest of this folder cannot be seen: that is part of what the tree is.
+                Err(err) => {
+                    self.add(trimmed(&prefix), What::Unreadable(err.kind()));
+                    return;
+                }
+            };
+            let name = entry.file_name();
+            let name = bytes(&name);
+            if is_version_control(&name) || prefix.is_empty() && *name == *OURS.as_bytes() {
+                continue;
+            }
+            let relative = [prefix.as_slice(), &name].concat();
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
+                Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                Err(err) => {
+                    self.add(relative, What::Unreadable(err.kind()));
+                    continue;
+                }
+            };
+            let full = path.join(entry.file_name());
+            if kind.is_dir() {
+                if is_cache(&name, || path.join("Cargo.toml").is_file()) {
+                    self.left_out.caches += 1;
+                } else if ignored(&full, true, ignores.as_deref()) {
+                    self.left_out.ignored += 1;
+                } else {
+                    let mut prefix = relative;
+                    prefix.push(b'/');
+                    todo.push(Folder {
+                        path: full,
+                        prefix,
+                        ignores: ignores.clone(),
+                    });
+                }
+                continue;
+            }
+            // An ignore file that ignores itself would hide both itself and what it hides.
+            let exempt = *name == *b".gitignore" || self.always.contains(&*lossless(&relative));
+            if !exempt && ignored(&full, false, ignores.as_deref()) {
+                self.left_out.ignored += 1;
+                continue;
+            }
+            match entry.metadata() {
+                Ok(metadata) => self.add(relative, what(&metadata)),
+                // Gone since the folder was listed.
+                Err(err) if err.kind() == ErrorKind::NotFound => {}
+                Err(err) => self.add(relative, What::Unreadable(err.kind())),
+            }
+        }
+    }
+}
+
+/// Adds the files that count whatever their folders are, sorted into place.
+fn add_always(
+    root: &Path,
+    always: &BTreeSet<String>,
+    found: &mut Vec<Found>,
+    time: &Time,
+) -> Result<(), TreeError> {
+    let mut more = Vec::new();
+    let mut real_folders = BTreeMap::new();
+    for name in always {
+        let known = found
+            .binary_search_by(|entry| (*entry.path).cmp(name.as_bytes()))
+            .is_ok();
+        if known || !is_ours_to_count(name) {
+            continue;
+        }
+        time.check()?;
+        let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if !is_real_folder(root, parent, &mut real_folders) {
+            continue;
+        }
+        match std::fs::symlink_metadata(root.join(name)) {
+            // A submodule's entry is its folder, which was walked like any other.
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) => {
+                more.push(Found {
+                    path: name.clone().into_bytes(),
+                    what: what(&metadata),
+                });
+            }
+            // Deleted, which is a difference too.
+            Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(err) => more.push(Found {
+                path: name.clone().into_bytes(),
+                what: What::Unreadable(err.kind()),
+            }),
+        }
+    }
+    if !more.is_empty() {
+        found.append(&mut more);
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+    Ok(())
+}
+
+fn is_ours_to_count(name: &str) -> bool {
+    let mut parts = name.split('/');
+    parts.clone().next() != Some(OURS)
+        && parts.all(|part| {
+            !part.is_empty() && part != "." && part != ".." && !is_version_control(part.as_bytes())
+        })
+}
+
+/// Whether every part of `folder` is a folder itself: through a symlink we would read what is
+/// not in the tree.
+fn is_real_folder(root: &Path, folder: &str, known: &mut BTreeMap<String, bool>) -> bool {
+    if folder.is_empty() {
+        return true;
+    }
+    if let Some(answer) = known.get(folder) {
+        return *answer;
+    }
+    let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+    let answer = is_real_folder(root, above, known)
+        && std::fs::symlink_metadata(root.join(folder)).is_ok_and(|metadata| metadata.is_dir());
+    known.insert(folder.to_owned(), answer);
+    answer
+}
+
+fn what(metadata: &Metadata) -> What {
+    if metadata.is_file() {
+        What::File(Stamp::of(metadata))
+    } else if metadata.is_symlink() {
+        What::Link
+    } else {
+        What::Special
+    }
+}
+
+fn ignored(path: &Path, is_dir: bool, ignores: Option<&Ignores>) -> bool {
+    let mut level = ignores;
+    while let Some(Ignores { here, above }) = level {
+        match here.matched(path, is_dir) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => level = above.as_deref(),
+        }
+    }
+    false
+}
+
+fn with_ignore_file(folder: &Path, above: Option<Rc<Ignores>>) -> Option<Rc<Ignores>> {
+    let file = folder.join(".gitignore");
+    // Like git, no symlink; and a pipe of that name would have us wait for ever.
+    if !std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
+        return above;
+    }
+    let mut builder = GitignoreBuilder::new(folder);
+    // Lines that are no globs are skipped, as git does.
+    let _ = builder.add(&file);
+    match builder.build() {
+        Ok(here) if !here.is_empty() => Some(Rc::new(Ignores { here, above })),
+        Ok(_) | Err(_) => above,
+    }
+}
+
+/// The ignore files between the root of the git repository and ours. None where there is no
+/// repository: a stray ignore file in a home folder is nobody's wish for this tree.
+fn ignores_above(root: &Path) -> Option<Rc<Ignores>> {
+    if root.join(".git").exists() {
+        return None;
+    }
+    let root = std::path::absolute(root).ok()?;
+    let above: Vec<&Path> = root.ancestors().skip(1).collect();
+    let git_root = above
+        .iter()
+        .position(|folder| folder.join(".git").exists())?;
+    above
+        .iter()
+        .take(git_root + 1)
+        .rev()
+        .fold(None, |ignores, folder| with_ignore_file(folder, ignores))
+}
+
+fn trimmed(prefix: &[u8]) -> Vec<u8> {
+    prefix.strip_suffix(b"/").unwrap_or(prefix).to_vec()
+}
+
+#[cfg(unix)]
+fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+    use std::os::unix::ffi::OsStrExt as _;
+    name.as_bytes().into()
+}
+
+#[cfg(not(unix))]
+fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+    name.to_string_lossy().into_owned().into_bytes().into()
+}
+
+fn lossless(path: &[u8]) -> std::borrow::Cow<'_, str> {
+    match std::str::from_utf8(path) {
+        Ok(text) => text.into(),
+        Err(_) => text(path).into(),
+    }
+}
+
+/// A path as text. Bytes that are no UTF-8 are written `\xNN`: for people, and to know such a
+/// name again; digests are taken over the bytes.
+pub(crate) fn text(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_text_are_shown_and_told_apart() {
+        assert_eq!(text(b"a/\xff\xfeb"), "a/\\xff\\xfeb");
+        assert_eq!(text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_ne!(text(b"\xff"), text(b"\xfe"));
+    }
+
+    #[test]
+    fn names_that_leave_the_tree_are_not_counted() {
+        let check = |name: &str, expected| assert_eq!(is_ours_to_count(name), expected, "{name}");
+        check("a/b", true);
+        check(".gitignore", true);
+        check("../a", false);
+        check("/etc/passwd", false);
+        check(".git/config", false);
+        check("sub/.git/config", false);
+        check(".checkrein/logs/a", false);
+    }
+}

@@ -1,0 +1,139 @@
+//! What every kind of verifier owes: it comes back with the right verdict, whatever happens
+//! to it, in time, within its bounds. Walks `ALL`; a new kind adds its samples.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+#![cfg(unix)]
+
+mod world;
+
+use std::time::{Duration, Instant};
+
+use checkrein_core::evidence::{Cause, MAX_FINDINGS, Retryable, Verdict};
+use checkrein_verifiers::{ALL, Report, find};
+use world::World;
+
+/// Definitions of one kind.
+struct Samples {
+    pass: &'static str,
+    fail: &'static str,
+    /// Cannot tell, and no edit of the tree changes that.
+    hopeless: &'static str,
+    hangs: &'static str,
+    /// Prints without end, or nonsense, or both; then ends well.
+    absurd: &'static [&'static str],
+    /// Cannot be run, which must be told before it is.
+    malformed: &'static [&'static str],
+}
+
+fn samples(kind: &str) -> Samples {
+    match kind {
+        "command" => Samples {
+            pass: r#"{"run": "true"}"#,
+            fail: r#"{"run": "false"}"#,
+            hopeless: r#"{"run": "no-such-program-2"}"#,
+            hangs: r#"{"run": "sleep 3620"}"#,
+            absurd: &[
+                r#"{"run": "head -c 3000000 /dev/urandom"}"#,
+                r#"{"run": "head -c 50000000 /dev/zero"}"#,
+                r#"{"run": "printf '\\033[31\\xff\\xfe\\n\\r\\r:::1:1::\\nFile \"\", line 9\\nerror: \\n--> :1:1'"}"#,
+                r#"{"run": "i=0; while [ $i -lt 20000 ]; do echo \"test t$i ... FAILED\"; i=$((i+1)); done"}"#,
+            ],
+            malformed: &[
+                "",
+                "{}",
+                "[]",
+                "true",
+                r#"{"run": ""}"#,
+                r#"{"run": "true", "x": 1}"#,
+            ],
+        },
+        other => panic!("add samples of the kind '{other}'"),
+    }
+}
+
+fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
+    let mut world = World::new();
+    world.timeout_ms = timeout_ms;
+    let started = Instant::now();
+    let report = world.verify(kind, definition);
+    let context = format!("{kind} {definition}: {report:?}");
+    assert!(
+        started.elapsed() < Duration::from_millis(timeout_ms + 20_000),
+        "{context}"
+    );
+    assert!(report.excerpt.len() <= 16 * 1024, "{context}");
+    assert!(report.findings.len() <= MAX_FINDINGS, "{context}");
+    assert!(
+        report.findings_total as usize >= report.findings.len(),
+        "{context}"
+    );
+    assert_eq!(
+        report.cause.is_some(),
+        report.verdict == Verdict::Inconclusive,
+        "{context}"
+    );
+    report
+}
+
+#[test]
+fn every_kind() {
+    for verifier in ALL {
+        let kind = verifier.kind();
+        assert_eq!(find(kind).map(|found| found.kind()), Some(kind));
+        let samples = samples(kind);
+        let Samples {
+            pass,
+            fail,
+            hopeless,
+            hangs,
+            absurd,
+            malformed,
+        } = samples;
+
+        for definition in [pass, fail, hopeless, hangs].iter().chain(absurd) {
+            verifier.check_definition(definition).unwrap();
+        }
+        assert_eq!(check(kind, pass, 60_000).verdict, Verdict::Pass);
+        assert_eq!(check(kind, fail, 60_000).verdict, Verdict::Fail);
+
+        let report = check(kind, hopeless, 60_000);
+        assert_eq!(
+            (report.verdict, report.retryable),
+            (Verdict::Inconclusive, Retryable::No)
+        );
+
+        let report = check(kind, hangs, 100);
+        assert_eq!(
+            (report.verdict, report.cause),
+            (Verdict::Inconclusive, Some(Cause::Timeout))
+        );
+
+        for definition in absurd {
+            let report = check(kind, definition, 60_000);
+            assert_ne!(report.cause, Some(Cause::Internal), "{definition}");
+        }
+        for definition in malformed {
+            assert!(
+                verifier.check_definition(definition).is_err(),
+                "{definition}"
+            );
+            let report = check(kind, definition, 60_000);
+            assert_eq!(
+                (report.verdict, report.cause),
+                (Verdict::Inconclusive, Some(Cause::Internal))
+            );
+        }
+    }
+    assert!(find("no-such-kind").is_none());
+}
+
+#[test]
+fn kinds_are_told_apart() {
+    let mut kinds: Vec<_> = ALL.iter().map(|verifier| verifier.kind()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds.len(), ALL.len());
+}

@@ -1,0 +1,577 @@
+//! The digest of real trees: what counts, what does not, what nobody can hide.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+#![cfg(unix)]
+
+mod world;
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::VerifierName;
+use checkrein_verifiers::tree::{LeftOut, TreeError, TreeReader, TreeReading, View, tracked_files};
+use world::World;
+
+/// A view as a test writes it: name, inputs, outputs.
+type ViewSpec<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
+
+fn reader(world: &World) -> TreeReader {
+    TreeReader {
+        root: world.root(),
+        cache_file: world.outside().join("state/tree-cache"),
+        always: tracked_files(&world.root()),
+    }
+}
+
+fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReading {
+    let owned: Vec<(VerifierName, Vec<String>, Vec<String>)> = views
+        .iter()
+        .map(|(name, inputs, outputs)| {
+            let text = |globs: &[&str]| globs.iter().map(|&glob| glob.to_owned()).collect();
+            (VerifierName::from(*name), text(inputs), text(outputs))
+        })
+        .collect();
+    let views: Vec<View<'_>> = owned
+        .iter()
+        .map(|(name, inputs, outputs)| View {
+            name,
+            inputs,
+            outputs,
+        })
+        .collect();
+    let reading = reader.read(&views, None).unwrap();
+    assert!(reading.cache_error.is_none());
+    // Whatever the cache says, a reading without it says the same.
+    let mut fresh = reader.clone();
+    fresh.cache_file = reader.cache_file.with_file_name("unused");
+    let again = fresh.read(&views, None).unwrap();
+    assert_eq!(again.fact, reading.fact);
+    let _ = std::fs::remove_file(&fresh.cache_file);
+    reading
+}
+
+fn digest(reader: &TreeReader) -> Digest {
+    read(reader, &[]).fact.tree
+}
+
+fn git(world: &World, arguments: &[&str]) {
+    let status = Command::new("git")
+        .arg("-C")
+        .arg(world.root())
+        .args([
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        ])
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "git {arguments:?}");
+}
+
+/// A small Python project under git.
+fn project() -> World {
+    let world = World::new();
+    world.write("app/core.py", "def add(a, b):\n    return a + b\n");
+    world.write(
+        "tests/test_core.py",
+        "def test_add(): assert add(1, 2) == 3\n",
+    );
+    world.write(".gitignore", "*.log\nbuild/\n");
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "-A"]);
+    git(&world, &["commit", "-q", "-m", "first"]);
+    world
+}
+
+/// What `change` does to the digest.
+fn check(world: &World, reader: &TreeReader, what: &str, differs: bool, change: impl FnOnce()) {
+    let before = digest(reader);
+    change();
+    assert_eq!(digest(reader) != before, differs, "{what}");
+    assert!(world.root().exists());
+}
+
+#[test]
+fn what_counts_and_what_does_not() {
+    let world = project();
+    let reader = reader(&world);
+    let check =
+        |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
+    check("nothing", false, &|| {});
+    check("an edit", true, &|| {
+        world.write("app/core.py", "def add(a, b):\n    return a - b\n")
+    });
+    check("the edit taken back", true, &|| {
+        world.write("app/core.py", "def add(a, b):\n    return a + b\n");
+    });
+    check("the same bytes written again", false, &|| {
+        world.write("app/core.py", "def add(a, b):\n    return a + b\n");
+    });
+    check("a new file", true, &|| world.write("app/new.py", ""));
+    check("a new hidden file", true, &|| world.write(".env", "A=1"));
+    check("a file renamed", true, &|| {
+        std::fs::rename(world.path("app/new.py"), world.path("app/newer.py")).unwrap();
+    });
+    check("an executable bit", true, &|| {
+        mode(&world, "app/newer.py", 0o755)
+    });
+    check("another bit", false, &|| {
+        mode(&world, "app/newer.py", 0o711)
+    });
+    check("a symlink", true, &|| {
+        symlink("core.py", world.path("app/link")).unwrap()
+    });
+    check("its target", true, &|| {
+        std::fs::remove_file(world.path("app/link")).unwrap();
+        symlink("newer.py", world.path("app/link")).unwrap();
+    });
+    check("a symlink that is a loop", true, &|| {
+        symlink("..", world.path("app/up")).unwrap()
+    });
+    check("an empty folder", false, &|| {
+        std::fs::create_dir(world.path("empty")).unwrap()
+    });
+    check("a pipe, which is not opened", true, &|| {
+        let mode = rustix::fs::Mode::RUSR;
+        let path = world.path("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    });
+    check("an ignored file", false, &|| world.write("debug.log", "x"));
+    check("an ignored folder", false, &|| {
+        world.write("build/a/b.o", "x")
+    });
+    check("what pytest leaves", false, &|| {
+        world.write("app/__pycache__/core.cpython-312.pyc", "x");
+        world.write("tests/__pycache__/test_core.cpython-312-pytest-8.pyc", "x");
+        world.write(".pytest_cache/v/cache/lastfailed", "{}");
+    });
+    check("installed packages", false, &|| {
+        world.write("web/node_modules/a/index.js", "x")
+    });
+    check("a target folder that is no cargo's", true, &|| {
+        world.write("app/target/a", "x")
+    });
+    check("git's own", false, &|| {
+        git(&world, &["commit", "-q", "--allow-empty", "-m", "x"])
+    });
+    check("our own", false, &|| {
+        world.write(".checkrein/logs/tests-1.log", "x")
+    });
+    check("a nested repository's files", true, &|| {
+        world.write("sub/a.txt", "x")
+    });
+    check("a nested repository's git", false, &|| {
+        world.write("sub/.git/HEAD", "x")
+    });
+    check("a pointer to a git folder", false, &|| {
+        world.write("sub2/.git", "gitdir: x")
+    });
+    check("a file deleted", true, &|| {
+        std::fs::remove_file(world.path("tests/test_core.py")).unwrap()
+    });
+    check("cargo's target folder", true, &|| {
+        world.write("rust/Cargo.toml", "[package]");
+        world.write("rust/target/debug/a", "x");
+    });
+    check("cargo's target folder, again", false, &|| {
+        world.write("rust/target/debug/b", "x")
+    });
+}
+
+fn mode(world: &World, name: &str, mode: u32) {
+    let permissions = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(world.path(name), permissions).unwrap();
+}
+
+#[test]
+fn tracked_files_cannot_be_hidden() {
+    let world = project();
+    world.write("app/__pycache__/kept.py", "1");
+    world.write("build/generated.py", "1");
+    git(&world, &["add", "-f", "-A"]);
+    git(&world, &["commit", "-q", "-m", "tracked though ignored"]);
+    let reader = reader(&world);
+    assert_eq!(
+        reader.always,
+        [
+            ".gitignore",
+            "app/__pycache__/kept.py",
+            "app/core.py",
+            "build/generated.py",
+            "tests/test_core.py"
+        ]
+        .map(str::to_owned)
+        .into()
+    );
+    let check =
+        |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
+    check("a tracked file in a cache folder", true, &|| {
+        world.write("app/__pycache__/kept.py", "2")
+    });
+    check("a tracked file in an ignored folder", true, &|| {
+        world.write("build/generated.py", "2")
+    });
+    check("assume-unchanged", false, &|| {
+        git(
+            &world,
+            &["update-index", "--assume-unchanged", "app/core.py"],
+        );
+    });
+    check("an edit behind it", true, &|| {
+        world.write("app/core.py", "cheated")
+    });
+    check("skip-worktree", false, &|| {
+        git(
+            &world,
+            &["update-index", "--skip-worktree", "tests/test_core.py"],
+        );
+    });
+    check("an edit behind it", true, &|| {
+        world.write("tests/test_core.py", "cheated")
+    });
+    check("untracked for git", false, &|| {
+        git(&world, &["rm", "-q", "--cached", "app/core.py"])
+    });
+    check("an edit behind it", true, &|| {
+        world.write("app/core.py", "cheated more")
+    });
+    check("`*` in the ignore file", true, &|| {
+        world.write(".gitignore", "*\n")
+    });
+    check("an edit behind it", true, &|| {
+        world.write("app/core.py", "cheated again")
+    });
+    check("a private ignore list", false, &|| {
+        world.write(".git/info/exclude", "*\n")
+    });
+    check("an edit behind it", true, &|| {
+        world.write("tests/test_core.py", "cheated again")
+    });
+    // A folder that hides itself shows by its ignore file.
+    world.write(".gitignore", "");
+    check("an ignore file that ignores itself", true, &|| {
+        world.write("app/x/.gitignore", "*\n")
+    });
+    check("a tracked file deleted", true, &|| {
+        std::fs::remove_file(world.path("app/core.py")).unwrap()
+    });
+    check("a tracked file behind a symlinked folder", true, &|| {
+        std::fs::rename(world.path("build"), world.outside().join("build")).unwrap();
+        symlink(world.outside().join("build"), world.path("build")).unwrap();
+    });
+    check("an edit outside the tree", false, &|| {
+        world.write("build/generated.py", "3")
+    });
+}
+
+/// Size, time of modification and inode are as before; only the change time tells.
+#[test]
+fn a_file_dated_back_is_read_again() {
+    let world = project();
+    let reader = reader(&world);
+    let file = world.path("app/core.py");
+    let old = std::fs::metadata(&file).unwrap().modified().unwrap() - Duration::from_secs(3600);
+    let set = |text: &str| {
+        world.write("app/core.py", text);
+        std::fs::File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+    };
+    set("aaaa");
+    check(&world, &reader, "dated back", true, || set("bbbb"));
+}
+
+#[test]
+fn without_any_git() {
+    let world = World::new();
+    world.write(".gitignore", "*.log\n!keep.log\n/only-here\n");
+    world.write("src/.gitignore", "local\n# comment\n[bad\n");
+    world.write("src/a.txt", "1");
+    let reader = reader(&world);
+    assert_eq!(reader.always, BTreeSet::new());
+    let check =
+        |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
+    check("an edit", true, &|| world.write("src/a.txt", "2"));
+    check("an ignored file", false, &|| world.write("src/x.log", "1"));
+    check("an exception", true, &|| world.write("src/keep.log", "1"));
+    check("an anchored name", false, &|| world.write("only-here", "1"));
+    check("not where it is anchored", true, &|| {
+        world.write("src/only-here", "1")
+    });
+    check("a nested ignore file", false, &|| {
+        world.write("src/deep/local/a", "1")
+    });
+    check("beside it", true, &|| world.write("local", "1"));
+    // Ignore files above are read up to a repository's root, and there is none.
+    check("an ignore file above", false, &|| {
+        std::fs::write(world.outside().join(".gitignore"), "*\n").unwrap();
+    });
+    check("an edit below it", true, &|| world.write("src/a.txt", "3"));
+}
+
+#[test]
+fn a_folder_of_a_larger_repository() {
+    let world = project();
+    world.write("packages/one/src/a.py", "1");
+    git(&world, &["add", "-A"]);
+    let mut reader = reader(&world);
+    reader.root = world.path("packages/one");
+    reader.always = tracked_files(&reader.root);
+    assert_eq!(reader.always, ["src/a.py".to_owned()].into());
+    let check =
+        |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
+    check("an edit", true, &|| {
+        world.write("packages/one/src/a.py", "2")
+    });
+    check("what the repository ignores", false, &|| {
+        world.write("packages/one/x.log", "2")
+    });
+    check("outside of it", false, &|| world.write("app/core.py", "2"));
+}
+
+#[test]
+fn views() {
+    let world = project();
+    let reader = reader(&world);
+    let views: &[ViewSpec<'_>] = &[
+        ("tests", &["app", "tests/**"], &["coverage/**"]),
+        ("lint", &["app/**/*.py"], &[]),
+        ("cover", &["coverage"], &[]),
+        ("all", &[], &["report.xml"]),
+    ];
+    let names = ["tests", "lint", "cover", "all"];
+    let check = |what: &str, expected: &[&str], in_tree: bool, change: &dyn Fn()| {
+        let before = read(&reader, views);
+        change();
+        let after = read(&reader, views);
+        let moved = |name: &&&str| {
+            let name = VerifierName::from(**name);
+            let differs = before.fact.subject(&name) != after.fact.subject(&name);
+            assert_eq!(
+                !before.changed_paths(&after, Some(&name)).is_empty(),
+                differs,
+                "{what} {name}"
+            );
+            differs
+        };
+        let moved: Vec<&str> = names.iter().filter(moved).copied().collect();
+        assert_eq!(moved, expected, "{what}");
+        assert_eq!(before.fact.tree != after.fact.tree, in_tree, "{what}");
+        assert_eq!(
+            !before.changed_paths(&after, None).is_empty(),
+            in_tree,
+            "{what}"
+        );
+    };
+    check("app", &["tests", "lint", "all"], true, &|| {
+        world.write("app/core.py", "2")
+    });
+    check("tests", &["tests", "all"], true, &|| {
+        world.write("tests/test_core.py", "2")
+    });
+    check("elsewhere", &["all"], true, &|| world.write("README", "2"));
+    check(
+        "an output that is another's input",
+        &["cover"],
+        false,
+        &|| world.write("coverage/a.xml", "2"),
+    );
+    check("an output", &[], false, &|| world.write("report.xml", "2"));
+
+    let reading = read(&reader, views);
+    let files: Vec<usize> = reading.views.iter().map(|view| view.files).collect();
+    assert_eq!((files, reading.files), (vec![2, 1, 1, 4], 4));
+    assert_eq!(reading.fact.subject(&"all".into()), reading.fact.tree);
+    // Only `report.xml`: the coverage file counts for somebody.
+    assert_eq!(
+        reading.left_out,
+        LeftOut {
+            outputs: 1,
+            ..LeftOut::default()
+        }
+    );
+    assert!(matches!(
+        reader.read(
+            &[View {
+                name: &"x".into(),
+                inputs: &["a[".into()],
+                outputs: &[]
+            }],
+            None
+        ),
+        Err(TreeError::Glob { .. })
+    ));
+}
+
+/// The tree is moved by somebody else while a check runs.
+#[test]
+fn an_editor_beside_the_check() {
+    let world = project();
+    let reader = reader(&world);
+    let before = read(&reader, &[("tests", &["app/**"], &[])]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            world.run(
+                "echo 2 > app/core.py; rm tests/test_core.py; mkdir docs; echo x > docs/new.md",
+            )
+        });
+    });
+    let after = read(&reader, &[("tests", &["app/**"], &[])]);
+    let changed = ["app/core.py", "docs/new.md", "tests/test_core.py"];
+    assert_eq!(before.changed_paths(&after, None), changed);
+    assert_eq!(after.changed_paths(&before, None), changed);
+    assert_eq!(
+        before.changed_paths(&after, Some(&"tests".into())),
+        ["app/core.py"]
+    );
+    assert_eq!(after.changed_paths(&after, None), Vec::<String>::new());
+}
+
+#[test]
+fn odd_names_and_unreadable_files() {
+    let world = World::new();
+    let odd = |bytes: &[u8]| world.root().join(std::ffi::OsStr::from_bytes(bytes));
+    std::fs::write(odd(b"a\xff"), "1").unwrap();
+    std::fs::write(odd(b"new\nline"), "1").unwrap();
+    let reader = reader(&world);
+    let before = read(&reader, &[]);
+    std::fs::rename(odd(b"a\xff"), odd(b"a\xfe")).unwrap();
+    let after = read(&reader, &[]);
+    assert_eq!(before.changed_paths(&after, None), ["a\\xfe", "a\\xff"]);
+
+    // A folder where a file's cached content is known, then a file that cannot be opened. Root
+    // may open anything; there is no such file to be had then.
+    world.write("secret", "1");
+    if !rustix::process::geteuid().is_root() {
+        check(&world, &reader, "not to be read", true, || {
+            mode(&world, "secret", 0o000)
+        });
+    }
+    assert!(matches!(
+        TreeReader {
+            root: world.path("gone"),
+            ..reader
+        }
+        .read(&[], None),
+        Err(TreeError::Root { .. })
+    ));
+}
+
+#[test]
+fn a_damaged_cache_is_an_empty_one() {
+    let world = project();
+    let reader = reader(&world);
+    let right = digest(&reader);
+    for damage in [
+        "",
+        "x",
+        "a longer text that is no cache at all, of more than 32 bytes",
+    ] {
+        std::fs::write(&reader.cache_file, damage).unwrap();
+        assert_eq!(digest(&reader), right);
+    }
+    // A folder in its place: it cannot be saved, and the reading is right all the same.
+    let blocked = TreeReader {
+        cache_file: world.root(),
+        ..reader.clone()
+    };
+    let reading = blocked.read(&[], None).unwrap();
+    assert_eq!(
+        (reading.fact.tree, reading.cache_error.is_some()),
+        (right, true)
+    );
+}
+
+fn five_thousand(world: &World) {
+    for folder in 0..100 {
+        for file in 0..50 {
+            world.write(
+                &format!("src/m{folder}/f{file}.rs"),
+                format!("// {folder} {file}\n").repeat(40),
+            );
+        }
+    }
+    world.write(".gitignore", "*.log\n/target/\n*.tmp\nnode_modules\n");
+}
+
+#[test]
+fn five_thousand_files() {
+    let world = World::new();
+    five_thousand(&world);
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "-A"]);
+    let reader = reader(&world);
+    assert_eq!(reader.always.len(), 5_001);
+    let first = read(&reader, &[("lint", &["src/m1/**"], &[])]);
+    assert_eq!((first.files, first.views[0].files), (5_001, 50));
+    assert_eq!(
+        first.fact,
+        read(&reader, &[("lint", &["src/m1/**"], &[])]).fact
+    );
+
+    world.write("src/m7/f7.rs", "changed");
+    let second = read(&reader, &[]);
+    assert_eq!(first.changed_paths(&second, None), ["src/m7/f7.rs"]);
+
+    assert!(matches!(
+        reader.read(&[], Some(Duration::ZERO)),
+        Err(TreeError::TooSlow {
+            limit: Duration::ZERO
+        })
+    ));
+}
+
+/// Not a test of right and wrong: `cargo test --release -- --ignored --nocapture how_fast`.
+#[test]
+#[ignore = "prints times"]
+fn how_fast() {
+    let world = World::new();
+    five_thousand(&world);
+    git(&world, &["init", "-q"]);
+    git(&world, &["add", "-A"]);
+    let reader = reader(&world);
+    let names = ["tests", "lint", "types"].map(VerifierName::from);
+    let globs = |text: &str| vec![text.to_owned()];
+    let (rust, cargo, out) = (globs("src/**/*.rs"), globs("Cargo.*"), globs("coverage/**"));
+    let views = [
+        View {
+            name: &names[0],
+            inputs: &[],
+            outputs: &out,
+        },
+        View {
+            name: &names[1],
+            inputs: &rust,
+            outputs: &[],
+        },
+        View {
+            name: &names[2],
+            inputs: &cargo,
+            outputs: &[],
+        },
+    ];
+    for label in ["cold", "young", "warm", "warm", "warm", "warm"] {
+        let started = std::time::Instant::now();
+        reader.read(&views, None).unwrap();
+        println!("{label}: {:?}", started.elapsed());
+        // Out of the time in which a file counts as young.
+        std::thread::sleep(Duration::from_millis(150));
+    }
+}

@@ -1,0 +1,92 @@
+//! A tree in a temporary folder, and jobs in it.
+#![allow(dead_code, reason = "each test binary uses its part of it")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use checkrein_core::evidence::{Cause, Retryable, Verdict};
+use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::{Job, Report, find};
+
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    pub(crate) timeout_ms: u64,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: AtomicBool,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tree")).unwrap();
+        Self {
+            folder,
+            env: std::env::vars_os().collect(),
+            timeout_ms: 60_000,
+            deadline: None,
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    pub(crate) fn outside(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Runs `text` as a command verifier.
+    pub(crate) fn run(&self, text: &str) -> Report {
+        self.verify("command", &serde_json::json!({ "run": text }).to_string())
+    }
+
+    pub(crate) fn verify(&self, kind: &str, definition: &str) -> Report {
+        let spec = VerifierSpec {
+            name: "tests".into(),
+            kind: kind.to_owned(),
+            tier: Tier::Hard,
+            subject: SubjectKind::Tree,
+            definition: definition.to_owned(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            timeout_ms: self.timeout_ms,
+            retries: 0,
+            advisory: false,
+            stance: Stance::Block,
+        };
+        let job = Job {
+            spec: &spec,
+            root: &self.root(),
+            deadline: self.deadline,
+            log_dir: &self.path(".checkrein/logs"),
+            cancelled: &self.cancelled,
+            env: &self.env,
+        };
+        find(kind).unwrap().verify(&job)
+    }
+}
+
+/// What decides in a report.
+pub(crate) fn verdict(report: &Report) -> (Verdict, Option<Cause>, Option<i32>, Retryable) {
+    (
+        report.verdict,
+        report.cause,
+        report.exit_code,
+        report.retryable,
+    )
+}
