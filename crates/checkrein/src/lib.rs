@@ -1,1 +1,41 @@
-//! Being built.
+//! Checkrein in your own agent: every tool call is gated, and a claim of done is judged
+//! by evidence before it counts.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use checkrein::{Engine, StopDecision, ToolCall, ToolDecision};
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), checkrein::RuntimeError> {
+//! let config = "[[verifier]]\nname = \"tests\"\nrun = \"cargo test\"\n";
+//! let engine = Engine::in_memory(Path::new("."), Some(config));
+//! let (session, _warnings) = engine.session("my-agent")?;
+//! session.prompt("make the build green")?;
+//!
+//! let call = ToolCall::shell("call-1", "cargo fix --allow-dirty");
+//! if let ToolDecision::Allow = session.tool(&call)?.0 {
+//!     // Run it, then say what came of it.
+//!     session.returned(&call, &json!("Fixed 2 files"), false)?;
+//! }
+//! let (decision, answer) = session.stop("I am done.")?;
+//! match decision {
+//!     StopDecision::Continue { .. } => println!("{}", answer.text.unwrap_or_default()),
+//!     StopDecision::Accept { .. } | StopDecision::Halt { .. } => println!("{:?}", answer.ending()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Sessions of one engine share nothing mutable but the store (law 8): use one engine
+//! for as many as you like, from as many threads as you like.
+
+mod engine;
+mod session;
+
+pub use engine::Engine;
+pub use session::{Session, ToolCall};
+
+pub use checkrein_core::decision::{StopDecision, ToolDecision};
+pub use checkrein_core::transition::{Reason, Transition};
+pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError};

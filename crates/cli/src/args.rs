@@ -56,8 +56,18 @@ Examples (the agent runs these, not you):
 It always answers in the agent's protocol, also when something is wrong.")]
     Hook(Hook),
     /// See the main job on a tiny project with a failing test and a scripted agent.
+    #[command(after_help = "\
+Examples:
+  checkrein demo                  a story to read, in a folder of its own
+  checkrein demo --json           one JSON document
+
+It needs no key and no network, and leaves this folder as it is.")]
     Demo(Demo),
     /// List tasks, newest first: who, what, how they ended.
+    #[command(after_help = "\
+Examples:
+  checkrein sessions              the newest of this repo
+  checkrein sessions --json       all of them, one JSON object per task")]
     Sessions(Sessions),
     /// Show a task: timeline, evidence, and with --why the reasons for its ending.
     #[command(after_help = "\

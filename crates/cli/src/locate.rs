@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::Place;
-use checkrein_runtime::config::{ConfigError, Source};
+use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 
 /// The config's file name.
 pub(crate) const CONFIG: &str = "checkrein.toml";
@@ -18,14 +18,23 @@ pub(crate) const CONFIG: &str = "checkrein.toml";
 pub(crate) struct Located {
     /// The tree that is judged.
     pub(crate) place: Place,
-    /// The repo's config.
-    pub(crate) repo: Option<Source>,
+    /// The repo's config. Read only when a policy is compiled: a sealed session never does.
+    pub(crate) repo: Option<PathBuf>,
     /// The person's own.
-    pub(crate) person: Option<Source>,
+    pub(crate) person: Option<PathBuf>,
+}
+
+impl Located {
+    /// Compiles the policy that a session beginning here is sealed with.
+    pub(crate) fn compile(&self, driver: Driver) -> Result<Compiled, ConfigError> {
+        let repo = self.repo.as_deref().map(read).transpose()?.flatten();
+        let person = self.person.as_deref().map(read).transpose()?.flatten();
+        config::compile(repo.as_ref(), person.as_ref(), driver)
+    }
 }
 
 /// Looks from `from` upwards. `state` overrides the state folder.
-pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Result<Located, ConfigError> {
+pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = from.ancestors().find(|folder| folder.join(".git").exists());
     let top = git.unwrap_or_else(|| from.ancestors().last().unwrap_or(&from));
@@ -48,11 +57,7 @@ pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Result<Located, Confi
         env: env::vars_os().collect::<BTreeMap<_, _>>(),
     };
     let person = config_folder().map(|folder| folder.join("checkrein").join(CONFIG));
-    Ok(Located {
-        place,
-        repo: config.map(|file| read(&file)).transpose()?.flatten(),
-        person: person.map(|file| read(&file)).transpose()?.flatten(),
-    })
+    Located { place, repo: config, person }
 }
 
 fn read(file: &Path) -> Result<Option<Source>, ConfigError> {

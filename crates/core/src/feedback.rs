@@ -203,3 +203,136 @@ fn cut(text: String) -> String {
     kept.push_str("… (cut; run the commands above for the rest)\nFix only these, then stop again.");
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{FindingState, Origin, Retryable};
+
+    fn finding(id: &str) -> Finding {
+        Finding {
+            id: id.to_owned(),
+            file: Some("src/a.rs".to_owned()),
+            line: Some(7),
+            rule: None,
+            message: format!("{id} is broken"),
+            state: FindingState::New,
+        }
+    }
+
+    fn evidence(ids: &[&str]) -> Evidence {
+        let digest = Digest::of(b"tree");
+        Evidence {
+            verifier: "tests".into(),
+            verdict: Verdict::Fail,
+            cause: None,
+            findings: ids.iter().map(|id| finding(id)).collect(),
+            findings_total: ids.len() as u32,
+            subject: digest,
+            subject_after: digest,
+            tree: digest,
+            tree_after: digest,
+            moved: Vec::new(),
+            check_writes: false,
+            command: Some("cargo test".to_owned()),
+            exit_code: Some(101),
+            duration_ms: 5,
+            retryable: Retryable::Yes,
+            origin: Origin::Gate,
+            excerpt: String::new(),
+            log: None,
+            output_bytes: 0,
+            tries: 1,
+            stripped: Vec::new(),
+        }
+    }
+
+    fn check(evidence: &Evidence, new: &[&str], still: &[&str], fixed: u32, expected: &str) {
+        let keys = |ids: &[&str]| ids.iter().map(|id| finding(id).key()).collect();
+        let feedback = Feedback {
+            stop: 2,
+            met: 1,
+            attempts: 3,
+            continues_left: 5,
+            repeat: false,
+            checks: vec![CheckFeedback {
+                verifier: "tests".into(),
+                key: Digest::of(b"key"),
+                verdict: evidence.verdict,
+                cause: evidence.cause,
+                new: keys(new),
+                still: keys(still),
+                fixed,
+            }],
+            background: 0,
+        };
+        let text = render(&feedback, &|_| Some(evidence.clone()));
+        let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
+        let tail = "\nFix only these, then stop again.";
+        assert_eq!(text, format!("{head}{expected}{tail}"));
+        let repeated = Feedback {
+            repeat: true,
+            met: 2,
+            ..feedback
+        };
+        assert_eq!(
+            render(&repeated, &|_| Some(evidence.clone())),
+            "checkrein: nothing changed since the last check; still failing: tests (asked 2 times, 1 left). Fix it, or say plainly that you cannot."
+        );
+    }
+
+    #[test]
+    fn findings_are_described_once_and_only_named_again() {
+        check(
+            &evidence(&["t::a", "t::b"]),
+            &["t::a"],
+            &["t::b"],
+            3,
+            "tests: failed, exit code 101 (3 fixed, 1 still failing, 1 new since the last attempt)\n  - src/a.rs:7: t::a is broken\n  as before: t::b\n  reproduce: cargo test\n",
+        );
+    }
+
+    #[test]
+    fn a_tree_that_moved_names_the_paths_and_the_line_to_paste() {
+        let mut moving = evidence(&[]);
+        moving.verdict = Verdict::Inconclusive;
+        moving.cause = Some(Cause::TreeMoving);
+        moving.moved = vec!["gen/a.rs".to_owned(), "gen/b.rs".to_owned()];
+        check(
+            &moving,
+            &[],
+            &[],
+            0,
+            "tests: files kept changing while it ran; if the check writes them, name them in its `outputs`\n  changed meanwhile: gen/a.rs, gen/b.rs\n  if the check writes them, add to [[verifier]] tests: outputs = [\"gen/a.rs\", \"gen/b.rs\"]\n  reproduce: cargo test\n",
+        );
+    }
+
+    #[test]
+    fn never_longer_than_its_bound() {
+        let ids: Vec<String> = (0..50)
+            .map(|at| format!("{}{at}", "x".repeat(200)))
+            .collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let many = evidence(&ids);
+        let feedback = Feedback {
+            stop: 1,
+            met: 1,
+            attempts: 3,
+            continues_left: 6,
+            repeat: false,
+            checks: vec![CheckFeedback {
+                verifier: "tests".into(),
+                key: Digest::of(b"key"),
+                verdict: Verdict::Fail,
+                cause: None,
+                new: many.findings.iter().map(Finding::key).collect(),
+                still: Vec::new(),
+                fixed: 0,
+            }],
+            background: 0,
+        };
+        let text = render(&feedback, &|_| Some(many.clone()));
+        assert!(text.len() <= MAX_BYTES + 120, "{}", text.len());
+        assert!(text.ends_with("Fix only these, then stop again."));
+    }
+}

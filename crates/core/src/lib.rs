@@ -5,6 +5,8 @@
 //! the log; [`state::State`] is their fold; [`step::step`] is the one function that decides.
 //! It never fails and keeps no queue.
 
+#![deny(clippy::float_arithmetic)]
+
 pub mod accept;
 pub mod budget;
 mod cascade;

@@ -80,8 +80,11 @@ impl RuleSet {
             return String::new();
         }
         // Strings and integers always serialise.
-        serde_json::to_string(&RuleSetWire { v: FORMAT, rules: self.rules.clone() })
-            .unwrap_or_default()
+        serde_json::to_string(&RuleSetWire {
+            v: FORMAT,
+            rules: self.rules.clone(),
+        })
+        .unwrap_or_default()
     }
 
     /// Reads what [`RuleSet::to_text`] wrote. The empty text is the empty set.
@@ -106,7 +109,9 @@ impl RuleSet {
 
     /// Whether any rule prompts or forbids. Only then is an unreadable command worth a question.
     pub fn has_restrictions(&self) -> bool {
-        self.rules.iter().any(|rule| rule.decision > RuleDecision::Allow)
+        self.rules
+            .iter()
+            .any(|rule| rule.decision > RuleDecision::Allow)
     }
 
     /// Every rule that holds for these words, in file order.
@@ -119,7 +124,9 @@ impl RuleSet {
         let mut at: Vec<usize> = self.with_head(program).collect();
         if name != program {
             at.extend(self.with_head(name).filter(|at| {
-                self.rules.get(*at).is_some_and(|rule| rule.decision > RuleDecision::Allow)
+                self.rules
+                    .get(*at)
+                    .is_some_and(|rule| rule.decision > RuleDecision::Allow)
             }));
             at.sort_unstable();
         }
@@ -151,7 +158,10 @@ impl RuleSet {
         };
         let program = program.as_ref();
         let name = basename(program);
-        let other = (name != program).then(|| self.with_head(name)).into_iter().flatten();
+        let other = (name != program)
+            .then(|| self.with_head(name))
+            .into_iter()
+            .flatten();
         self.with_head(program)
             .chain(other)
             .filter_map(|at| self.rules.get(at))
@@ -159,7 +169,9 @@ impl RuleSet {
             .any(|rule| {
                 let known = arguments.iter().zip(&rule.tail);
                 known.clone().count() == arguments.len()
-                    && known.into_iter().all(|(word, options)| has(options, word.as_ref()))
+                    && known
+                        .into_iter()
+                        .all(|(word, options)| has(options, word.as_ref()))
                     && rule.tail.get(arguments.len()).is_some_and(|options| {
                         lead.is_empty() || options.iter().any(|option| option.starts_with(lead))
                     })
@@ -168,7 +180,11 @@ impl RuleSet {
 
     /// The longest pattern, in tokens.
     pub(crate) fn longest_pattern(&self) -> usize {
-        self.rules.iter().map(|rule| rule.tail.len() + 1).max().unwrap_or(0)
+        self.rules
+            .iter()
+            .map(|rule| rule.tail.len() + 1)
+            .max()
+            .unwrap_or(0)
     }
 
     fn with_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
@@ -179,7 +195,11 @@ impl RuleSet {
 impl Rule {
     fn hit<S: AsRef<str>>(&self, arguments: &[S]) -> Option<Match> {
         let taken = arguments.get(..self.tail.len())?;
-        if !taken.iter().zip(&self.tail).all(|(word, options)| has(options, word.as_ref())) {
+        if !taken
+            .iter()
+            .zip(&self.tail)
+            .all(|(word, options)| has(options, word.as_ref()))
+        {
             return None;
         }
         let mut matched_prefix = vec![self.head.clone()];
@@ -215,7 +235,8 @@ mod tests {
         let one = "prefix_rule(['git'], 'prompt')\nprefix_rule(['git', 'status'])\n\
                    prefix_rule(['rm'], 'forbidden', justification='use trash')\n\
                    prefix_rule([['npm', 'yarn'], ['i', 'install']], 'prompt')";
-        let two = "prefix_rule(['git'], 'prompt')\nprefix_rule(['/opt/rm'], 'allow')\nprefix_rule([''])";
+        let two =
+            "prefix_rule(['git'], 'prompt')\nprefix_rule(['/opt/rm'], 'allow')\nprefix_rule([''])";
         compile(&[("one.rules", one), ("two.rules", two)]).unwrap()
     }
 
@@ -224,13 +245,20 @@ mod tests {
         let rules = rules();
         let check = |argv: &[&str], expected: &[(&str, RuleDecision)]| {
             let hits = rules.matches(argv);
-            let seen: Vec<(String, RuleDecision)> =
-                hits.into_iter().map(|hit| (hit.matched_prefix.join(" "), hit.decision)).collect();
-            let expected: Vec<(String, RuleDecision)> =
-                expected.iter().map(|(words, decision)| ((*words).to_owned(), *decision)).collect();
+            let seen: Vec<(String, RuleDecision)> = hits
+                .into_iter()
+                .map(|hit| (hit.matched_prefix.join(" "), hit.decision))
+                .collect();
+            let expected: Vec<(String, RuleDecision)> = expected
+                .iter()
+                .map(|(words, decision)| ((*words).to_owned(), *decision))
+                .collect();
             assert_eq!(seen, expected, "{argv:?}");
         };
-        check(&["git", "status", "-s"], &[("git", Prompt), ("git status", Allow), ("git", Prompt)]);
+        check(
+            &["git", "status", "-s"],
+            &[("git", Prompt), ("git status", Allow), ("git", Prompt)],
+        );
         check(&["git"], &[("git", Prompt), ("git", Prompt)]);
         check(&["git status"], &[]);
         check(&["Git"], &[]);
@@ -243,7 +271,10 @@ mod tests {
         // A path with a rule of its own is still that program.
         check(&["/opt/rm"], &[("rm", Forbidden), ("/opt/rm", Allow)]);
         // The allow rule is not lent to the path, the prompt rules are.
-        check(&["/usr/bin/git", "status"], &[("git", Prompt), ("git", Prompt)]);
+        check(
+            &["/usr/bin/git", "status"],
+            &[("git", Prompt), ("git", Prompt)],
+        );
         check(&["rm/"], &[]);
         check(&[""], &[("", Allow)]);
         check(&[], &[]);
@@ -259,9 +290,11 @@ mod tests {
 
     #[test]
     fn what_unknown_words_could_still_become() {
-        let rules =
-            compile(&[("t.rules", "prefix_rule(['a', ['b', 'c'], '-f'], 'forbidden')\nprefix_rule(['z', 'y'])")])
-                .unwrap();
+        let rules = compile(&[(
+            "t.rules",
+            "prefix_rule(['a', ['b', 'c'], '-f'], 'forbidden')\nprefix_rule(['z', 'y'])",
+        )])
+        .unwrap();
         for (fixed, lead, expected) in [
             (&["a"][..], "", true),
             (&["a"], "b", true),
@@ -272,7 +305,11 @@ mod tests {
             (&["a", "b", "-f"], "", false),
             (&["z"], "", false),
         ] {
-            assert_eq!(rules.could_restrict(fixed, lead), expected, "{fixed:?} {lead:?}");
+            assert_eq!(
+                rules.could_restrict(fixed, lead),
+                expected,
+                "{fixed:?} {lead:?}"
+            );
         }
     }
 
@@ -284,10 +321,17 @@ mod tests {
         assert_eq!(RuleSet::from_text("").unwrap(), RuleSet::default());
         assert!(rules.has_restrictions() && !RuleSet::default().has_restrictions());
         let golden = r#"{"v":1,"rules":[{"head":"rm","tail":[["-r","-f"]],"decision":"forbidden","justification":null}]}"#;
-        let made = compile(&[("t.rules", "prefix_rule(['rm', ['-r', '-f']], 'forbidden')")]).unwrap();
-        assert_eq!((made.to_text().as_str(), RuleSet::from_text(golden).unwrap()), (golden, made));
+        let made =
+            compile(&[("t.rules", "prefix_rule(['rm', ['-r', '-f']], 'forbidden')")]).unwrap();
+        assert_eq!(
+            (made.to_text().as_str(), RuleSet::from_text(golden).unwrap()),
+            (golden, made)
+        );
         assert!(RuleSet::from_text("{").is_err());
         let later = RuleSet::from_text(r#"{"v":2,"rules":[]}"#).unwrap_err();
-        assert_eq!(later.to_string(), "compiled rules have format 2, this build reads 1: upgrade it");
+        assert_eq!(
+            later.to_string(),
+            "compiled rules have format 2, this build reads 1: upgrade it"
+        );
     }
 }

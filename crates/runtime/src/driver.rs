@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, DecisionMade, EVENT_VERSION, Event, Repeatable};
@@ -18,6 +18,7 @@ use checkrein_core::input::{
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
+use checkrein_core::transition::Transition;
 use checkrein_store::{Batch, EffectRow, NewEvent, Store, StoreError, Tail};
 
 use crate::config::{Compiled, ConfigError};
@@ -79,6 +80,21 @@ pub struct Decided {
     pub state: State,
     /// Said once, when the policy was sealed.
     pub warnings: Vec<String>,
+}
+
+impl Decided {
+    /// How the task ended, if this answer ended it.
+    pub fn ending(&self) -> Option<Transition> {
+        match &self.decision {
+            Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
+            Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),
+            Decision::Stop(StopDecision::Continue { .. }) => None,
+            Decision::Tool(ToolDecision::Halt { .. }) | Decision::Noted => {
+                self.state.task.as_ref().and_then(|task| task.ended.clone())
+            }
+            Decision::Tool(_) => None,
+        }
+    }
 }
 
 /// One engine over one repo. Sessions share nothing mutable but the store (law 8).
@@ -279,12 +295,20 @@ impl Runtime {
             batch.events.push(row(event, key.clone().filter(|_| is_input)));
         }
         batch.effects = self.effect_rows(&policy, &effects, seq);
+        if stop_decided {
+            // Whatever was asked for is found or not needed any more.
+            batch.settled = tail.pending()?.into_iter().map(|effect| effect.key).collect();
+        }
         batch.durable = stop_decided || matches!(delivery.input, Input::EvidenceArrived(_));
         if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
             batch.cache = load::cache(&state);
         }
-        if events.iter().any(|event| matters_for_listing(event)) {
-            batch.tasks.extend(summary::row(session, &policy, &state, &self.place.root_text()));
+        if events.iter().any(matters_for_listing) {
+            let root = self.place.root_text();
+            if let Some(left) = left_behind(session, tail, &events, &state)? {
+                batch.tasks.extend(summary::row(session, &policy, &left, &root));
+            }
+            batch.tasks.extend(summary::row(session, &policy, &state, &root));
         }
         let answer = decision.map(|decision| (decision, why));
         let handled = Handled { seq, scope, answer, effects, state, policy, warnings };
@@ -337,20 +361,24 @@ impl Runtime {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Settled, RuntimeError> {
         let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
+        if let Some(answer) = first.answer {
+            return Ok(Settled { seq: stop, answer, state: first.state, warnings });
+        }
         let mut handled = first;
         loop {
-            if let Some(answer) = handled.answer.take_if(|(decision, _)| handled.seq == stop || matches!(decision, Decision::Stop(_))) {
-                return Ok(Settled { seq: stop, answer, state: handled.state, warnings });
-            }
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
             let effects = std::mem::take(&mut handled.effects);
-            if effects.is_empty() {
-                handled = self.look_for_answer(session, stop, &scope, patience)?;
-                continue;
+            handled = if effects.is_empty() {
+                self.look_for_answer(session, stop, &scope, patience)?
+            } else {
+                self.fulfil(session, stop, &scope, &handled.policy, effects, patience, progress)?
+            };
+            // Only the stop's own answer counts: a result that nobody waits for is merely noted.
+            if let Some(answer @ (Decision::Stop(_), _)) = handled.answer {
+                return Ok(Settled { seq: stop, answer, state: handled.state, warnings });
             }
-            handled = self.fulfil(session, stop, &scope, &handled.policy, effects, patience, progress)?;
         }
     }
 
@@ -375,11 +403,13 @@ impl Runtime {
             }
         }
         let mut last: Option<Handled> = None;
-        let mut keep = |handled: Handled| match &mut last {
-            // An answer or a new wish must not be lost behind a result that nobody waited for.
-            Some(kept) if handled.answer.as_ref().is_none_or(|(decision, _)| *decision == Decision::Noted)
-                && handled.effects.is_empty() => kept.state = handled.state,
-            slot => *slot = Some(handled),
+        // An answer or a new wish must not be lost behind a result that changed nothing.
+        let mut keep = |handled: Handled| {
+            let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
+                || !handled.effects.is_empty();
+            if says_something || last.is_none() {
+                last = Some(handled);
+            }
         };
         if let Some(asked_by) = read {
             let reading = self.place.read(Some(session), policy, None);
@@ -402,11 +432,7 @@ impl Runtime {
             Ok(())
         })?;
         match last {
-            Some(mut handled) => {
-                // The effects still waited for are somebody else's, or come with the next look.
-                handled.seq = if matches!(&handled.answer, Some((Decision::Stop(_), _))) { stop } else { handled.seq };
-                Ok(handled)
-            }
+            Some(handled) => Ok(handled),
             None => self.look_for_answer(session, stop, scope, patience),
         }
     }
@@ -569,6 +595,27 @@ fn outstanding(state: &State, scope: &ScopeId) -> Vec<Effect> {
         effects.push(Effect::ReadTree { scope: scope.clone(), stop: pending.stop });
     }
     effects
+}
+
+/// The state in which a task ended that another one has taken the place of within the same
+/// step: without it the listing would show that task as open for ever.
+fn left_behind(
+    session: &SessionId,
+    tail: &dyn Tail,
+    events: &[Event],
+    now: &State,
+) -> Result<Option<State>, RuntimeError> {
+    let newest = now.task.as_ref().map(|task| task.id);
+    let ended = events
+        .iter()
+        .position(|event| matches!(event, Event::TaskEnded { task, .. } if Some(*task) != newest));
+    let Some(ended) = ended else { return Ok(None) };
+    // Rare enough to fold anew, so that no other step pays for a copy of the state.
+    let mut state = load::state(session, tail)?.state;
+    for event in events.iter().take(ended + 1) {
+        state.apply(event);
+    }
+    Ok(Some(state))
 }
 
 fn matters_for_listing(event: &Event) -> bool {

@@ -186,7 +186,7 @@ impl Runtime {
             before: OnceLock::new(),
             alone: Mutex::new(()),
         };
-        let mut moved: Vec<Moved<'_>> = Vec::new();
+        let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
             for want in wanted {
@@ -208,7 +208,7 @@ impl Runtime {
         })?;
         // Those whose inputs moved run once more, one at a time.
         for again in moved {
-            let done = batch.alone(again)?;
+            let done = batch.alone(*again)?;
             batch.finished(&done);
             on_done(done)?;
         }
@@ -233,7 +233,7 @@ struct Batch<'a> {
 
 enum Found<'a> {
     Done(Box<Done>),
-    Moved(Moved<'a>),
+    Moved(Box<Moved<'a>>),
 }
 
 /// A check whose inputs changed while it ran.
@@ -280,7 +280,7 @@ impl<'a> Batch<'a> {
             let done = self.keep(spec, report, before, &after, false)?;
             return Ok(Found::Done(Box::new(done)));
         }
-        Ok(Found::Moved(Moved { spec, after, _claim: claim }))
+        Ok(Found::Moved(Box::new(Moved { spec, after, _claim: claim })))
     }
 
     /// Once more, with nothing else running.

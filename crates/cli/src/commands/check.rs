@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use checkrein_core::accept::Truth;
 use checkrein_core::evidence::Verdict;
 use checkrein_core::ids::VerifierName;
-use checkrein_runtime::config::{self, Driver};
+use checkrein_runtime::config::Driver;
 use checkrein_runtime::{CheckReport, Patience, Progress};
 use serde_json::json;
 
@@ -19,8 +19,8 @@ use crate::{exit_code, signals, ui};
 
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate(&std::env::current_dir()?, None)?;
-    let compiled = config::compile(located.repo.as_ref(), located.person.as_ref(), Driver::Hook)?;
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let compiled = located.compile(Driver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }

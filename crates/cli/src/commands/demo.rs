@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 
 use checkrein_core::event::Event;
 use checkrein_core::ids::Millis;
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
     say(&strong(&format!("A tiny {} project with a failing test, and an agent that says it is done.", project.language)));
     say(&format!("The check is: {}\n", project.test));
 
-    let mut located = locate::locate(&repo, Some(&folder.path().join("state")))?;
+    let mut located = locate::locate(&repo, Some(&folder.path().join("state")));
     // Checks see this program as a check, wherever it plays that part.
     located.place.env.insert(OsString::from(ROLE), OsString::from("check"));
     located.person = None;
@@ -72,12 +73,13 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
             (OsString::from("CHECKREIN_DEMO_FILE"), repo.join(project.broken).into_os_string()),
         ],
     };
-    let checks = Checks::new();
-    let outcome = run::drive(&located, &plan, &say, &|progress| {
-        if !args.json {
+    let (checks, quiet) = (Checks::new(), args.json);
+    let show = Arc::new(move |progress| {
+        if !quiet {
             checks.show(progress);
         }
-    })?;
+    });
+    let outcome = run::drive(&located, &plan, &say, show)?;
     if args.json {
         ui::json(&run::document(&outcome));
     } else {

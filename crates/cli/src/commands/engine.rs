@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use checkrein_runtime::config::{self, Driver};
+use checkrein_runtime::config::Driver;
+use checkrein::{Engine, Progress};
 use checkrein_runtime::{Place, Runtime};
 use checkrein_store::{SqliteStore, StoreError};
 
 use crate::locate::Located;
+use crate::signals;
 
 /// The store of this place, made when missing.
 pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
@@ -15,20 +17,27 @@ pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
 
 /// A runtime whose new sessions are sealed with this place's config.
 pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver) -> Runtime {
-    let (repo, person) = (located.repo.clone(), located.person.clone());
-    let seal = move || config::compile(repo.as_ref(), person.as_ref(), driver);
+    let from = located.clone();
+    let seal = move || from.compile(driver);
     Runtime::new(store, located.place.clone(), Box::new(seal))
 }
 
-/// The same for `run`: exactly one task, tighter caps, and attempts of the command line.
-pub(crate) fn run_runtime(located: &Located, store: Arc<SqliteStore>, attempts: Option<u32>) -> Runtime {
-    let (repo, person) = (located.repo.clone(), located.person.clone());
+/// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
+pub(crate) fn run(
+    located: &Located,
+    store: Arc<SqliteStore>,
+    attempts: Option<u32>,
+    progress: Arc<dyn Fn(Progress) + Send + Sync>,
+) -> Engine {
+    let from = located.clone();
     let seal = move || {
-        let mut compiled = config::compile(repo.as_ref(), person.as_ref(), Driver::Run)?;
+        let mut compiled = from.compile(Driver::Run)?;
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;
         }
         Ok(compiled)
     };
-    Runtime::new(store, located.place.clone(), Box::new(seal))
+    Engine::new(store, located.place.clone(), Box::new(seal))
+        .watched_by(move |news| progress(news))
+        .cancelled_by(&signals::CANCELLED)
 }

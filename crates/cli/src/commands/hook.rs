@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use checkrein_adapters::{self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript};
-use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::decision::Decision;
 use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
-use checkrein_runtime::config::{self, Driver};
+use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
 
 use crate::args::Hook;
@@ -135,7 +135,7 @@ fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> 
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
     let fail = |why: String| Failure { why, stances: configured_stances() };
-    let located = locate::locate(&here, args.state.as_deref()).map_err(|error| fail(error.to_string()))?;
+    let located = locate::locate(&here, args.state.as_deref());
     let store = engine::store(&located.place).map_err(|error| fail(error.to_string()))?;
     let runtime = engine::runtime(&located, store, Driver::Hook);
     if knock.event == EventKind::Stop {
@@ -182,18 +182,13 @@ fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> 
 }
 
 fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
-    let transition = match &decided.decision {
-        Decision::Stop(StopDecision::Accept { transition: Some(transition) } | StopDecision::Halt { transition }) => Some(transition),
-        Decision::Tool(checkrein_core::decision::ToolDecision::Halt { .. }) => {
-            decided.state.task.as_ref().and_then(|task| task.ended.as_ref())
-        }
-        _ => None,
-    };
-    let notice = transition
+    let notice = decided
+        .ending()
+        .filter(|_| decided.decision != Decision::Noted)
         .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
         .map(|transition| {
             let task = decided.state.task.as_ref().map_or(checkrein_core::ids::TaskId(1), |task| task.id);
-            words::ending_line(transition, &lookup::short(&knock.session, task))
+            words::ending_line(&transition, &lookup::short(&knock.session, task))
         });
     let answer = Answer {
         decision: decided.decision,
@@ -245,9 +240,8 @@ fn by_stance(
 /// The stances of the config, if it can be read; else the defaults.
 fn configured_stances() -> Stances {
     let stances = || {
-        let located = locate::locate(&std::env::current_dir().ok()?, None).ok()?;
-        let compiled = config::compile(located.repo.as_ref(), located.person.as_ref(), Driver::Hook).ok()?;
-        Some(compiled.policy.stance)
+        let located = locate::locate(&std::env::current_dir().ok()?, None);
+        Some(located.compile(Driver::Hook).ok()?.policy.stance)
     };
     stances().unwrap_or_default()
 }

@@ -60,24 +60,27 @@ pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
 pub(crate) fn events(store: &SqliteStore, session: &SessionId, task: TaskId) -> Result<Vec<(Seq, Event)>, CommandError> {
     let mut current = TaskId(0);
     let mut found = Vec::new();
-    let mut before: Option<(Seq, Event)> = None;
+    let mut news: Option<(Seq, Event)> = None;
     for raw in store.events(session, Seq(0))? {
         // What a newer version wrote and we do not know cannot be shown.
         let Ok(event) = event::decode(&raw.payload) else { continue };
+        if let Event::Input(_) = &event {
+            news = Some((raw.seq, event.clone()));
+        }
         if let Event::TaskOpened { task: opened, .. } = &event {
             current = *opened;
-            // The input that opened it comes right before it.
+            // The input that opens a task may end another one first.
             if current == task {
-                found.extend(before.take());
+                found.extend(news.take());
             } else if current.0 > task.0 {
-                found.pop();
+                let opener = news.map(|(seq, _)| seq);
+                found.retain(|(seq, _)| Some(*seq) != opener);
                 break;
             }
         }
         if current == task {
-            found.push((raw.seq, event.clone()));
+            found.push((raw.seq, event));
         }
-        before = Some((raw.seq, event));
     }
     Ok(found)
 }

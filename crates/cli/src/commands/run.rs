@@ -10,12 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName, TaskId};
-use checkrein_core::input::{
-    Input, ProcessFailed, PromptSubmitted, SessionSource, SessionStarted, StopRequested, TreeUnknown,
-};
+use checkrein_core::ids::{SessionId, TaskId};
+use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime};
+use checkrein::{Decided, Progress, Session};
 use checkrein_store::{SqliteStore, Store as _};
 use checkrein_verifiers::process::{self, Ended};
 use checkrein_verifiers::withheld;
@@ -37,7 +35,7 @@ const LOOK_EVERY: u32 = 4;
 
 pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate(&std::env::current_dir()?, None)?;
+    let located = locate::locate(&std::env::current_dir()?, None);
     if args.attempts == Some(0) {
         return Err(CommandError::usage("--attempts must be 1 or more", "leave it out for the config's"));
     }
@@ -50,7 +48,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         env: Vec::new(),
     };
     let checks = Checks::new();
-    let outcome = drive(&located, &plan, &|line| ui::say(line), &|progress| checks.show(progress))?;
+    let show = Arc::new(move |progress| checks.show(progress));
+    let outcome = drive(&located, &plan, &|line| ui::say(line), show)?;
     if args.json {
         ui::json(&document(&outcome));
     } else {
@@ -87,25 +86,16 @@ pub(crate) fn drive(
     located: &Located,
     plan: &Plan,
     say: &dyn Fn(&str),
-    progress: &(dyn Fn(Progress) + Sync),
+    progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
-    let runtime = engine::run_runtime(located, store.clone(), plan.attempts);
-    let session = SessionId::new(new_id());
-    let mut seat = Seat { runtime: &runtime, session: session.clone(), progress };
-    let started = seat.take(Input::SessionStarted(SessionStarted {
-        agent: AgentName::new(plan.agent),
-        how: SessionSource::Startup,
-        parent: None,
-    }))?;
-    for warning in &started.warnings {
+    let engine = engine::run(located, store.clone(), plan.attempts, progress);
+    let (session, warnings) = engine.session(plan.agent)?;
+    for warning in &warnings {
         say(&format!("checkrein: {warning}"));
     }
-    seat.take(Input::PromptSubmitted(PromptSubmitted {
-        text: plan.task.clone(),
-        tree: None,
-        tokens: None,
-    }))?;
+    session.prompt(&plan.task)?;
+    let seat = Seat { session };
 
     let scratch = tempfile::tempdir()?;
     let mut feedback = String::new();
@@ -114,28 +104,25 @@ pub(crate) fn drive(
         attempt += 1;
         let ended = seat.attempt(located, plan, attempt, &feedback, scratch.path())?;
         let decided = match ended {
-            AgentEnd::Claimed => match seat.stop() {
-                Err(_) if signals::cancelled() => seat.take(Input::Interrupted)?,
-                other => other?,
+            AgentEnd::Claimed => match seat.session.stop("exit status 0") {
+                Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
+                other => other?.1,
             },
             AgentEnd::Failed(exit_code, what) => {
-                seat.take(Input::ProcessFailed(ProcessFailed { exit_code, what }))?
+                seat.session.take(Input::ProcessFailed(ProcessFailed { exit_code, what }))?
             }
-            AgentEnd::Interrupted => seat.take(Input::Interrupted)?,
+            AgentEnd::Interrupted => seat.session.take(Input::Interrupted)?,
             AgentEnd::Over(decided) => *decided,
         };
-        match decided.decision {
+        match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
                 feedback = decided.text.unwrap_or_default();
                 say(&feedback);
             }
-            Decision::Stop(StopDecision::Accept { transition: Some(transition) } | StopDecision::Halt { transition }) => {
-                break transition;
-            }
-            _ => break ending(&decided).unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
+            _ => break decided.ending().unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
         }
     };
-    Ok(Outcome { session, task: TaskId(1), transition, attempts: attempt, store })
+    Ok(Outcome { session: seat.session.id().clone(), task: TaskId(1), transition, attempts: attempt, store })
 }
 
 /// The JSON document of `run` and `demo`.
@@ -166,42 +153,13 @@ enum AgentEnd {
 
 /// The one session of this run.
 struct Seat<'a> {
-    runtime: &'a Runtime,
-    session: SessionId,
-    progress: &'a (dyn Fn(Progress) + Sync),
+    session: Session<'a>,
 }
 
 impl Seat<'_> {
-    fn take(&mut self, input: Input) -> Result<Decided, checkrein_runtime::RuntimeError> {
-        let delivery = Delivery {
-            session: self.session.clone(),
-            source: SourceName::new("run"),
-            key: None,
-            input,
-            shell: None,
-            argv: None,
-            usage: None,
-        };
-        let patience = Patience { deadline: None, cancelled: &signals::CANCELLED };
-        self.runtime.take(delivery, patience, self.progress)
-    }
-
-    fn stop(&mut self) -> Result<Decided, checkrein_runtime::RuntimeError> {
-        self.take(Input::StopRequested(StopRequested {
-            scope: ScopeId::main(),
-            message: "exit status 0".to_owned(),
-            message_digest: Digest::of(b"exit status 0"),
-            tree: Err(TreeUnknown { why: "not read".to_owned() }),
-            block_cap: None,
-            truncated: false,
-            background: 0,
-            tokens: None,
-        }))
-    }
-
     /// Runs the command once.
     fn attempt(
-        &mut self,
+        &self,
         located: &Located,
         plan: &Plan,
         attempt: u32,
@@ -232,7 +190,7 @@ impl Seat<'_> {
         command.args(words.collect::<Vec<_>>());
         command
             .envs(plan.env.iter().map(|(name, value)| (name, value)))
-            .env("CHECKREIN_SESSION", self.session.as_str())
+            .env("CHECKREIN_SESSION", self.session.id().as_str())
             .env("CHECKREIN_TASK", &plan.task)
             .env("CHECKREIN_FEEDBACK", feedback)
             .env("CHECKREIN_ATTEMPT", attempt.to_string())
@@ -275,7 +233,7 @@ impl Seat<'_> {
 
     /// Waits for the end of the command; kills it when the task is over before.
     fn watch(
-        &mut self,
+        &self,
         ended: &Receiver<std::io::Result<(Ended, bool)>>,
         kill: &mut dyn FnMut(),
     ) -> Result<Watched, CommandError> {
@@ -304,8 +262,8 @@ impl Seat<'_> {
     }
 
     /// Whether a hook halted the task, or its time is up.
-    fn over(&mut self) -> Result<Option<Decided>, CommandError> {
-        let Some((state, policy)) = self.runtime.peek(&self.session)? else { return Ok(None) };
+    fn over(&self) -> Result<Option<Decided>, CommandError> {
+        let Some((state, policy)) = self.session.peek()? else { return Ok(None) };
         let halted = state.task.as_ref().is_some_and(|task| task.halted && task.ended.is_some());
         let now = checkrein_runtime::now();
         let busy = state.task.as_ref().map_or(0, |task| {
@@ -316,7 +274,7 @@ impl Seat<'_> {
             .flatten()
             .any(|cap| busy >= cap);
         if halted || late {
-            return Ok(Some(self.take(Input::TimePassed)?));
+            return Ok(Some(self.session.take(Input::TimePassed)?));
         }
         Ok(None)
     }
@@ -326,10 +284,6 @@ enum Watched {
     Ended(Ended),
     Interrupted,
     Over(Box<Decided>),
-}
-
-fn ending(decided: &Decided) -> Option<Transition> {
-    decided.state.task.as_ref().and_then(|task| task.ended.clone())
 }
 
 fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString {

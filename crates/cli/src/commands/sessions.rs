@@ -16,7 +16,7 @@ use crate::{exit_code, locate, ui};
 const SHOWN: usize = 40;
 
 pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None)?;
+    let located = locate::locate(&std::env::current_dir()?, None);
     let limit = if args.json { usize::MAX } else { SHOWN };
     let rows = match SqliteStore::open_read_only(&located.place.state) {
         Ok(store) => store.tasks(None, limit)?,

@@ -18,7 +18,7 @@ use crate::ui::{timeline, words};
 use crate::{exit_code, locate, ui};
 
 pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None)?;
+    let located = locate::locate(&std::env::current_dir()?, None);
     let store = SqliteStore::open_read_only(&located.place.state)?;
     let row = lookup::task(&store, args.id.as_deref())?;
     let events = lookup::events(&store, &row.session, row.task)?;

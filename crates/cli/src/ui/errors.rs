@@ -44,7 +44,14 @@ impl From<ConfigError> for CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Self::failed(error.to_string())
+        match error {
+            // Somebody looks before anything happened: the file's name would not help.
+            StoreError::Missing { .. } => Self::usage(
+                "nothing is recorded for this repo yet",
+                "see the main job at work: checkrein demo",
+            ),
+            other => Self::failed(other.to_string()),
+        }
     }
 }
 

@@ -557,12 +557,8 @@ fn a_newer_stop_replaces_a_pending_one() {
 }
 
 fn newer_seq(world: &World) -> u64 {
-    let stops = world
-        .log
-        .iter()
-        .enumerate()
-        .filter(|(_, event)| event.kind() == "stop_requested");
-    stops.last().unwrap().0 as u64 + 1
+    let is_stop = |event: &checkrein_core::event::Event| event.kind() == "stop_requested";
+    world.log.iter().rposition(is_stop).unwrap() as u64 + 1
 }
 
 #[test]

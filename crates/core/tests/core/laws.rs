@@ -114,7 +114,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(8000))]
+    #![proptest_config(cases(512))]
 
     #[test]
     fn law_1_no_accept_without_evidence(policy in random::policy(), acts in random::acts(60)) {
@@ -267,7 +267,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(128))]
 
     /// Each agent here goes on for ever: after every answer, whatever it was, it asks for
     /// more. Exactly one cap is finite besides `continues`.

@@ -41,6 +41,8 @@ pub(crate) enum Act {
     Answer(usize),
     /// Evidence that was made by hand, or that nobody asked for.
     Stray(usize, Saying, bool),
+    /// A stop whose checks are all run by hand, and pass; what it asked for stays open.
+    ByHand,
     /// A reading that a stop asked for that is no longer pending.
     OldReading(u64),
     End,
@@ -164,6 +166,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (0..4usize).prop_map(Act::Answer),
         2 => (0..4usize, saying(), any::<bool>())
             .prop_map(|(at, saying, manual)| Act::Stray(at, saying, manual)),
+        2 => Just(Act::ByHand),
         1 => (0u64..40).prop_map(Act::OldReading),
         1 => Just(Act::Unreadable),
         1 => Just(Act::End),
@@ -259,6 +262,30 @@ pub(crate) fn play(world: &mut World, act: &Act) {
             }
         }
         Act::Stray(at, saying, manual) => stray(world, VERIFIERS[at], saying, manual),
+        Act::ByHand => {
+            for effect in world.ask_stop(&ScopeId::main()).effects {
+                let Effect::RunVerifier {
+                    scope,
+                    verifier,
+                    subject,
+                } = effect
+                else {
+                    continue;
+                };
+                let said = world.sayings.insert(verifier.clone(), Saying::pass());
+                let mut evidence = world.evidence(&verifier, subject);
+                evidence.origin = Origin::Manual;
+                match said {
+                    Some(said) => world.sayings.insert(verifier, said),
+                    None => world.sayings.remove(&verifier),
+                };
+                world.news(Input::EvidenceArrived(EvidenceArrived { scope, evidence }));
+            }
+            let is_look = |effect: &Effect| matches!(effect, Effect::ReadTree { .. });
+            while let Some(at) = world.open.iter().position(is_look) {
+                world.answer(at);
+            }
+        }
         Act::OldReading(tree) => {
             let tree = Ok(world.tree_fact(tree));
             world.news(Input::TreeRead(TreeRead {

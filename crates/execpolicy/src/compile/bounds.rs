@@ -92,10 +92,16 @@ fn reset(levels: &mut [usize], total: &mut usize) {
 /// quote: in Starlark too a backslash keeps the next quote in.
 fn after_string(text: &str, quote: char) -> &str {
     let triple = [quote; 3].iter().collect::<String>();
-    let (open, long) = if text.starts_with(&triple) { (3, true) } else { (1, false) };
+    let (open, long) = if text.starts_with(&triple) {
+        (3, true)
+    } else {
+        (1, false)
+    };
     let mut rest = text.get(open..).unwrap_or("");
     loop {
-        let Some(c) = rest.chars().next() else { return "" };
+        let Some(c) = rest.chars().next() else {
+            return "";
+        };
         if long && rest.starts_with(&triple) {
             return rest.get(3..).unwrap_or("");
         }
@@ -119,7 +125,12 @@ mod tests {
     #[test]
     fn ordinary_is_fine_and_towers_are_not() {
         let check = |text: &str, expected: Result<(), usize>| {
-            assert_eq!(check(text), expected, "{}", text.chars().take(60).collect::<String>());
+            assert_eq!(
+                check(text),
+                expected,
+                "{}",
+                text.chars().take(60).collect::<String>()
+            );
         };
         check("prefix_rule(pattern=[\"a\", ['b', \"c\"]])\n", Ok(()));
         let flat: Vec<String> = (0..20_000).map(|n| format!("'cmd{n}'")).collect();
@@ -132,7 +143,10 @@ mod tests {
         check(&format!("\n\nx = {}1", "-".repeat(10_000)), Err(3));
         check(&format!("x = {}1", "1 + ".repeat(10_000)), Err(1));
         check(&format!("x = {}1", "not ".repeat(10_000)), Err(1));
-        check(&format!("if a:\n  b\n{}", "elif a:\n  b\n".repeat(10_000)), Err(1_001 + 2));
+        check(
+            &format!("if a:\n  b\n{}", "elif a:\n  b\n".repeat(10_000)),
+            Err(1_001 + 2),
+        );
         check(&format!("{}x", " ".repeat(10_000)), Err(1));
     }
 }

@@ -15,7 +15,10 @@ use crate::rules::{Rule, RuleSet};
 
 pub(super) use collected::Calls;
 
-#[expect(unsafe_code, reason = "starlark's derive; a type without lifetimes is its own static type")]
+#[expect(
+    unsafe_code,
+    reason = "starlark's derive; a type without lifetimes is its own static type"
+)]
 mod collected {
     use super::{Call, ProvidesStaticType, RefCell};
 
@@ -46,7 +49,10 @@ impl Examples {
     /// Checks them against the rules of the same call only, `not_match` first.
     pub(super) fn check(&self, rules: &RuleSet) -> Result<(), String> {
         if let Some(example) = self.other.iter().find(|argv| rules.matches_example(argv)) {
-            return Err(format!("expected example to not match rule: {:?}", shown(example)));
+            return Err(format!(
+                "expected example to not match rule: {:?}",
+                shown(example)
+            ));
         }
         let unmatched: Vec<String> = self
             .matching
@@ -91,7 +97,6 @@ impl From<RuleError> for starlark::Error {
 }
 
 #[starlark_module]
-#[expect(clippy::too_many_arguments, reason = "the parameters are the language's")]
 pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
     fn prefix_rule<'v>(
         pattern: UnpackList<Value<'v>>,
@@ -134,7 +139,11 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             .extra
             .and_then(|extra| extra.downcast_ref::<Calls>())
             .ok_or(RuleError::NoCollector)?;
-        calls.0.borrow_mut().push(Call { line, rules, examples });
+        calls.0.borrow_mut().push(Call {
+            line,
+            rules,
+            examples,
+        });
         Ok(NoneType)
     }
 
@@ -176,7 +185,9 @@ fn read_alternatives(element: Value<'_>) -> Result<Vec<String>, RuleError> {
         )));
     };
     if list.is_empty() {
-        return Err(RuleError::Pattern("pattern alternatives cannot be empty".to_owned()));
+        return Err(RuleError::Pattern(
+            "pattern alternatives cannot be empty".to_owned(),
+        ));
     }
     list.iter()
         .map(|value| {
@@ -190,9 +201,7 @@ fn read_alternatives(element: Value<'_>) -> Result<Vec<String>, RuleError> {
         .collect()
 }
 
-fn read_examples(
-    examples: Option<UnpackList<Value<'_>>>,
-) -> Result<Vec<Vec<String>>, RuleError> {
+fn read_examples(examples: Option<UnpackList<Value<'_>>>) -> Result<Vec<Vec<String>>, RuleError> {
     examples.into_iter().flatten().map(read_example).collect()
 }
 
@@ -216,5 +225,7 @@ fn read_example(value: Value<'_>) -> Result<Vec<String>, RuleError> {
     if list.is_empty() {
         return Err(invalid("example cannot be an empty list"));
     }
-    list.iter().map(|word| word.unpack_str().map(str::to_owned).ok_or_else(wrong_type)).collect()
+    list.iter()
+        .map(|word| word.unpack_str().map(str::to_owned).ok_or_else(wrong_type))
+        .collect()
 }

@@ -53,9 +53,16 @@ pub enum RulesError {
 impl RulesError {
     pub(super) fn starlark(file: &str, error: &starlark::Error) -> Self {
         let (file, line) = match error.span() {
-            Some(span) => (span.filename().to_owned(), span.resolve_span().begin.line + 1),
+            Some(span) => (
+                span.filename().to_owned(),
+                span.resolve_span().begin.line + 1,
+            ),
             None => (file.to_owned(), 1),
         };
-        Self::Starlark { file, line, what: error.without_diagnostic().to_string() }
+        Self::Starlark {
+            file,
+            line,
+            what: error.without_diagnostic().to_string(),
+        }
     }
 }

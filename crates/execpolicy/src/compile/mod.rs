@@ -51,16 +51,20 @@ pub fn compile(files: &[(&str, &str)]) -> Result<RuleSet, RulesError> {
 }
 
 fn compile_all(files: &[(&str, &str)]) -> Result<RuleSet, RulesError> {
-    let globals = GlobalsBuilder::standard().with(builtins::rules_module).build();
+    let globals = GlobalsBuilder::standard()
+        .with(builtins::rules_module)
+        .build();
     let mut rules = Vec::new();
     for (name, text) in files {
         for call in evaluate(name, text, &globals)? {
             let made = RuleSet::new(call.rules);
-            call.examples.check(&made).map_err(|what| RulesError::Rule {
-                file: (*name).to_owned(),
-                line: call.line,
-                what,
-            })?;
+            call.examples
+                .check(&made)
+                .map_err(|what| RulesError::Rule {
+                    file: (*name).to_owned(),
+                    line: call.line,
+                    what,
+                })?;
             rules.extend(made.into_rules());
         }
     }
@@ -70,11 +74,19 @@ fn compile_all(files: &[(&str, &str)]) -> Result<RuleSet, RulesError> {
 /// The `prefix_rule` calls of one file, in order.
 fn evaluate(name: &str, text: &str, globals: &Globals) -> Result<Vec<Call>, RulesError> {
     if text.len() > MAX_FILE {
-        return Err(RulesError::TooLarge { file: name.to_owned(), limit: MAX_FILE });
+        return Err(RulesError::TooLarge {
+            file: name.to_owned(),
+            limit: MAX_FILE,
+        });
     }
-    bounds::check(text)
-        .map_err(|line| RulesError::TooComplex { file: name.to_owned(), line })?;
-    let dialect = Dialect { enable_f_strings: true, ..Dialect::Extended };
+    bounds::check(text).map_err(|line| RulesError::TooComplex {
+        file: name.to_owned(),
+        line,
+    })?;
+    let dialect = Dialect {
+        enable_f_strings: true,
+        ..Dialect::Extended
+    };
     let ast = AstModule::parse(name, text.to_owned(), &dialect)
         .map_err(|error| RulesError::starlark(name, &error))?;
     let calls = builtins::Calls(RefCell::new(Vec::new()));

@@ -13,14 +13,18 @@ fn compiled(text: &str) -> Vec<String> {
         .map(|rule| {
             let mut words = vec![rule.head];
             words.extend(rule.tail.iter().map(|options| options.join("|")));
-            let why = rule.justification.map_or(String::new(), |why| format!(" ({why})"));
+            let why = rule
+                .justification
+                .map_or(String::new(), |why| format!(" ({why})"));
             format!("{}={:?}{why}", words.join(" "), rule.decision)
         })
         .collect()
 }
 
 fn refused(text: &str) -> String {
-    compile(&[("test.rules", text)]).expect_err(text).to_string()
+    compile(&[("test.rules", text)])
+        .expect_err(text)
+        .to_string()
 }
 
 #[test]
@@ -30,19 +34,28 @@ fn the_language() {
     check("# nothing\n", &[]);
     check("prefix_rule(pattern=['ls'])", &["ls=Allow"]);
     check("prefix_rule(['rm'], 'forbidden')", &["rm=Forbidden"]);
-    check("prefix_rule(['rm'], 'prompt', ['rm x'], ['ls'], 'why')", &["rm=Prompt (why)"]);
+    check(
+        "prefix_rule(['rm'], 'prompt', ['rm x'], ['ls'], 'why')",
+        &["rm=Prompt (why)"],
+    );
     check(
         "prefix_rule(pattern=[['npm', 'yarn'], ['i', 'install'], 'x'], decision='prompt')",
         &["npm i|install x=Prompt", "yarn i|install x=Prompt"],
     );
-    check("prefix_rule(pattern=[['one'], ['two']])", &["one two=Allow"]);
+    check(
+        "prefix_rule(pattern=[['one'], ['two']])",
+        &["one two=Allow"],
+    );
     check("prefix_rule(pattern=[''])", &["=Allow"]);
     check(
         "def deny(name):\n    prefix_rule(pattern=[name], decision='forbidden')\n\
          for n in ['a', 'b']:\n    if n != 'x':\n        deny(f'{n}-tool')\n",
         &["a-tool=Forbidden", "b-tool=Forbidden"],
     );
-    check("x = ['c' + str(n) for n in range(2)]\nprefix_rule([x])", &["c0=Allow", "c1=Allow"]);
+    check(
+        "x = ['c' + str(n) for n in range(2)]\nprefix_rule([x])",
+        &["c0=Allow", "c1=Allow"],
+    );
     check(
         "prefix_rule(['a', 'b'], match=['a b c', ['a', 'b'], '/usr/bin/a b'], not_match=['a c', 'x/a b'])",
         &["a b=Allow"],
@@ -53,59 +66,141 @@ fn the_language() {
 fn what_is_wrong_is_said_with_file_and_line() {
     let check = |text: &str, fragment: &str| {
         let said = refused(text);
-        assert!(said.contains(fragment), "{text}\n said: {said}\n want: {fragment}");
+        assert!(
+            said.contains(fragment),
+            "{text}\n said: {said}\n want: {fragment}"
+        );
         assert!(said.starts_with("test.rules:"), "{text}\n said: {said}");
     };
-    check("\n\nprefix_rule(['a'], decision='Allow')", "test.rules:3: starlark error: invalid decision: Allow");
-    check("prefix_rule(pattern=[])", "invalid pattern element: pattern cannot be empty");
-    check("prefix_rule([[]])", "invalid pattern element: pattern alternatives cannot be empty");
-    check("prefix_rule([['a', 1]])", "pattern alternative must be a string (got int)");
-    check("prefix_rule([3])", "pattern element must be a string or list of strings (got int)");
-    check("prefix_rule([('a',)])", "pattern element must be a string or list of strings (got tuple)");
-    check("prefix_rule(pattern='ls')", "Type of parameter `pattern` doesn't match, expected `list");
-    check("prefix_rule(pattern=('ls',))", "Type of parameter `pattern` doesn't match");
-    check("prefix_rule(['a'], decision=None)", "Type of parameter `decision` doesn't match");
-    check("prefix_rule(['a'], reviewer='user')", "extra named parameter(s)");
+    check(
+        "\n\nprefix_rule(['a'], decision='Allow')",
+        "test.rules:3: starlark error: invalid decision: Allow",
+    );
+    check(
+        "prefix_rule(pattern=[])",
+        "invalid pattern element: pattern cannot be empty",
+    );
+    check(
+        "prefix_rule([[]])",
+        "invalid pattern element: pattern alternatives cannot be empty",
+    );
+    check(
+        "prefix_rule([['a', 1]])",
+        "pattern alternative must be a string (got int)",
+    );
+    check(
+        "prefix_rule([3])",
+        "pattern element must be a string or list of strings (got int)",
+    );
+    check(
+        "prefix_rule([('a',)])",
+        "pattern element must be a string or list of strings (got tuple)",
+    );
+    check(
+        "prefix_rule(pattern='ls')",
+        "Type of parameter `pattern` doesn't match, expected `list",
+    );
+    check(
+        "prefix_rule(pattern=('ls',))",
+        "Type of parameter `pattern` doesn't match",
+    );
+    check(
+        "prefix_rule(['a'], decision=None)",
+        "Type of parameter `decision` doesn't match",
+    );
+    check(
+        "prefix_rule(['a'], reviewer='user')",
+        "extra named parameter(s)",
+    );
     check("prefix_rule()", "Missing parameter");
-    check("prefix_rule(['a'], justification=' ')", "invalid rule: justification cannot be empty");
-    check("prefix_rule(['a'], match=[1])", "invalid example: example must be a string or list of strings");
-    check("prefix_rule(['a'], match=[['a', 1]])", "must be a string or list of strings");
-    check("prefix_rule(['a'], match=[''])", "invalid example: example cannot be an empty string");
-    check("prefix_rule(['a'], not_match=[[]])", "invalid example: example cannot be an empty list");
-    check("prefix_rule(['a'], match=['a \"b'])", "invalid example: example has invalid shell syntax");
+    check(
+        "prefix_rule(['a'], justification=' ')",
+        "invalid rule: justification cannot be empty",
+    );
+    check(
+        "prefix_rule(['a'], match=[1])",
+        "invalid example: example must be a string or list of strings",
+    );
+    check(
+        "prefix_rule(['a'], match=[['a', 1]])",
+        "must be a string or list of strings",
+    );
+    check(
+        "prefix_rule(['a'], match=[''])",
+        "invalid example: example cannot be an empty string",
+    );
+    check(
+        "prefix_rule(['a'], not_match=[[]])",
+        "invalid example: example cannot be an empty list",
+    );
+    check(
+        "prefix_rule(['a'], match=['a \"b'])",
+        "invalid example: example has invalid shell syntax",
+    );
     check(
         "x = 1\nprefix_rule(['a'], match=['b c', 'a', ['d e']])",
         "test.rules:2: expected every example to match at least one rule; unmatched examples: [\"b c\", \"'d e'\"]",
     );
-    check("prefix_rule(['a'], not_match=['a b'])", "expected example to not match rule");
+    check(
+        "prefix_rule(['a'], not_match=['a b'])",
+        "expected example to not match rule",
+    );
     // `not_match` is looked at before `match`, and both after the file was evaluated.
-    check("prefix_rule(['a'], match=['b'], not_match=['a'])", "to not match rule");
+    check(
+        "prefix_rule(['a'], match=['b'], not_match=['a'])",
+        "to not match rule",
+    );
     check("prefix_rule(['a'], match=['b'])\nfail('later')", "later");
-    check("prefix_rule(['a'], not_match=['/bin/a x'])", "to not match rule");
+    check(
+        "prefix_rule(['a'], not_match=['/bin/a x'])",
+        "to not match rule",
+    );
     // Another call's rules do not help.
-    check("prefix_rule(['b'])\nprefix_rule(['a'], match=['b'])", "test.rules:2:");
+    check(
+        "prefix_rule(['b'])\nprefix_rule(['a'], match=['b'])",
+        "test.rules:2:",
+    );
     check("nope()", "Variable `nope` not found");
     check("print('x')", "Variable `print` not found");
     check("load('a.star', 'b')", "starlark error");
     check("while True:\n  pass", "starlark error");
     check("import os", "starlark error");
     check("fail('sorry')", "sorry");
-    check("\nhost_executable('git', ['/usr/bin/git'])", "test.rules:2: starlark error: host_executable is not acted on by this build");
-    check("network_rule(host='a', protocol='https', decision='allow')", "network_rule is not acted on by this build");
+    check(
+        "\nhost_executable('git', ['/usr/bin/git'])",
+        "test.rules:2: starlark error: host_executable is not acted on by this build",
+    );
+    check(
+        "network_rule(host='a', protocol='https', decision='allow')",
+        "network_rule is not acted on by this build",
+    );
     // The line is that of the call also when a function makes it.
-    check("def f():\n    prefix_rule(['a'], match=['b'])\nf()", "test.rules:2:");
+    check(
+        "def f():\n    prefix_rule(['a'], match=['b'])\nf()",
+        "test.rules:2:",
+    );
 }
 
 #[test]
 fn hostile_files_end() {
     let check = |text: &str, fragment: &str| {
         let said = refused(text);
-        assert!(said.contains(fragment), "{}\n said: {said}", text.chars().take(80).collect::<String>());
+        assert!(
+            said.contains(fragment),
+            "{}\n said: {said}",
+            text.chars().take(80).collect::<String>()
+        );
     };
     check("[0 for a in range(100000) for b in range(100000)]", "tick");
-    check("def f():\n  for a in range(100000):\n    for b in range(100000):\n      x = b\nf()", "too many");
+    check(
+        "def f():\n  for a in range(100000):\n    for b in range(100000):\n      x = b\nf()",
+        "too many",
+    );
     check("def f(): f()\nf()", "overflow");
-    check(&format!("s = 'x' * 100000\n{}", "s = s + s\n".repeat(40)), "emory");
+    check(
+        &format!("s = 'x' * 100000\n{}", "s = s + s\n".repeat(40)),
+        "emory",
+    );
     check(&"[".repeat(100_000), "nested too deep");
     check(&format!("x = {}1", "-".repeat(100_000)), "nested too deep");
     check(&"#".repeat(MAX_FILE + 1), "larger than");
@@ -113,9 +208,16 @@ fn hostile_files_end() {
 
 #[test]
 fn several_files_keep_their_order_and_say_which_is_wrong() {
-    let files = [("one.rules", "prefix_rule(['a'])"), ("two.rules", "prefix_rule(['a'], 'prompt')")];
+    let files = [
+        ("one.rules", "prefix_rule(['a'])"),
+        ("two.rules", "prefix_rule(['a'], 'prompt')"),
+    ];
     let rules = compile(&files).unwrap();
-    let said: Vec<RuleDecision> = rules.matches(&["a"]).iter().map(|hit| hit.decision).collect();
+    let said: Vec<RuleDecision> = rules
+        .matches(&["a"])
+        .iter()
+        .map(|hit| hit.decision)
+        .collect();
     assert_eq!(said, [Allow, Prompt]);
     let error = compile(&[("one.rules", ""), ("two.rules", "\nx")]).unwrap_err();
     assert!(error.to_string().starts_with("two.rules:2:"), "{error}");

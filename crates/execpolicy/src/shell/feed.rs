@@ -25,7 +25,10 @@ pub(crate) enum Feed {
 impl Feed {
     /// A text from words, as `echo` joins them.
     fn of(text: String, sure: bool) -> Self {
-        Self::Text { text: text.into(), sure }
+        Self::Text {
+            text: text.into(),
+            sure,
+        }
     }
 
     /// The body of a heredoc.
@@ -46,7 +49,9 @@ impl Feed {
 
 /// What a command with these words prints, if that can be told from them.
 pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
-    let Some((name, arguments)) = words.split_first() else { return Feed::Unknown };
+    let Some((name, arguments)) = words.split_first() else {
+        return Feed::Unknown;
+    };
     match name.as_fixed() {
         Some("echo") => echo(arguments),
         Some("printf") => printf(arguments),
@@ -66,19 +71,27 @@ fn echo(arguments: &[Word]) -> Feed {
     let flag = |word: &&Word| {
         word.as_fixed().is_some_and(|text| {
             text.len() > 1
-                && text.strip_prefix('-').is_some_and(|f| f.chars().all(|c| "neE".contains(c)))
+                && text
+                    .strip_prefix('-')
+                    .is_some_and(|f| f.chars().all(|c| "neE".contains(c)))
         })
     };
     let flags = arguments.iter().take_while(flag).count();
     let words = arguments.get(flags..).unwrap_or(&[]);
-    let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let text = words
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
     // Whether `echo` itself reads backslashes depends on the shell and its options.
     let sure = words.iter().all(|word| word.known == Known::Fixed) && !text.contains('\\');
     Feed::of(text, sure)
 }
 
 fn printf(arguments: &[Word]) -> Feed {
-    let Some((format, values)) = arguments.split_first() else { return Feed::Unknown };
+    let Some((format, values)) = arguments.split_first() else {
+        return Feed::Unknown;
+    };
     let format = format.text.replace("\\n", "\n");
     let sure = arguments.iter().all(|word| word.known == Known::Fixed);
     if format.replace("%s", "").contains(['%', '\\']) || format.starts_with('-') {

@@ -4,6 +4,7 @@
 
 use checkrein_core::input::RuleDecision;
 
+use super::quote;
 use crate::rules::{Match, RuleSet};
 
 /// Bytes of one word that are looked at.
@@ -17,7 +18,9 @@ pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
     let mut rest = text;
     loop {
         while words.len() < longest {
-            let Some((word, after)) = next_word(rest) else { break };
+            let Some((word, after)) = next_word(rest) else {
+                break;
+            };
             rest = after;
             words.push_back(word);
         }
@@ -25,12 +28,17 @@ pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
             return found;
         }
         for hit in rules.matches(words.make_contiguous()) {
-            let worse = found.as_ref().is_none_or(|before| before.decision < hit.decision);
+            let worse = found
+                .as_ref()
+                .is_none_or(|before| before.decision < hit.decision);
             if hit.decision > RuleDecision::Allow && worse {
                 found = Some(hit);
             }
         }
-        if found.as_ref().is_some_and(|hit| hit.decision == RuleDecision::Forbidden) {
+        if found
+            .as_ref()
+            .is_some_and(|hit| hit.decision == RuleDecision::Forbidden)
+        {
             return found;
         }
         words.pop_front();
@@ -39,18 +47,40 @@ pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
 
 fn next_word(text: &str) -> Option<(String, &str)> {
     let separates = |c: char| c.is_whitespace() || ";|&()<>`{}$=!,".contains(c);
-    let start = text.find(|c: char| !separates(c) && !"\"'\\".contains(c))?;
-    let text = text.get(start..)?;
+    let mut rest = text;
     let mut word = String::new();
-    let mut end = text.len();
-    for (at, c) in text.char_indices() {
-        if separates(c) {
-            end = at;
+    while let Some(c) = rest.chars().next() {
+        // `$'...'` can spell any name in digits.
+        if let Some(inner) = rest.strip_prefix("$'") {
+            let (spelt, taken) = quote::ansi_c(inner);
+            word.push_str(&spelt);
+            rest = inner.get(taken..).unwrap_or("");
+            continue;
+        }
+        if separates(c) && !word.is_empty() {
             break;
         }
-        if !"\"'\\".contains(c) && word.len() < MAX_WORD {
+        if !separates(c) && !"\"'\\".contains(c) && word.len() < MAX_WORD {
             word.push(c);
         }
+        rest = rest.get(c.len_utf8()..).unwrap_or("");
     }
-    Some((word, text.get(end..).unwrap_or("")))
+    (!word.is_empty()).then_some((word, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_text_that_cannot_be_parsed() {
+        let text = "a 'b c' r\\m;$(x)$'\\x72m'y d=\"e\" ) $'f";
+        let mut words = Vec::new();
+        let mut rest = text;
+        while let Some((word, after)) = next_word(rest) {
+            words.push(word);
+            rest = after;
+        }
+        assert_eq!(words, ["a", "b", "c", "rm", "x", "rmy", "d", "e", "f"]);
+    }
 }

@@ -4,6 +4,7 @@
 
 mod feed;
 mod lexical;
+mod mask;
 mod options;
 mod quote;
 mod tree;
@@ -29,7 +30,7 @@ const MAX_SCRIPT: usize = 1 << 20;
 /// Bytes of all scripts inside scripts.
 const MAX_BYTES: usize = 4 << 20;
 /// Scripts and wrappers inside one another.
-const MAX_DEPTH: u16 = 48;
+const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
 const MAX_COMMANDS: usize = 200_000;
 /// Words of a command of unsure shape that are each tried as a command.
@@ -51,7 +52,13 @@ pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
     let mut judge = Judge::new(rules);
     let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
-    judge.push(Command { words: words.into(), from: 0, feed: Feed::Nothing, depth: 0, sure: true });
+    judge.push(Command {
+        words: words.into(),
+        from: 0,
+        feed: Feed::Nothing,
+        depth: 0,
+        sure: true,
+    });
     judge.finish()
 }
 
@@ -123,7 +130,13 @@ impl<'r> Judge<'r> {
         }
         for found in script.commands {
             let (words, feed) = (found.words.into(), found.feed);
-            self.push(Command { words, from: 0, feed, depth, sure: true });
+            self.push(Command {
+                words,
+                from: 0,
+                feed,
+                depth,
+                sure: true,
+            });
         }
     }
 
@@ -156,7 +169,9 @@ impl<'r> Judge<'r> {
 
     fn alias(&mut self, command: &Command, words: &[Word], program: &str) {
         // Removed while in use, as the shell does: `alias ls='ls -l'` is no loop.
-        let Some(text) = self.aliases.remove(program) else { return };
+        let Some(text) = self.aliases.remove(program) else {
+            return;
+        };
         if let Some(value) = shlex::split(&text).filter(|value| !value.is_empty()) {
             let value = value.into_iter().map(Word::fixed);
             let words: Vec<Word> = value.chain(words.iter().skip(1).cloned()).collect();
@@ -236,7 +251,9 @@ impl<'r> Judge<'r> {
 
 fn bash_parser() -> Option<Parser> {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .ok()?;
     Some(parser)
 }
 

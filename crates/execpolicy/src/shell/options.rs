@@ -88,7 +88,10 @@ pub(crate) fn past(words: &[Word], options: &Options) -> (Start, Seen) {
             None => return (Start::Unsure, seen),
         }
     }
-    if seen.iter().any(|(name, _)| options.inert.contains(&name.as_str())) {
+    if seen
+        .iter()
+        .any(|(name, _)| options.inert.contains(&name.as_str()))
+    {
         return (Start::Nothing, seen);
     }
     let between = words.iter().skip(at).take(options.operands);
@@ -118,7 +121,9 @@ fn long(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) ->
     }
     if options.long_values.contains(&name) {
         seen.push((name.to_owned(), next.cloned()));
-        return next.is_none_or(|value| value.known != Known::Many).then_some(2);
+        return next
+            .is_none_or(|value| value.known != Known::Many)
+            .then_some(2);
     }
     None
 }
@@ -144,7 +149,9 @@ fn short(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -
                 return Some(1);
             }
             seen.push((name, next.cloned()));
-            return next.is_none_or(|value| value.known != Known::Many).then_some(2);
+            return next
+                .is_none_or(|value| value.known != Known::Many)
+                .then_some(2);
         }
         if !options.flags.contains(letter) && !options.inert.contains(&name.as_str()) {
             return None;

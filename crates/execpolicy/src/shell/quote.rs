@@ -15,7 +15,9 @@ pub(crate) fn ansi_c(inner: &str) -> (String, usize) {
             push(&mut out, c);
             continue;
         }
-        let Some((_, escape)) = chars.next() else { break };
+        let Some((_, escape)) = chars.next() else {
+            break;
+        };
         match escape {
             'a' => out.push(0x07),
             'b' => out.push(0x08),
@@ -61,7 +63,9 @@ fn digits(
 ) -> u32 {
     let mut value = first;
     for _ in 0..most {
-        let Some(digit) = chars.peek().and_then(|(_, c)| c.to_digit(radix)) else { break };
+        let Some(digit) = chars.peek().and_then(|(_, c)| c.to_digit(radix)) else {
+            break;
+        };
         value = value.wrapping_mul(radix).wrapping_add(digit);
         chars.next();
     }
@@ -140,9 +144,13 @@ mod tests {
 
     #[test]
     fn substitutions_that_are_not_escaped() {
-        for (text, expected) in
-            [("a $(b)", true), ("a `b`", true), (r"a \$(b) \`c\`", false), (r"\\`x`", true), ("$x", false)]
-        {
+        for (text, expected) in [
+            ("a $(b)", true),
+            ("a `b`", true),
+            (r"a \$(b) \`c\`", false),
+            (r"\\`x`", true),
+            ("$x", false),
+        ] {
             assert_eq!(hides_substitution(text), expected, "{text}");
         }
     }

@@ -2,21 +2,20 @@
 //! command is found wherever it stands. Iterative, since a script may nest as deep as
 //! it likes. Where grammar and shell could disagree, the piece is reported as doubtful.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use tree_sitter::{Node, ParseOptions, Parser};
 
 use super::feed::{Feed, printed};
+use super::mask;
 use super::quote;
 use super::word::{self, Word};
 
-/// Rounds of the parser (a hundred steps each) for one script: bounds the time that a
-/// text made to be ambiguous can take, by a count and not by a clock.
-const MAX_ROUNDS: u32 = 200_000;
-
-/// Stands for each byte of a character beyond ASCII: part of a word, of no name.
-const MASK: char = '\u{1}';
+/// Rounds of the parser (a hundred steps each) for a script of no length, and bytes that
+/// allow one more: an ordinary text takes one in fifty bytes, one made to be ambiguous any
+/// number. A count and not a clock, so that the same text always gets the same answer.
+const ROUNDS: usize = 200;
+const BYTES_PER_ROUND: usize = 10;
 
 /// A command as the script spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,28 +41,38 @@ pub(crate) struct Script {
 pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed) -> Script {
     // No program can be given a NUL, so no shell can be meant.
     if text.contains('\0') {
-        return Script { broken: true, ..Script::default() };
+        return Script {
+            broken: true,
+            ..Script::default()
+        };
     }
+    let most = ROUNDS + text.len() / BYTES_PER_ROUND;
     let mut rounds = 0;
     let mut progress = |_: &tree_sitter::ParseState| {
         rounds += 1;
-        match rounds > MAX_ROUNDS {
+        match rounds > most {
             true => std::ops::ControlFlow::Break(()),
             false => std::ops::ControlFlow::Continue(()),
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    let masked = masked(text);
-    let bytes = masked.as_bytes();
+    let masked = mask::mask(text);
+    let bytes = masked.as_ref();
     let input = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
     let Some(tree) = parser.parse_with_options(&mut { input }, None, Some(options)) else {
         parser.reset();
-        return Script { broken: true, ..Script::default() };
+        return Script {
+            broken: true,
+            ..Script::default()
+        };
     };
     let root = tree.root_node();
     let mut walk = Walk {
         text,
-        script: Script { broken: root.has_error(), ..Script::default() },
+        script: Script {
+            broken: root.has_error(),
+            ..Script::default()
+        },
         attached: HashMap::new(),
         pending: vec![(root, feed.clone())],
     };
@@ -71,21 +80,6 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed) -> Script {
         walk.visit(node, feed);
     }
     walk.script
-}
-
-/// The text for the grammar, byte for byte as long: everything beyond ASCII is a letter
-/// of a word to the shell. The grammar takes a no-break space for a blank, and its scanner
-/// hands any character to C's `isdigit`, which reads far outside its table for some
-/// (tree-sitter-bash issue 337: a crash of the whole process).
-fn masked(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return Cow::Borrowed(text);
-    }
-    let mask = |c: char| {
-        let (plain, count) = if c.is_ascii() { (c, 1) } else { (MASK, c.len_utf8()) };
-        std::iter::repeat_n(plain, count)
-    };
-    Cow::Owned(text.chars().flat_map(mask).collect())
 }
 
 /// What redirects around a command add to it.
@@ -120,6 +114,9 @@ impl<'t, 's> Walk<'t, 's> {
         let feed = attached.feed.unwrap_or(feed);
         match node.kind() {
             "command" => {
+                // The grammar took a keyword for a name, and what follows may be cut wrongly.
+                let name = node.child_by_field_name("name");
+                self.script.broken |= name.is_some_and(|name| mask::is_keyword(self.source(name)));
                 let (words, own) = self.command_parts(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.found(words, &feed);
@@ -131,10 +128,15 @@ impl<'t, 's> Walk<'t, 's> {
                 self.descend(node, &feed);
             }
             "test_command" => {
-                let name = if self.source(node).starts_with("[[") { "[[" } else { "[" };
-                self.script
-                    .commands
-                    .push(Found { words: vec![Word::fixed(name)], feed: Feed::Nothing });
+                let name = if self.source(node).starts_with("[[") {
+                    "[["
+                } else {
+                    "["
+                };
+                self.script.commands.push(Found {
+                    words: vec![Word::fixed(name)],
+                    feed: Feed::Nothing,
+                });
                 self.descend(node, &feed);
             }
             "redirected_statement" => self.redirected(node, feed),
@@ -215,7 +217,10 @@ impl<'t, 's> Walk<'t, 's> {
             end = Some(node.end_byte());
         }
         if !words.is_empty() {
-            self.script.commands.push(Found { words, feed: feed.clone() });
+            self.script.commands.push(Found {
+                words,
+                feed: feed.clone(),
+            });
         }
     }
 
@@ -243,7 +248,9 @@ impl<'t, 's> Walk<'t, 's> {
                 "heredoc_redirect" => {
                     attached.feed = Some(self.heredoc(child));
                     let mut inner = child.walk();
-                    attached.words.extend(child.children_by_field_name("argument", &mut inner));
+                    attached
+                        .words
+                        .extend(child.children_by_field_name("argument", &mut inner));
                     let mut inner = child.walk();
                     for redirect in child.children_by_field_name("redirect", &mut inner) {
                         attached.words.extend(behind_target(redirect));
@@ -306,11 +313,13 @@ impl<'t, 's> Walk<'t, 's> {
         let (command, outer) = match node.kind() {
             "redirected_statement" => {
                 let mut cursor = node.walk();
-                let outer = node.children(&mut cursor).find_map(|child| match child.kind() {
-                    "heredoc_redirect" => Some(self.heredoc(child)),
-                    "herestring_redirect" => self.herestring(child),
-                    _ => None,
-                });
+                let outer = node
+                    .children(&mut cursor)
+                    .find_map(|child| match child.kind() {
+                        "heredoc_redirect" => Some(self.heredoc(child)),
+                        "herestring_redirect" => self.herestring(child),
+                        _ => None,
+                    });
                 (node.child_by_field_name("body"), outer)
             }
             _ => (Some(node), None),
@@ -319,8 +328,10 @@ impl<'t, 's> Walk<'t, 's> {
             return Feed::Unknown;
         };
         let (nodes, own) = self.command_parts(command, Vec::new());
-        let words: Option<Vec<Word>> =
-            nodes.into_iter().map(|node| word::read(node, self.text)).collect();
+        let words: Option<Vec<Word>> = nodes
+            .into_iter()
+            .map(|node| word::read(node, self.text))
+            .collect();
         let input = own.or(outer).unwrap_or_else(|| feed.clone());
         words.map_or(Feed::Unknown, |words| printed(&words, &input))
     }
@@ -344,23 +355,31 @@ impl<'t, 's> Walk<'t, 's> {
 
     fn herestring(&self, node: Node<'t>) -> Option<Feed> {
         let mut cursor = node.walk();
-        let target =
-            node.named_children(&mut cursor).filter(|c| c.kind() != "file_descriptor").last()?;
+        let target = node
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() != "file_descriptor")
+            .last()?;
         Some(word::read(target, self.text).map_or(Feed::Unknown, |word| Feed::herestring(&word)))
     }
 
     /// The body of a heredoc as standard input.
     fn heredoc(&self, node: Node<'t>) -> Feed {
-        let Some((body, expands)) = heredoc_body(node, self.text) else { return Feed::Unknown };
+        let Some((body, expands)) = heredoc_body(node, self.text) else {
+            return Feed::Unknown;
+        };
         Feed::heredoc(self.source(body), expands, !has_expansion(body))
     }
 
     /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
     /// a substitution that the grammar took for text.
     fn check_heredoc(&mut self, node: Node<'t>) {
-        let Some((body, expands)) = heredoc_body(node, self.text) else { return };
+        let Some((body, expands)) = heredoc_body(node, self.text) else {
+            return;
+        };
         let mut cursor = node.walk();
-        let start = node.children(&mut cursor).find(|child| child.kind() == "heredoc_start");
+        let start = node
+            .children(&mut cursor)
+            .find(|child| child.kind() == "heredoc_start");
         let end: String = start
             .map_or("", |start| self.source(start))
             .chars()
@@ -368,13 +387,20 @@ impl<'t, 's> Walk<'t, 's> {
             .collect();
         let tabs = self.source(node).contains("<<-");
         let early = self.source(body).lines().any(|line| {
-            let line = if tabs { line.trim_start_matches('\t') } else { line };
+            let line = if tabs {
+                line.trim_start_matches('\t')
+            } else {
+                line
+            };
             line == end
         });
         let mut at = body.start_byte();
         let mut hidden = false;
         let mut cursor = body.walk();
-        for child in body.named_children(&mut cursor).filter(|c| c.kind() != "heredoc_content") {
+        for child in body
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() != "heredoc_content")
+        {
             let gap = self.text.get(at..child.start_byte()).unwrap_or("");
             hidden |= quote::hides_substitution(gap);
             at = child.end_byte();
@@ -387,7 +413,10 @@ impl<'t, 's> Walk<'t, 's> {
 
     /// The shell begins a comment only where a word could begin.
     fn comment(&mut self, node: Node<'t>) {
-        let before = node.start_byte().checked_sub(1).and_then(|at| self.text.as_bytes().get(at));
+        let before = node
+            .start_byte()
+            .checked_sub(1)
+            .and_then(|at| self.text.as_bytes().get(at));
         let starts = before.is_none_or(|byte| b" \t\n;&|()<>`".contains(byte));
         // `\ #`: the grammar takes an escaped blank for a blank.
         let escaped = node
@@ -403,14 +432,19 @@ impl<'t, 's> Walk<'t, 's> {
 
 /// Nodes without children that still need a visit.
 fn worth_a_look(kind: &str) -> bool {
-    matches!(kind, "comment" | "ansi_c_string" | "regex" | "extglob_pattern" | "word" | "heredoc_body")
+    matches!(
+        kind,
+        "comment" | "ansi_c_string" | "regex" | "extglob_pattern" | "word" | "heredoc_body"
+    )
 }
 
 /// The words of a file redirect that are none of its own: the grammar takes all that
 /// follow, the shell one.
 fn behind_target<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
-    node.children_by_field_name("destination", &mut cursor).skip(1).collect()
+    node.children_by_field_name("destination", &mut cursor)
+        .skip(1)
+        .collect()
 }
 
 /// The command that a redirect behind `node` belongs to.
@@ -430,7 +464,8 @@ fn last_command(node: Node<'_>) -> Node<'_> {
 
 fn has_expansion(body: Node<'_>) -> bool {
     let mut cursor = body.walk();
-    body.named_children(&mut cursor).any(|child| child.kind() != "heredoc_content")
+    body.named_children(&mut cursor)
+        .any(|child| child.kind() != "heredoc_content")
 }
 
 /// The body of a heredoc and whether it expands.

@@ -30,13 +30,17 @@ pub(crate) enum Inner {
 
 /// What the command `words`, whose program is `name`, runs.
 pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
-    let Some(wrapper) = wrappers::of(name) else { return Vec::new() };
+    let Some(wrapper) = wrappers::of(name) else {
+        return Vec::new();
+    };
     match wrapper {
         Wrapper::Runs(options) => {
             let (start, seen) = past(words, &options);
             let inner = from(start, words);
             let shell = matches!(name, "sudo" | "doas")
-                && seen.iter().any(|(name, _)| matches!(name.as_str(), "s" | "i" | "shell" | "login"));
+                && seen
+                    .iter()
+                    .any(|(name, _)| matches!(name.as_str(), "s" | "i" | "shell" | "login"));
             match inner {
                 // `flock FILE -c TEXT`: the option stands behind the operand.
                 Some(Inner::From(at)) if name == "flock" && is(words.get(at), "-c") => {
@@ -58,7 +62,9 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
             joined(words.get(skip..).unwrap_or(&[]), name, &Feed::Nothing)
         }
         Wrapper::Trap => trap(words),
-        Wrapper::Source => words.get(1).map_or_else(Vec::new, |file| code_file(file, feed)),
+        Wrapper::Source => words
+            .get(1)
+            .map_or_else(Vec::new, |file| code_file(file, feed)),
         Wrapper::Alias => words.iter().skip(1).filter_map(alias).collect(),
         Wrapper::Find => find(words),
         Wrapper::Env => env(words),
@@ -91,7 +97,10 @@ fn from(start: Start, words: &[Word]) -> Option<Inner> {
 }
 
 fn script(word: &Word) -> Inner {
-    Inner::Script { text: word.text.clone(), sure: word.known == Known::Fixed }
+    Inner::Script {
+        text: word.text.clone(),
+        sure: word.known == Known::Fixed,
+    }
 }
 
 /// Commands on standard input.
@@ -99,7 +108,10 @@ fn fed(feed: &Feed) -> Vec<Inner> {
     match feed {
         Feed::Nothing => Vec::new(),
         Feed::Text { text, sure } => {
-            vec![Inner::Script { text: text.to_string(), sure: *sure }]
+            vec![Inner::Script {
+                text: text.to_string(),
+                sure: *sure,
+            }]
         }
         Feed::Unknown => vec![Inner::Unreadable("commands read from a pipe".to_owned())],
     }
@@ -107,10 +119,21 @@ fn fed(feed: &Feed) -> Vec<Inner> {
 
 fn joined(words: &[Word], name: &str, feed: &Feed) -> Vec<Inner> {
     if words.is_empty() {
-        return if matches!(name, "parallel") { fed(feed) } else { Vec::new() };
+        return if matches!(name, "parallel") {
+            fed(feed)
+        } else {
+            Vec::new()
+        };
     }
-    let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-    vec![Inner::Script { text, sure: words.iter().all(|word| word.known == Known::Fixed) }]
+    let text = words
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
+    vec![Inner::Script {
+        text,
+        sure: words.iter().all(|word| word.known == Known::Fixed),
+    }]
 }
 
 fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
@@ -135,7 +158,9 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
             at += 1;
             continue;
         }
-        let Some(cluster) = lead.strip_prefix(['-', '+']) else { break };
+        let Some(cluster) = lead.strip_prefix(['-', '+']) else {
+            break;
+        };
         text |= lead.starts_with('-') && cluster.contains('c');
         stdin |= cluster.contains('s');
         if word.known != Known::Fixed {
@@ -164,7 +189,10 @@ fn code_file(file: &Word, feed: &Feed) -> Vec<Inner> {
 
 fn trap(words: &[Word]) -> Vec<Inner> {
     let mut rest = words.iter().skip(1).peekable();
-    if rest.peek().is_some_and(|word| word.as_fixed() == Some("--")) {
+    if rest
+        .peek()
+        .is_some_and(|word| word.as_fixed() == Some("--"))
+    {
         rest.next();
     }
     match rest.next() {
@@ -196,7 +224,11 @@ fn find(words: &[Word]) -> Vec<Inner> {
         let rest = words.get(at..).unwrap_or(&[]);
         let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
         let length = rest.iter().position(ends).unwrap_or(rest.len());
-        let command = rest.iter().take(length).map(|word| word.with_placeholder("{}")).collect();
+        let command = rest
+            .iter()
+            .take(length)
+            .map(|word| word.with_placeholder("{}"))
+            .collect();
         found.push(Inner::Command(command));
         at += length;
     }
@@ -228,15 +260,25 @@ fn xargs(words: &[Word]) -> Vec<Inner> {
         Start::At(_) | Start::Nothing => return Vec::new(),
         Start::Unsure => return vec![Inner::AnyFrom(1)],
     };
-    let placeholder = seen.iter().rev().find_map(|(name, value)| match name.as_str() {
-        "I" | "J" => value.as_ref().map(|word| word.text.clone()),
-        "i" | "replace" => Some(value.as_ref().map_or("{}".to_owned(), |word| word.text.clone())),
-        _ => None,
-    });
+    let placeholder = seen
+        .iter()
+        .rev()
+        .find_map(|(name, value)| match name.as_str() {
+            "I" | "J" => value.as_ref().map(|word| word.text.clone()),
+            "i" | "replace" => Some(
+                value
+                    .as_ref()
+                    .map_or("{}".to_owned(), |word| word.text.clone()),
+            ),
+            _ => None,
+        });
     let command = words.iter().skip(at);
     vec![Inner::Command(match placeholder {
         Some(text) => command.map(|word| word.with_placeholder(&text)).collect(),
-        None => command.cloned().chain([Word::open("", Known::Many)]).collect(),
+        None => command
+            .cloned()
+            .chain([Word::open("", Known::Many)])
+            .collect(),
     })]
 }
 
@@ -251,8 +293,15 @@ fn text_option(words: &[Word], feed: &Feed) -> Vec<Inner> {
         if matches!(lead, "--command" | "--session-command") {
             found.extend(rest.next().map(script));
         } else if lead.starts_with("--command=") || lead.starts_with("--session-command=") {
-            let text = word.text.split_once('=').map_or("", |(_, text)| text).to_owned();
-            found.push(Inner::Script { text, sure: word.known == Known::Fixed });
+            let text = word
+                .text
+                .split_once('=')
+                .map_or("", |(_, text)| text)
+                .to_owned();
+            found.push(Inner::Script {
+                text,
+                sure: word.known == Known::Fixed,
+            });
         } else if lead.starts_with('-') && !lead.starts_with("--") {
             match word.text.split_once('c') {
                 Some((_, "")) => found.extend(rest.next().map(script)),
@@ -280,7 +329,11 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         if std::mem::take(&mut value) {
             continue;
         }
-        let code = || words.get(at + 1).map_or_else(|| word.text.clone(), |code| code.text.clone());
+        let code = || {
+            words
+                .get(at + 1)
+                .map_or_else(|| word.text.clone(), |code| code.text.clone())
+        };
         let lead = word.lead();
         if let Some(long) = lead.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
@@ -288,9 +341,13 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
                 return vec![Inner::Unreadable(code())];
             }
         } else if let Some(cluster) = lead.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            value = matches!(word.as_fixed(), Some("-W" | "-X" | "-I" | "-M")) || (cluster == "r" && letters != "rBRE");
+            value = matches!(word.as_fixed(), Some("-W" | "-X" | "-I" | "-M"))
+                || (cluster == "r" && letters != "rBRE");
             // What follows these letters is their value, not a cluster.
-            let own = cluster.split(['m', 'W', 'X', 'I', 'M', 'r']).next().unwrap_or("");
+            let own = cluster
+                .split(['m', 'W', 'X', 'I', 'M', 'r'])
+                .next()
+                .unwrap_or("");
             let own = if letters.contains('r') { cluster } else { own };
             if own.contains(|c| letters.contains(c)) {
                 return vec![Inner::Unreadable(code())];
@@ -323,7 +380,11 @@ fn awk(words: &[Word]) -> Vec<Inner> {
             _ => {
                 let text = word.text.replace("||", "");
                 let runs = text.contains("system") || text.contains('|') || text.contains("@load");
-                return if runs { vec![Inner::Unreadable(word.text.clone())] } else { Vec::new() };
+                return if runs {
+                    vec![Inner::Unreadable(word.text.clone())]
+                } else {
+                    Vec::new()
+                };
             }
         }
     }

@@ -78,7 +78,13 @@ impl<'r> Verdict<'r> {
             return;
         }
         let mut argv = vec![program];
-        argv.extend(words.iter().skip(1).map_while(Word::as_fixed).take(self.rules.longest_pattern()));
+        argv.extend(
+            words
+                .iter()
+                .skip(1)
+                .map_while(Word::as_fixed)
+                .take(self.rules.longest_pattern()),
+        );
         let hits = self.rules.matches(&argv);
         let rule = hits.iter().map(|hit| hit.decision).max();
         for hit in hits.iter().filter(|hit| hit.decision > RuleDecision::Allow) {
@@ -91,7 +97,9 @@ impl<'r> Verdict<'r> {
             return;
         }
         // A rule whose pattern goes on where the words are not known any more.
-        if let Some(next) = words.get(argv.len()).filter(|word| word.known != Known::Fixed)
+        if let Some(next) = words
+            .get(argv.len())
+            .filter(|word| word.known != Known::Fixed)
             && self.rules.could_restrict(&argv, next.lead())
         {
             let piece = argv.join(" ") + " " + &next.text;
@@ -104,7 +112,11 @@ impl<'r> Verdict<'r> {
     fn keep(&mut self, words: &[Word], rule: Option<RuleDecision>) {
         self.any = true;
         let fact = || CommandFact {
-            argv: words.iter().take(MAX_WORDS).map(|word| bounded(&word.text)).collect(),
+            argv: words
+                .iter()
+                .take(MAX_WORDS)
+                .map(|word| bounded(&word.text))
+                .collect(),
             rule,
         };
         if self.facts.commands.len() < MAX_COMMANDS {
@@ -121,7 +133,11 @@ impl<'r> Verdict<'r> {
     /// The strictest wins; among equals the longest prefix speaks, as in Codex.
     fn take(&mut self, hit: &Match) {
         let weight = |hit: &Match| (hit.decision, hit.matched_prefix.len());
-        if self.strictest.as_ref().is_none_or(|before| weight(before) < weight(hit)) {
+        if self
+            .strictest
+            .as_ref()
+            .is_none_or(|before| weight(before) < weight(hit))
+        {
             self.strictest = Some(hit.clone());
         }
     }
@@ -133,7 +149,8 @@ impl<'r> Verdict<'r> {
         } else if let Some(piece) = self.first_unresolved {
             if self.restricts {
                 self.facts.rule = Some(RuleDecision::Prompt);
-                self.facts.reason = Some(format!("policy asks: `{piece}` cannot be read beforehand"));
+                self.facts.reason =
+                    Some(format!("policy asks: `{piece}` cannot be read beforehand"));
             }
         } else if self.any && !self.uncovered {
             self.facts.rule = Some(RuleDecision::Allow);

@@ -32,13 +32,23 @@ impl Word {
     /// A word that is known.
     pub(crate) fn fixed(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { lead: text.len(), tail: 0, text, known: Known::Fixed }
+        Self {
+            lead: text.len(),
+            tail: 0,
+            text,
+            known: Known::Fixed,
+        }
     }
 
     /// A word nothing is known of.
     pub(crate) fn open(text: impl Into<String>, known: Known) -> Self {
         let text = text.into();
-        Self { lead: 0, tail: text.len(), text, known }
+        Self {
+            lead: 0,
+            tail: text.len(),
+            text,
+            known,
+        }
     }
 
     /// Continues with `next`, nothing between them.
@@ -71,7 +81,8 @@ impl Word {
             Known::Fixed => true,
             Known::One => {
                 let end = self.text.get(self.tail..).unwrap_or("");
-                end.rsplit_once('/').is_some_and(|(_, name)| !name.is_empty())
+                end.rsplit_once('/')
+                    .is_some_and(|(_, name)| !name.is_empty())
             }
             Known::Many => false,
         };
@@ -88,7 +99,11 @@ impl Word {
     /// With every `placeholder` in it filled by something unknown, as `xargs -I` and
     /// `find -exec` do.
     pub(crate) fn with_placeholder(&self, placeholder: &str) -> Self {
-        let Some(at) = self.text.find(placeholder).filter(|_| !placeholder.is_empty()) else {
+        let Some(at) = self
+            .text
+            .find(placeholder)
+            .filter(|_| !placeholder.is_empty())
+        else {
             return self.clone();
         };
         let last = self.text.rfind(placeholder).unwrap_or(at) + placeholder.len();
@@ -103,7 +118,12 @@ impl Word {
 
 /// Reads a word from the tree; `None` if the grammar and the shell do not agree on it.
 pub(crate) fn read(node: Node<'_>, source: &str) -> Option<Word> {
-    let mut reader = Reader { source, word: Word::fixed(""), brace: None, agreed: true };
+    let mut reader = Reader {
+        source,
+        word: Word::fixed(""),
+        brace: None,
+        agreed: true,
+    };
     reader.word.lead = usize::MAX;
     reader.part(node, 0);
     let mut word = reader.word;
@@ -174,7 +194,11 @@ impl<'s> Reader<'s> {
             self.quoted(self.piece(at, child.start_byte()));
             let piece = self.piece(child.start_byte(), child.end_byte());
             // "$@" and "${a[@]}" become many words even between quotes.
-            let known = if piece.contains('@') { Known::Many } else { Known::One };
+            let known = if piece.contains('@') {
+                Known::Many
+            } else {
+                Known::One
+            };
             self.expansion(piece, known);
             at = child.end_byte();
         }

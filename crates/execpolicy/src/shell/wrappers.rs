@@ -42,12 +42,31 @@ const SUDO: Options = Options {
     flags: "AbBEeHikKnNPSsvV",
     values: "CDghpRrTtUu",
     long_flags: &[
-        "askpass", "background", "bell", "preserve-env", "edit", "set-home", "login",
-        "reset-timestamp", "non-interactive", "preserve-groups", "stdin", "shell",
+        "askpass",
+        "background",
+        "bell",
+        "preserve-env",
+        "edit",
+        "set-home",
+        "login",
+        "reset-timestamp",
+        "non-interactive",
+        "preserve-groups",
+        "stdin",
+        "shell",
     ],
     long_values: &[
-        "close-from", "chdir", "group", "host", "prompt", "chroot", "role", "type",
-        "command-timeout", "other-user", "user",
+        "close-from",
+        "chdir",
+        "group",
+        "host",
+        "prompt",
+        "chroot",
+        "role",
+        "type",
+        "command-timeout",
+        "other-user",
+        "user",
     ],
     assignments: true,
     ..PLAIN
@@ -75,14 +94,26 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
         "node" | "nodejs" | "bun" => Inline("ep", &["eval", "print"]),
         "php" => Inline("rBRE", &["run"]),
         "sudo" => Runs(SUDO),
-        "doas" => Runs(Options { flags: "Lns", values: "aCu", ..PLAIN }),
+        "doas" => Runs(Options {
+            flags: "Lns",
+            values: "aCu",
+            ..PLAIN
+        }),
         "nohup" | "builtin" | "coproc" | "noglob" | "nocorrect" | "eatmydata" | "busybox"
         | "toybox" | "-" => Runs(PLAIN),
         // The grammar takes some keywords for commands: `time { a; }`, `! { a; }`.
         "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "do" | "while" | "until" | "fi"
         | "done" | "esac" => Runs(PLAIN),
-        "command" => Runs(Options { flags: "p", inert: &["v", "V"], ..PLAIN }),
-        "exec" => Runs(Options { flags: "cl", values: "a", ..PLAIN }),
+        "command" => Runs(Options {
+            flags: "p",
+            inert: &["v", "V"],
+            ..PLAIN
+        }),
+        "exec" => Runs(Options {
+            flags: "cl",
+            values: "a",
+            ..PLAIN
+        }),
         "nice" => Runs(Options {
             flags: "0123456789-",
             values: "n",
@@ -142,13 +173,25 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
             operands: 1,
             ..PLAIN
         }),
-        "setarch" | "linux32" | "linux64" => Runs(Options { flags: "RvBFILSTXZ3", ..PLAIN }),
+        "setarch" | "linux32" | "linux64" => Runs(Options {
+            flags: "RvBFILSTXZ3",
+            ..PLAIN
+        }),
         "unshare" => Runs(Options {
             flags: "cfimnpruCUT",
             values: "RSGw",
             long_flags: &[
-                "fork", "ipc", "mount", "net", "pid", "map-root-user", "map-current-user", "uts",
-                "user", "cgroup", "mount-proc",
+                "fork",
+                "ipc",
+                "mount",
+                "net",
+                "pid",
+                "map-root-user",
+                "map-current-user",
+                "uts",
+                "user",
+                "cgroup",
+                "mount-proc",
             ],
             long_values: &["root", "wd", "setuid", "setgid", "propagation"],
             ..PLAIN
@@ -158,21 +201,50 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
             values: "abeEIoOpPsuUX",
             ..PLAIN
         }),
-        "fakeroot" => Runs(Options { flags: "uhv", values: "lsifb", ..PLAIN }),
-        "caffeinate" => Runs(Options { flags: "disum", values: "tw", ..PLAIN }),
-        "pkexec" => Runs(Options { long_values: &["user"], long_flags: &["keep-cwd"], ..PLAIN }),
+        "fakeroot" => Runs(Options {
+            flags: "uhv",
+            values: "lsifb",
+            ..PLAIN
+        }),
+        "caffeinate" => Runs(Options {
+            flags: "disum",
+            values: "tw",
+            ..PLAIN
+        }),
+        "pkexec" => Runs(Options {
+            long_values: &["user"],
+            long_flags: &["keep-cwd"],
+            ..PLAIN
+        }),
         "systemd-run" => Runs(Options {
             flags: "dGPqrSt",
             values: "EHMpu",
-            long_flags: &["user", "scope", "pty", "pipe", "wait", "quiet", "collect", "no-block"],
-            long_values: &["unit", "property", "uid", "gid", "setenv", "slice", "description"],
+            long_flags: &[
+                "user", "scope", "pty", "pipe", "wait", "quiet", "collect", "no-block",
+            ],
+            long_values: &[
+                "unit",
+                "property",
+                "uid",
+                "gid",
+                "setenv",
+                "slice",
+                "description",
+            ],
             ..PLAIN
         }),
         "flock" => Runs(Options {
             flags: "censuxoF",
             values: "wE",
             long_flags: &[
-                "close", "command", "exclusive", "nonblock", "nb", "shared", "unlock", "verbose",
+                "close",
+                "command",
+                "exclusive",
+                "nonblock",
+                "nb",
+                "shared",
+                "unlock",
+                "verbose",
                 "no-fork",
             ],
             long_values: &["timeout", "wait", "conflict-exit-code"],
@@ -183,8 +255,16 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
             flags: "bcCdegprtwx",
             values: "nq",
             long_flags: &[
-                "beep", "color", "no-color", "differences", "errexit", "chgexit", "precise",
-                "no-title", "no-wrap", "exec",
+                "beep",
+                "color",
+                "no-color",
+                "differences",
+                "errexit",
+                "chgexit",
+                "precise",
+                "no-title",
+                "no-wrap",
+                "exec",
             ],
             long_values: &["interval", "equexit"],
             ..PLAIN
@@ -192,14 +272,32 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
         "parallel" => RunsText(Options {
             flags: "kmnqtuvX0",
             values: "aCdEIjLNSP",
-            long_flags: &["keep-order", "dry-run", "bar", "verbose", "null", "pipe", "xargs"],
-            long_values: &["jobs", "arg-file", "colsep", "delimiter", "max-args", "joblog", "delay"],
+            long_flags: &[
+                "keep-order",
+                "dry-run",
+                "bar",
+                "verbose",
+                "null",
+                "pipe",
+                "xargs",
+            ],
+            long_values: &[
+                "jobs",
+                "arg-file",
+                "colsep",
+                "delimiter",
+                "max-args",
+                "joblog",
+                "delay",
+            ],
             ..PLAIN
         }),
         _ => {
             // `python3.12`, `lua5.4`: the number is not part of the name.
             let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            return (plain != name && !plain.is_empty()).then(|| of(plain)).flatten();
+            return (plain != name && !plain.is_empty())
+                .then(|| of(plain))
+                .flatten();
         }
     })
 }
@@ -208,7 +306,13 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
 pub(crate) const ENV: Options = Options {
     flags: "i0v",
     values: "uCS",
-    long_flags: &["ignore-environment", "null", "debug", "block-signal", "default-signal"],
+    long_flags: &[
+        "ignore-environment",
+        "null",
+        "debug",
+        "block-signal",
+        "default-signal",
+    ],
     long_values: &["unset", "chdir", "split-string"],
     assignments: true,
     ..PLAIN
@@ -220,11 +324,24 @@ pub(crate) const XARGS: Options = Options {
     values: "adEILnPRsJS",
     attached: "eil",
     long_flags: &[
-        "null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit", "replace",
-        "max-lines", "eof", "show-limits",
+        "null",
+        "open-tty",
+        "interactive",
+        "no-run-if-empty",
+        "verbose",
+        "exit",
+        "replace",
+        "max-lines",
+        "eof",
+        "show-limits",
     ],
     long_values: &[
-        "arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var",
+        "arg-file",
+        "delimiter",
+        "max-args",
+        "max-procs",
+        "max-chars",
+        "process-slot-var",
     ],
     ..PLAIN
 };

@@ -6,6 +6,7 @@ use serde::Deserialize;
 /// `checkrein.toml`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct ConfigFile {
     /// What the task is for.
     pub goal: Option<String>,
@@ -16,7 +17,7 @@ pub struct ConfigFile {
     /// Bounds of one task.
     pub caps: CapsTable,
     /// Bounds of the whole session.
-    pub session_caps: CapsTable,
+    pub session_caps: SessionCapsTable,
     /// Sub-agents.
     pub subagents: SubagentsTable,
     /// The soft token budget.
@@ -41,9 +42,10 @@ pub enum VerifyOnText {
     Always,
 }
 
-/// `[caps]` and `[session_caps]`
+/// `[caps]`
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct CapsTable {
     /// Output tokens.
     pub token_budget: Option<i64>,
@@ -53,8 +55,25 @@ pub struct CapsTable {
     pub tool_calls: Option<i64>,
     /// Rounds.
     pub max_iterations: Option<i64>,
-    /// Stops at which the same failures may be met; of a task only.
+    /// Stops at which the same failures may be met.
     pub attempts: Option<i64>,
+    /// Times the agent is sent back.
+    pub continues: Option<i64>,
+}
+
+/// `[session_caps]`: off unless set; a new prompt does not reset them.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct SessionCapsTable {
+    /// Output tokens.
+    pub token_budget: Option<i64>,
+    /// Agent time.
+    pub wall_clock: Option<Span>,
+    /// Tool requests.
+    pub tool_calls: Option<i64>,
+    /// Rounds.
+    pub max_iterations: Option<i64>,
     /// Times the agent is sent back.
     pub continues: Option<i64>,
 }
@@ -62,6 +81,7 @@ pub struct CapsTable {
 /// `[subagents]`
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct SubagentsTable {
     /// Rounds of one sub-agent.
     pub max_iterations: Option<i64>,
@@ -82,6 +102,7 @@ pub enum SubagentVerifyText {
 /// `[token_budget]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct TokenBudgetTable {
     /// Share of `caps.token_budget`, 0 to 1.
     pub threshold: Option<f64>,
@@ -96,6 +117,7 @@ pub struct TokenBudgetTable {
 /// `[loops]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct LoopsTable {
     /// `default`, `seed` or `off`.
     pub preset: Option<String>,
@@ -104,6 +126,7 @@ pub struct LoopsTable {
 /// `[stance]`
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct StanceTable {
     /// At a tool request.
     pub tool: Option<StanceText>,
@@ -126,6 +149,7 @@ pub enum StanceText {
 /// `[policy]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct PolicyTable {
     /// Globs of `.rules` files, relative to the config file.
     pub rules: Vec<String>,
@@ -133,6 +157,7 @@ pub struct PolicyTable {
 
 /// `[[verifier]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,

@@ -18,7 +18,7 @@ use checkrein_core::policy::{
 use checkrein_core::detectors;
 
 pub use file::{ConfigFile, Span};
-use file::{CapsTable, KNOWN, NOT_YET, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText};
+use file::{CapsTable, KNOWN, NOT_YET, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText};
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -264,7 +264,7 @@ fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigEr
     })
 }
 
-fn session_caps(name: &Path, table: &CapsTable) -> Result<SessionCaps, ConfigError> {
+fn session_caps(name: &Path, table: &SessionCapsTable) -> Result<SessionCaps, ConfigError> {
     Ok(SessionCaps {
         token_budget: positive(name, "session_caps.token_budget", table.token_budget)?,
         wall_clock_ms: span(name, "session_caps.wall_clock", table.wall_clock)?,

@@ -1,0 +1,107 @@
+//! One engine over one folder; it hands out sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{AgentName, SessionId};
+use checkrein_core::input::{Input, SessionSource, SessionStarted};
+use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::{Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_store::{MemoryStore, Store};
+
+use crate::Session;
+
+/// What a host may want to see while checks run.
+pub(crate) type Watch = dyn Fn(Progress) + Send + Sync;
+
+/// Judges agents that work in one folder. Cheap to share; see the crate's example.
+pub struct Engine {
+    runtime: Runtime,
+    watch: Box<Watch>,
+    cancelled: &'static AtomicBool,
+    sessions: AtomicU64,
+}
+
+/// Nobody cancels an engine that was not told how.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl Engine {
+    /// An engine over a store; `seal` compiles the policy of each new session.
+    pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
+        Self {
+            runtime: Runtime::new(store, place, seal),
+            watch: Box::new(|_| {}),
+            cancelled: &NEVER,
+            sessions: AtomicU64::new(0),
+        }
+    }
+
+    /// An engine that forgets everything with the process. `config` is the text of a
+    /// `checkrein.toml`; a mistake in it is told when the first session begins.
+    pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let state = std::env::temp_dir().join(format!("checkrein-{}", std::process::id()));
+        let place = Place {
+            logs: root.join(".checkrein").join("logs"),
+            state,
+            env: std::env::vars_os().collect(),
+            root: root.clone(),
+        };
+        let source = config.map(|text| Source {
+            name: root.join("checkrein.toml"),
+            text: text.to_owned(),
+        });
+        let seal = move || config::compile(source.as_ref(), None, Driver::Run);
+        Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
+    }
+
+    /// Calls `watch` while checks run, from several threads.
+    #[must_use]
+    pub fn watched_by(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
+    /// Checks are killed, and errors returned, once the flag is set.
+    #[must_use]
+    pub fn cancelled_by(mut self, flag: &'static AtomicBool) -> Self {
+        self.cancelled = flag;
+        self
+    }
+
+    /// Begins a session and seals its policy; with it come warnings about the config.
+    ///
+    /// # Errors
+    /// If the config has a mistake, or the store cannot be written.
+    pub fn session(&self, agent: &str) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
+        let session = Session::new(self, self.new_id());
+        let started = session.take(Input::SessionStarted(SessionStarted {
+            agent: AgentName::new(agent),
+            how: SessionSource::Startup,
+            parent: None,
+        }))?;
+        Ok((session, started.warnings))
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(crate) fn watch(&self) -> &Watch {
+        &*self.watch
+    }
+
+    pub(crate) fn cancelled(&self) -> &AtomicBool {
+        self.cancelled
+    }
+
+    fn new_id(&self) -> SessionId {
+        let nth = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let seed = format!("{} {} {nth} {self:p}", checkrein_runtime::now().0, std::process::id());
+        let mut id = Digest::of(seed.as_bytes()).to_hex();
+        id.truncate(20);
+        SessionId::new(id)
+    }
+}

@@ -1,0 +1,192 @@
+//! One conversation with an agent: prompts, tool calls, stops.
+
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{ScopeId, SessionId, SourceName};
+use checkrein_core::input::{
+    Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
+    ToolReturned, TreeUnknown,
+};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
+use serde_json::Value;
+
+use crate::Engine;
+
+/// Longest text of a call or message that is kept, in bytes.
+const KEPT: usize = 16 * 1024;
+
+/// A session of an [`Engine`].
+pub struct Session<'a> {
+    engine: &'a Engine,
+    id: SessionId,
+}
+
+/// A tool call that an agent wants to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// The agent's id of the call, unique in the session.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// What kind of tool it is.
+    pub kind: ToolKind,
+    /// Its arguments.
+    pub args: Value,
+    /// The script, if it is a shell tool: judged by the exec policy.
+    pub script: Option<String>,
+}
+
+impl ToolCall {
+    /// A call of the built-in shell tool.
+    pub fn shell(id: &str, command: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            tool: "shell".to_owned(),
+            kind: ToolKind::Shell,
+            args: serde_json::json!({ "command": command }),
+            script: Some(command.to_owned()),
+        }
+    }
+
+    fn digest(&self) -> checkrein_core::digest::Short {
+        let args = Digest::of_json(&self.args);
+        Digest::of_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).short()
+    }
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(engine: &'a Engine, id: SessionId) -> Self {
+        Self { engine, id }
+    }
+
+    /// Its id in the store.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// A person's request: opens the task.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn prompt(&self, text: &str) -> Result<(), RuntimeError> {
+        let prompt = PromptSubmitted { text: bounded(text), tree: None, tokens: None };
+        self.take(Input::PromptSubmitted(prompt)).map(drop)
+    }
+
+    /// The agent wants to use a tool. With the answer: every [`ToolDecision`] but `Allow`
+    /// and `Nudge` means that it must not run as it is.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge; do not run the tool then.
+    pub fn tool(&self, call: &ToolCall) -> Result<(ToolDecision, Decided), RuntimeError> {
+        let input = Input::ToolRequested(ToolRequested {
+            scope: ScopeId::main(),
+            call_id: Some(call.id.clone()),
+            tool: call.tool.clone(),
+            kind: call.kind,
+            args: bounded(&call.args.to_string()),
+            call: call.digest(),
+            facts: ToolFacts::default(),
+            tokens: None,
+        });
+        let key = Some(format!("tool:{}", call.id));
+        let decided = self.deliver(input, key, call.script.as_deref())?;
+        let decision = match &decided.decision {
+            Decision::Tool(decision) => decision.clone(),
+            Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
+        };
+        Ok((decision, decided))
+    }
+
+    /// What came of a call that ran.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn returned(&self, call: &ToolCall, result: &Value, error: bool) -> Result<(), RuntimeError> {
+        let input = Input::ToolReturned(ToolReturned {
+            scope: ScopeId::main(),
+            call_id: Some(call.id.clone()),
+            call: call.digest(),
+            outcome: Digest::of_json(result).short(),
+            error,
+            wrote: call.kind == ToolKind::Write && !error,
+            tokens: None,
+        });
+        self.deliver(input, Some(format!("returned:{}", call.id)), None).map(drop)
+    }
+
+    /// A model response and its calls are over. `output` are its output tokens, if known.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn round(&self, output: Option<u64>) -> Result<(), RuntimeError> {
+        let tokens = output.map(|output| TokenUse { output, input: 0, cursor: String::new() });
+        let scope = ScopeId::main();
+        self.take(Input::RoundEnded(checkrein_core::input::Scoped { scope, tokens })).map(drop)
+    }
+
+    /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
+        let decided = self.take(Input::StopRequested(StopRequested {
+            scope: ScopeId::main(),
+            message: bounded(message),
+            message_digest: Digest::of(message.as_bytes()),
+            tree: Err(TreeUnknown { why: "not read".to_owned() }),
+            block_cap: None,
+            truncated: false,
+            background: 0,
+            tokens: None,
+        }))?;
+        match &decided.decision {
+            Decision::Stop(decision) => Ok((decision.clone(), decided)),
+            // A stop is always answered by a stop decision.
+            Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
+        }
+    }
+
+    /// Takes any other news in.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
+        self.deliver(input, None, None)
+    }
+
+    /// The session as it is now, with its sealed policy.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn peek(&self) -> Result<Option<(State, Policy)>, RuntimeError> {
+        self.engine.runtime().peek(&self.id)
+    }
+
+    fn deliver(
+        &self,
+        input: Input,
+        key: Option<String>,
+        shell: Option<&str>,
+    ) -> Result<Decided, RuntimeError> {
+        let delivery = Delivery {
+            session: self.id.clone(),
+            source: SourceName::new("library"),
+            key,
+            input,
+            shell,
+            argv: None,
+            usage: None,
+        };
+        let patience = Patience { deadline: None, cancelled: self.engine.cancelled() };
+        let watch = self.engine.watch();
+        self.engine.runtime().take(delivery, patience, &|progress| watch(progress))
+    }
+}
+
+fn bounded(text: &str) -> String {
+    let end = (0..=KEPT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,411 @@
+//! The walls of the house, as tests: who may depend on whom, where printing lives, what
+//! every file begins with. ARCHITECTURE.md says why each wall is there; a change that needs
+//! one of these lists changed is a design decision, so say it in the same commit.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Package → packages of ours that it may name, for building, testing or anything else.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("checkrein-core", &[]),
+    ("checkrein-adapters", &["checkrein-core"]),
+    ("checkrein-execpolicy", &["checkrein-core"]),
+    ("checkrein-patch", &["checkrein-core"]),
+    ("checkrein-models", &["checkrein-core"]),
+    (
+        "checkrein-verifiers",
+        &["checkrein-core", "checkrein-models"],
+    ),
+    ("checkrein-store", &["checkrein-core"]),
+    (
+        "checkrein-runtime",
+        &[
+            "checkrein-core",
+            "checkrein-execpolicy",
+            "checkrein-patch",
+            "checkrein-verifiers",
+            "checkrein-store",
+        ],
+    ),
+    ("checkrein", &["checkrein-runtime", "checkrein-models"]),
+    (
+        "checkrein-cli",
+        &[
+            "checkrein",
+            "checkrein-adapters",
+            "checkrein-core",
+            "checkrein-execpolicy",
+            "checkrein-models",
+            "checkrein-patch",
+            "checkrein-runtime",
+            "checkrein-store",
+            "checkrein-verifiers",
+        ],
+    ),
+];
+
+/// Heavy or worldly packages → the only packages of ours that may build on them.
+/// `deny.toml` says the same to cargo-deny; this test needs no extra program.
+const HOMES: &[(&str, &[&str])] = &[
+    ("clap", &["checkrein-cli"]),
+    ("ctrlc", &["checkrein-cli"]),
+    ("indicatif", &["checkrein-cli"]),
+    ("libc", &["checkrein-verifiers"]),
+    ("rusqlite", &["checkrein-store"]),
+    ("schemars", &["checkrein-runtime"]),
+    ("starlark", &["checkrein-execpolicy"]),
+    ("toml", &["checkrein-runtime"]),
+    ("tree-sitter", &["checkrein-execpolicy"]),
+    ("tree-sitter-bash", &["checkrein-execpolicy"]),
+];
+
+/// Packages whose decisions depend on their arguments only, so that they build on nothing
+/// that could bring the world in.
+const PURE: &[(&str, &[&str])] = &[
+    (
+        "checkrein-core",
+        &["blake3", "postcard", "serde", "serde_json", "thiserror"],
+    ),
+    ("checkrein-adapters", &["serde", "serde_json", "thiserror"]),
+];
+
+/// Packages in the lock file, ours included.
+const LOCK_BUDGET: usize = 450;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .to_owned()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Name → (dependency, kind), for every package of the workspace.
+fn packages() -> BTreeMap<String, Vec<(String, Option<String>)>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo)
+        .args([
+            "metadata",
+            "--offline",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap();
+            let dependencies = dependencies
+                .iter()
+                .map(|one| (text(&one["name"]).unwrap(), text(&one["kind"])))
+                .collect();
+            (text(&package["name"]).unwrap(), dependencies)
+        })
+        .collect()
+}
+
+/// Tracked files, and new ones that git would track; everything below the root outside
+/// `target` where there is no git.
+fn files() -> Vec<PathBuf> {
+    let root = root();
+    let listed = Command::new("git")
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(&root)
+        .output()
+        .ok()
+        .filter(|out| out.status.success() && !out.stdout.is_empty());
+    let mut found: Vec<PathBuf> = match listed {
+        Some(out) => String::from_utf8_lossy(&out.stdout)
+            .split('\0')
+            .filter(|name| !name.is_empty())
+            .map(PathBuf::from)
+            .collect(),
+        None => {
+            let mut found = Vec::new();
+            walk(&root, &root, &mut found);
+            found
+        }
+    };
+    // Deleted and not yet committed.
+    found.retain(|file| root.join(file).is_file());
+    found.sort();
+    assert!(
+        found.len() > 50,
+        "found only {} files below {}",
+        found.len(),
+        root.display()
+    );
+    found
+}
+
+fn walk(root: &Path, folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        let hidden_or_built = matches!(entry.file_name().to_str(), Some(".git" | "target"));
+        if path.is_dir() && !hidden_or_built {
+            walk(root, &path, found);
+        } else if path.is_file() {
+            found.push(path.strip_prefix(root).unwrap().to_owned());
+        }
+    }
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    files()
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|ending| ending == "rs"))
+        .collect()
+}
+
+fn nothing_wrong(wall: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{wall}:\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn arrows_point_downwards() {
+    let packages = packages();
+    let allowed: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for (name, dependencies) in packages.iter().filter(|(name, _)| *name != "xtask") {
+        let Some(allowed) = allowed.get(name.as_str()) else {
+            wrong.push(format!("{name} is not in the arrow table"));
+            continue;
+        };
+        for (dependency, _) in dependencies {
+            if packages.contains_key(dependency)
+                && dependency != name
+                && !allowed.contains(&dependency.as_str())
+            {
+                wrong.push(format!("{name} -> {dependency}"));
+            }
+        }
+    }
+    nothing_wrong(
+        "these arrows are not in the table of ARCHITECTURE.md",
+        &wrong,
+    );
+}
+
+#[test]
+fn the_world_enters_through_its_own_door() {
+    let mut wrong = Vec::new();
+    for (name, dependencies) in packages() {
+        for (dependency, kind) in dependencies.iter().filter(|_| name != "xtask") {
+            // Tests may use what they like, as long as it is not shipped.
+            if kind.as_deref() == Some("dev") {
+                continue;
+            }
+            if let Some((_, homes)) = HOMES.iter().find(|(heavy, _)| heavy == dependency)
+                && !homes.contains(&name.as_str())
+            {
+                wrong.push(format!(
+                    "{name} builds on {dependency}, whose home is {}",
+                    homes.join(", ")
+                ));
+            }
+            if let Some((_, few)) = PURE.iter().find(|(pure, _)| *pure == name)
+                && !few.contains(&dependency.as_str())
+                && !dependency.starts_with("checkrein")
+            {
+                wrong.push(format!("{name} is pure and builds on {dependency}"));
+            }
+        }
+    }
+    nothing_wrong("dependencies in the wrong house", &wrong);
+}
+
+#[test]
+fn the_lock_file_keeps_its_budget() {
+    let lock = read(&root().join("Cargo.lock"));
+    let count = lock.lines().filter(|line| *line == "[[package]]").count();
+    assert!(count > 0, "Cargo.lock lists nothing");
+    assert!(
+        count <= LOCK_BUDGET,
+        "{count} packages in Cargo.lock; the budget is {LOCK_BUDGET}"
+    );
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for file in rust_files() {
+        let text = read(&root.join(&file));
+        // A shebang or a crate attribute of a fuzz target may come first.
+        let first = text
+            .lines()
+            .find(|line| !line.is_empty() && !line.starts_with("#!["));
+        if !first.is_some_and(|line| line.starts_with("//! ")) {
+            wrong.push(file.display().to_string());
+        }
+    }
+    nothing_wrong(
+        "these files do not open with a module doc (`//! ...`)",
+        &wrong,
+    );
+}
+
+#[test]
+fn only_the_front_door_prints() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for file in rust_files() {
+        // Chores and manual measurements speak to whoever started them.
+        let in_crate_source = file.starts_with("crates")
+            && file
+                .components()
+                .nth(2)
+                .is_some_and(|part| part.as_os_str() == "src");
+        if !in_crate_source || file.starts_with("crates/cli/src/ui") {
+            continue;
+        }
+        for (number, line) in read(&root.join(&file)).lines().enumerate() {
+            let code = line.trim_start();
+            if !code.starts_with("//") && prints(code) {
+                wrong.push(format!("{}:{}: {}", file.display(), number + 1, code));
+            }
+        }
+    }
+    nothing_wrong("printing outside crates/cli/src/ui", &wrong);
+}
+
+fn prints(code: &str) -> bool {
+    ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
+        .iter()
+        .any(|call| {
+            code.match_indices(call).any(|(at, _)| {
+                let before = code.split_at(at).0.chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        })
+}
+
+#[test]
+fn prints_is_not_fooled() {
+    for (code, expected) in [
+        ("println!(\"x\");", true),
+        ("std::eprintln!(\"x\")", true),
+        ("my_println!(\"x\")", false),
+        ("blueprint!(x)", false),
+        ("let println = 3;", false),
+    ] {
+        assert_eq!(prints(code), expected, "{code}");
+    }
+}
+
+/// Whose home folder recorded payloads and examples may name.
+const NOBODY: &[&str] = &["dev", "user"];
+
+#[test]
+fn no_file_names_a_home_folder() {
+    let root = root();
+    let mut wrong = Vec::new();
+    for file in files() {
+        let Ok(text) = std::fs::read_to_string(root.join(&file)) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            if let Some(path) = home_path(line) {
+                wrong.push(format!("{}:{}: {path}", file.display(), number + 1));
+            }
+        }
+    }
+    nothing_wrong("absolute paths of somebody's machine", &wrong);
+}
+
+/// The first absolute path below a home folder, but for those of nobody.
+fn home_path(line: &str) -> Option<&str> {
+    let homes = [
+        concat!("/ho", "me/"),
+        concat!("/Us", "ers/"),
+        concat!("/ro", "ot/"),
+    ];
+    homes.iter().find_map(|home| {
+        line.match_indices(home).find_map(|(at, _)| {
+            let (before, path) = line.split_at(at);
+            // `$HOME/home/x` and `target/root/x` are no paths of a machine.
+            let part = |c: char| c.is_alphanumeric() || "/._-}~$*".contains(c);
+            let absolute = !before.chars().next_back().is_some_and(part);
+            let rest = path.strip_prefix(home)?;
+            let end = rest.find(|c: char| !c.is_alphanumeric() && !"._-".contains(c));
+            let name = rest.split_at(end.unwrap_or(rest.len())).0;
+            (absolute && !name.is_empty() && !NOBODY.contains(&name)).then_some(path)
+        })
+    })
+}
+
+#[test]
+fn home_paths_are_seen() {
+    let home = concat!("/ho", "me/");
+    for (line, expected) in [
+        (format!("cd {home}alice/repo"), true),
+        (format!("\"{home}alice\""), true),
+        (concat!("see /ro", "ot/.cache").to_owned(), true),
+        ("\"cwd\":\"/home/dev/repo\"".to_owned(), false),
+        ("\"cwd\":\"/home/dev\"".to_owned(), false),
+        (format!("target{home}alice"), false),
+        (format!("below {home}"), false),
+    ] {
+        assert_eq!(home_path(&line).is_some(), expected, "{line}");
+    }
+}
+
+#[test]
+fn lint_files_are_complete() {
+    // The nearest clippy.toml wins as a whole, so a crate's own must repeat the root's lines.
+    let root = root();
+    let common: Vec<String> = read(&root.join("clippy.toml"))
+        .lines()
+        .filter(|line| line.contains(" = "))
+        .map(str::to_owned)
+        .collect();
+    let mut wrong = Vec::new();
+    for file in files()
+        .iter()
+        .filter(|file| file.ends_with("clippy.toml") && file.starts_with("crates"))
+    {
+        let text = read(&root.join(file));
+        for line in common
+            .iter()
+            .filter(|line| !text.lines().any(|own| own == line.as_str()))
+        {
+            wrong.push(format!("{} lacks `{line}`", file.display()));
+        }
+    }
+    let [core, adapters] = ["core", "adapters"].map(|name| {
+        let text = read(&root.join("crates").join(name).join("clippy.toml"));
+        text.lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect::<Vec<_>>()
+            .join("\n")
+    });
+    if core != adapters {
+        wrong.push("crates/core and crates/adapters ban different things".to_owned());
+    }
+    nothing_wrong("lint files", &wrong);
+}

@@ -1,0 +1,179 @@
+//! Manners of the command line: help that shows how, errors that say what to do, nothing
+//! but text where nobody looks at colours.
+
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::world::World;
+
+const COMMANDS: [&str; 7] = ["check", "demo", "hook", "replay", "run", "sessions", "show"];
+
+#[test]
+fn every_command_is_listed_and_shows_examples() {
+    let world = World::new();
+    let help = world.says(&["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+    assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
+    let listed: Vec<&str> = help
+        .stdout
+        .split("Commands:")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != "help")
+        .collect();
+    let mut known = listed.clone();
+    known.sort_unstable();
+    assert_eq!(known, COMMANDS);
+    for command in listed {
+        let help = world.says(&[command, "--help"]);
+        assert_eq!(help.code, Some(0), "{help:?}");
+        assert!(help.stdout.contains("Examples"), "{command} shows no example:\n{}", help.stdout);
+        assert!(help.stdout.contains(&format!("checkrein {command}")), "{command}:\n{}", help.stdout);
+    }
+    assert!(!world.state().exists(), "asking for help leaves nothing behind");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let check = |prepare: &dyn Fn(&World), args: &[&str], code: i32, words: &[&str]| {
+        let world = World::new();
+        prepare(&world);
+        let said = world.says(args);
+        assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
+        assert_eq!(said.stdout, "", "errors are no answer: {args:?}");
+        for word in words {
+            assert!(said.stderr.contains(word), "{args:?} does not say {word:?}: {}", said.stderr);
+        }
+    };
+    let nothing = |_: &World| {};
+    let config = |text: &'static str| move |world: &World| world.config(text);
+    check(&nothing, &["chek"], 2, &["check"]);
+    check(&nothing, &["check"], 2, &["no verifier is configured", "[[verifier]]"]);
+    check(&config("[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"), &["check", "test"], 2, &["'test'", "known: tests"]);
+    check(&nothing, &["run"], 2, &["CMD"]);
+    check(&nothing, &["show"], 2, &["nothing is recorded", "checkrein demo"]);
+    check(&nothing, &["replay"], 2, &["ID|FILE"]);
+    check(&nothing, &["replay", "none.jsonl"], 2, &["no file 'none.jsonl'"]);
+    check(&config("accept = \"tests and lint\"\n[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"), &["check"], 2, &["lint"]);
+    check(&config("[caps]\ntool_calls = 0\n"), &["run", "--", "true"], 2, &["caps.tool_calls", "must be 1 or more"]);
+    check(&config("[caps\n"), &["check"], 2, &["checkrein.toml", "line 1"]);
+    check(&config("[store]\nkeep = \"30d\"\n"), &["check"], 2, &["'store", "take it out"]);
+}
+
+#[test]
+fn a_session_that_nobody_knows() {
+    let world = World::with_check("true");
+    let agent = Agent::new(&world, "codex");
+    agent.prompt("do it");
+    for args in [["show", "nobody"], ["replay", "nobody"]] {
+        let said = world.says(&args);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains("'nobody'") && said.stderr.contains("checkrein sessions"), "{said:?}");
+    }
+    for args in [&["show", "codex"][..], &["show", "codex-session/1"], &["show", "--why", "codex"]] {
+        assert_eq!(world.says(args).code, Some(0), "the beginning of an id is enough");
+    }
+}
+
+#[test]
+fn nothing_recorded_yet_is_no_error_for_sessions() {
+    let world = World::new();
+    let said = world.says(&["sessions"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""));
+    assert!(said.stderr.contains("checkrein demo"), "{said:?}");
+    assert_eq!(world.tasks(), Vec::<Value>::new());
+    assert!(!world.state().exists(), "looking leaves nothing behind");
+}
+
+#[test]
+fn piped_output_has_no_escape_codes() {
+    let world = World::with_check("test -f fixed || { echo 'a.py:1: broken'; exit 1; }");
+    world.says(&["run", "--", "sh", "-c", "echo > work"]);
+    for args in [
+        &["--help"][..],
+        &["chek"],
+        &["check"],
+        &["run", "--", "sh", "-c", "touch fixed"],
+        &["run", "--", "sh", "-c", "exit 3"],
+        &["sessions"],
+        &["show"],
+        &["show", "--why"],
+        &["replay", "--help"],
+        &["demo"],
+    ] {
+        let mut command = world.checkrein(args);
+        let said = crate::world::feed(command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor"), b"");
+        assert!(!said.stdout.contains('\x1b'), "{args:?}: {:?}", said.stdout);
+        assert!(!said.stderr.contains('\x1b'), "{args:?}: {:?}", said.stderr);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let world = World::with_check("true");
+    world.says(&["run", "--", "true"]);
+    let script = "\"$BIN\" show --json | head -c 1 > /dev/null; \"$BIN\" --help | head -c 1 > /dev/null";
+    let said = crate::world::feed(world.hermetic("sh").args(["-c", script]), b"");
+    assert_eq!(said.stderr, "");
+}
+
+#[test]
+fn check_answers_by_its_exit_status() {
+    let check = |run: &str, code: i32, verdict: &str, cause: Option<&str>| {
+        let world = World::new();
+        world.config(&format!("[[verifier]]\nname = \"tests\"\ntimeout = \"1s\"\nrun = '''{run}'''\n"));
+        let said = world.says(&["check", "--json"]);
+        assert_eq!(said.code, Some(code), "{run}: {said:?}");
+        let document = said.json();
+        assert_eq!(document["schema"], "checkrein/check/1");
+        assert_eq!(document["verdict"], verdict, "{run}: {document}");
+        let verifier = &document["verifiers"][0];
+        assert_eq!((verifier["name"].as_str(), verifier["verdict"].as_str()), (Some("tests"), Some(verdict)), "{document}");
+        assert_eq!(verifier["cause"].as_str(), cause, "{document}");
+    };
+    check("true", 0, "pass", None);
+    check("exit 4", 1, "fail", None);
+    check("sleep 610", 3, "inconclusive", Some("timeout"));
+    check("kill -9 $$", 3, "inconclusive", Some("crash"));
+    check("no-such-program-at-all", 3, "inconclusive", Some("missing_program"));
+}
+
+#[test]
+fn check_runs_nothing_twice_on_the_same_tree() {
+    let world = World::with_check("echo 'a.py:7: broken'; exit 1");
+    world.write("a.py", "");
+    let first = world.says(&["check", "--json"]).json();
+    let second = world.says(&["check", "--json"]).json();
+    assert_eq!(world.runs("tests"), 1);
+    assert_eq!((&first["verifiers"][0]["cached"], &second["verifiers"][0]["cached"]), (&false.into(), &true.into()));
+    assert_eq!(first["verifiers"][0]["findings"], second["verifiers"][0]["findings"]);
+    let finding = &first["verifiers"][0]["findings"][0];
+    assert_eq!((finding["file"].as_str(), finding["line"].as_u64(), finding["message"].as_str()), (Some("a.py"), Some(7), Some("broken")));
+    world.says(&["check", "--no-cache"]);
+    assert_eq!(world.runs("tests"), 2);
+}
+
+#[test]
+fn what_a_person_found_out_does_not_count_as_evidence() {
+    let world = World::with_check("true");
+    let agent = Agent::new(&world, "codex");
+    agent.prompt("do it");
+    world.write("work", "1");
+    assert_eq!(world.says(&["check"]).code, Some(0));
+    agent.stop();
+    assert_eq!(world.runs("tests"), 2, "a pass of `check` only informs");
+}
+
+#[test]
+fn the_demo_ends_well() {
+    let world = World::new();
+    let said = world.says(&["demo", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let document = said.json();
+    assert_eq!(document["transition"]["reason"], "task_complete");
+    assert!(document["attempts"].as_u64().unwrap() >= 2, "{document}");
+}

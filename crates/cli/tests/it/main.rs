@@ -1,0 +1,20 @@
+//! The real binary, seen from outside: each file is a subject, each test a transcript.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
+mod agent;
+mod bad_input;
+mod cli;
+mod crash;
+mod hook;
+mod many;
+mod run;
+mod tree;
+mod world;

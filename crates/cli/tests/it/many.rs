@@ -1,0 +1,120 @@
+//! Many processes at once: on one session, on one stop, on one tree.
+
+use std::process::Child;
+
+use checkrein_core::input::Input;
+
+use crate::agent::{Agent, Answer, read};
+use crate::world::{Said, World, start};
+
+fn all(children: Vec<Child>) -> Vec<Said> {
+    children.into_iter().map(|child| Said::of(&child.wait_with_output().unwrap())).collect()
+}
+
+#[test]
+fn sixteen_hooks_at_once_lose_nothing() {
+    let world = World::with_check("true");
+    let agent = Agent::new(&world, "claude-code");
+    // The session itself is new to all of them.
+    let messages = (0..16).map(|n| agent.call(&format!("call-{n}"), &format!("echo {n}")).to_string());
+    let hooks = messages.map(|message| start(&mut agent.hook(), message.as_bytes())).collect();
+    for said in all(hooks) {
+        assert_eq!(read(agent.name, "PreToolUse", &said), Answer::Nothing);
+    }
+    let mut seen: Vec<String> = world
+        .inputs(&agent.session)
+        .into_iter()
+        .filter_map(|input| match input {
+            Input::ToolRequested(request) => request.call_id,
+            _ => None,
+        })
+        .collect();
+    seen.sort();
+    let mut sent: Vec<String> = (0..16).map(|n| format!("call-{n}")).collect();
+    sent.sort();
+    assert_eq!(seen, sent);
+    assert_eq!(world.task()["tool_calls"], 16);
+    world.replays(&agent.session);
+}
+
+/// A check that waits for a word of the test, so that it runs while others come.
+fn held(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
+    let (ready, go) = (world.pipe("ready"), world.pipe("go"));
+    let check = format!("echo ready > '{}'; read go < '{}'; exit 1", ready.display(), go.display());
+    world.config(&world.counted("tests", &check));
+    world.commit();
+    (ready, go)
+}
+
+#[test]
+fn both_stop_hooks_at_once_run_the_check_once() {
+    for name in crate::agent::BOTH {
+        let world = World::new();
+        let (ready, go) = held(&world);
+        let entries = [Agent::source(&world, name, "user"), Agent::source(&world, name, "project")];
+        for entry in &entries {
+            entry.prompt("mend it");
+        }
+        world.write("work", "1");
+        let hooks: Vec<Child> = entries
+            .iter()
+            .map(|entry| start(&mut entry.hook(), entry.stop_message(false, "Done.").to_string().as_bytes()))
+            .collect();
+        assert_eq!(crate::world::read_line(&ready), "ready\n");
+        std::fs::write(&go, "go\n").unwrap();
+        let answers: Vec<Answer> = all(hooks).iter().map(|said| read(name, "Stop", said)).collect();
+        answers[0].sent_back();
+        assert_eq!(answers[0], answers[1]);
+        assert_eq!(world.runs("tests"), 1);
+        assert_eq!((world.task()["stops"].as_u64(), world.task()["continues"].as_u64()), (Some(1), Some(1)));
+        world.replays(&entries[0].session);
+    }
+}
+
+#[test]
+fn ten_checks_at_once_start_each_command_once() {
+    let world = World::new();
+    let (ready, go) = (world.pipe("ready"), world.pipe("go"));
+    let slow = format!("echo ready > '{}'; read go < '{}'", ready.display(), go.display());
+    world.config(&format!("{}{}", world.counted("slow", &slow), world.counted("quick", "exit 1")));
+    world.commit();
+    let checks = (0..10).map(|_| start(&mut world.checkrein(&["check", "--json"]), b"")).collect();
+    assert_eq!(crate::world::read_line(&ready), "ready\n");
+    std::fs::write(&go, "go\n").unwrap();
+    let mut ran = 0;
+    for said in all(checks) {
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let document = said.json();
+        assert_eq!(document["verdict"], "fail");
+        let verdicts: Vec<(&str, &str)> = document["verifiers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|verifier| (verifier["name"].as_str().unwrap(), verifier["verdict"].as_str().unwrap()))
+            .collect();
+        assert_eq!(verdicts, [("slow", "pass"), ("quick", "fail")]);
+        ran += document["verifiers"].as_array().unwrap().iter().filter(|verifier| verifier["cached"] == false).count();
+    }
+    assert_eq!((world.runs("slow"), world.runs("quick")), (1, 1));
+    assert_eq!(ran, 2, "only who ran it says that it was not cached");
+}
+
+#[test]
+fn sessions_of_one_repo_do_not_touch_each_other() {
+    let world = World::with_check("exit 1");
+    let names = ["a", "b", "c"];
+    let agents = names.map(|name| Agent::named(&world, "codex", name));
+    for agent in &agents {
+        agent.prompt("mend it");
+    }
+    world.write("work", "1");
+    for agent in &agents {
+        agent.stop().sent_back();
+        agent.stop().sent_back();
+    }
+    assert_eq!(world.runs("tests"), 1, "the tree is the same, so is its verdict");
+    for agent in &agents {
+        assert!(agent.stop().notice().contains("gave_up"), "each has its own attempts");
+        world.replays(&agent.session);
+    }
+}

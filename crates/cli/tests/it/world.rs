@@ -1,0 +1,283 @@
+//! A world of its own for each test: home, state folder, repo, and no mark of an agent's
+//! session in the environment.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use checkrein_core::event::{self, Event};
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::input::Input;
+use checkrein_store::{Chain, SqliteStore, Store as _};
+use serde_json::Value;
+
+/// The variable by which all that a world started is known.
+const MARK: &str = "WORLD_MARK";
+
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl World {
+    /// A git repo with one commit.
+    pub(crate) fn new() -> Self {
+        let world = Self::without_git();
+        world.write("README", "a project\n");
+        world.git(&["init", "-q"]);
+        world.commit();
+        world
+    }
+
+    pub(crate) fn without_git() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "repo"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder }
+    }
+
+    /// A repo whose one check says so in `runs`, outside of the tree, and then runs `check`.
+    pub(crate) fn with_check(check: &str) -> Self {
+        let world = Self::new();
+        world.config(&world.counted("tests", check));
+        world.commit();
+        world
+    }
+
+    /// A `[[verifier]]` that leaves a line in the file of its name for each time it runs.
+    pub(crate) fn counted(&self, name: &str, check: &str) -> String {
+        let run = format!("echo run >> '{}'; {check}", self.outside(name).display());
+        format!("[[verifier]]\nname = \"{name}\"\nrun = '''{run}'''\n")
+    }
+
+    pub(crate) fn runs(&self, name: &str) -> usize {
+        self.lines_outside(name).len()
+    }
+
+    pub(crate) fn lines_outside(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.outside(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.root().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn config(&self, text: &str) {
+        self.write("checkrein.toml", text);
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) {
+        let done = self.hermetic("git").args(args).output().unwrap();
+        assert!(done.status.success(), "git {args:?}: {}", text(&done.stderr));
+    }
+
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "step"]);
+    }
+
+    /// A pipe with a name, outside of the tree: whoever opens it waits for the other side.
+    pub(crate) fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.outside(name);
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        path
+    }
+
+    /// `program` in the repo, with nothing of our own environment but the search path.
+    pub(crate) fn hermetic(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let home = self.outside("home");
+        command
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .env("XDG_STATE_HOME", home.join("state"))
+            .env("XDG_CACHE_HOME", home.join("cache"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("LC_ALL", "C")
+            .env("CHECKREIN_STATE", self.state())
+            .env("BIN", env!("CARGO_BIN_EXE_checkrein"))
+            .env(MARK, self.mark());
+        command
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.outside("state")
+    }
+
+    pub(crate) fn checkrein(&self, args: &[&str]) -> Command {
+        let mut command = self.hermetic(env!("CARGO_BIN_EXE_checkrein"));
+        command.args(args);
+        command
+    }
+
+    pub(crate) fn says(&self, args: &[&str]) -> Said {
+        Said::of(&self.checkrein(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// The one folder of this repo's store.
+    pub(crate) fn store_folder(&self) -> PathBuf {
+        let mut folders = std::fs::read_dir(self.state()).unwrap();
+        let folder = folders.next().unwrap().unwrap().path();
+        assert!(folders.next().is_none(), "one repo, one folder");
+        folder
+    }
+
+    /// `sessions --json`: tasks, newest first.
+    pub(crate) fn tasks(&self) -> Vec<Value> {
+        let said = self.says(&["sessions", "--json"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The newest task.
+    pub(crate) fn task(&self) -> Value {
+        self.tasks().into_iter().next().expect("no task is recorded")
+    }
+
+    /// How the newest task ended: `reason/detail`.
+    pub(crate) fn ending(&self) -> String {
+        ending(&self.task()["transition"])
+    }
+
+    /// `show --why` of the newest task, which is never longer than five lines.
+    pub(crate) fn why(&self) -> String {
+        let said = self.says(&["show", "--why"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!((1..=5).contains(&said.stdout.lines().count()), "{}", said.stdout);
+        said.stdout
+    }
+
+    /// All events of a session: no gap, a whole chain, every one readable.
+    pub(crate) fn log(&self, session: &str) -> Vec<Event> {
+        let store = SqliteStore::open_read_only(&self.store_folder()).unwrap();
+        let session = SessionId::from(session);
+        let rows = store.events(&session, Seq(0)).unwrap();
+        for (row, place) in rows.iter().zip(1..) {
+            assert_eq!(row.seq, Seq(place), "a gap in the log");
+        }
+        let chain = store.verify_chain(&session).unwrap();
+        assert!(matches!(chain, Chain::Whole { .. }), "{chain:?}");
+        rows.iter().map(|row| event::decode(&row.payload).unwrap()).collect()
+    }
+
+    /// The inputs among them.
+    pub(crate) fn inputs(&self, session: &str) -> Vec<Input> {
+        self.log(session)
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Input(stamped) => Some(stamped.input),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn replays(&self, session: &str) {
+        let said = self.says(&["replay", session]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert_eq!(said.stdout.matches("same ").count(), 2, "{said:?}");
+    }
+
+    fn mark(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    /// Command lines of what is alive of all that this world started.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn alive(&self) -> Vec<String> {
+        let mark = format!("{MARK}={}", self.mark());
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        processes
+            .filter(|process| {
+                // A zombie's environment is empty: it is dead, only not buried.
+                let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+                environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+            })
+            .map(|process| text(&std::fs::read(process.path().join("cmdline")).unwrap_or_default()).replace('\0', " "))
+            .filter(|command| !command.is_empty())
+            .collect()
+    }
+
+    /// Elsewhere a process's environment cannot be looked at.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn alive(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Said {
+    pub(crate) fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Hands `bytes` to a command and waits for what it says.
+pub(crate) fn feed(command: &mut Command, bytes: &[u8]) -> Said {
+    Said::of(&start(command, bytes).wait_with_output().unwrap())
+}
+
+/// The same without waiting.
+pub(crate) fn start(command: &mut Command, bytes: &[u8]) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Who does not want to read it all has said so, or is dead.
+    let _ = child.stdin.take().unwrap().write_all(bytes);
+    child
+}
+
+/// `reason/detail`, or `open`.
+pub(crate) fn ending(transition: &Value) -> String {
+    match (transition["reason"].as_str(), transition["detail"].as_str()) {
+        (None, _) => "open".to_owned(),
+        (Some(reason), None) => reason.to_owned(),
+        (Some(reason), Some(detail)) => format!("{reason}/{detail}"),
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Whether the file says so; for tests that wait on another process by a pipe.
+pub(crate) fn read_line(path: &Path) -> String {
+    use std::io::BufRead as _;
+    let mut line = String::new();
+    std::io::BufReader::new(std::fs::File::open(path).unwrap()).read_line(&mut line).unwrap();
+    line
+}

@@ -1,0 +1,99 @@
+//! The text as the grammar gets it, byte for byte as long as the script, with what it
+//! reads otherwise than the shell written so that both agree. Words are read from the
+//! script itself; only their places come from the grammar.
+
+use std::borrow::Cow;
+
+/// Stands for each byte of a character beyond ASCII: part of a word, of no name.
+const LETTER: u8 = 1;
+
+/// Words that the shell reads as keywords where a command could begin.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    is_opening(word.as_bytes())
+        || matches!(
+            word,
+            "}" | "!" | "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "coproc"
+        )
+}
+
+/// Keywords that open a compound command.
+fn is_opening(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"select" | b"function"
+    )
+}
+
+/// Masks a script.
+///
+/// - Everything beyond ASCII is a letter of a word to the shell. The grammar takes a no-break
+///   space for a blank, and its scanner hands any character to C's `isdigit`, which reads far
+///   outside its table for some (tree-sitter-bash issue 337: a crash of the whole process).
+/// - `!` and `time` before a compound command are not in the grammar, and change nothing
+///   about what runs: blanks stand for them.
+pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
+    let bytes = text.as_bytes();
+    let mut masked = Cow::Borrowed(bytes);
+    if !text.is_ascii() {
+        for byte in masked.to_mut().iter_mut().filter(|byte| !byte.is_ascii()) {
+            *byte = LETTER;
+        }
+    }
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(prefix_in) {
+        let (start, length) = (at + found.0, found.1);
+        if before_compound(bytes, start, length)
+            && let Some(place) = masked.to_mut().get_mut(start..start + length)
+        {
+            place.fill(b' ');
+        }
+        at = start + length;
+    }
+    masked
+}
+
+/// Place and length of the next `!` or `time`.
+fn prefix_in(rest: &[u8]) -> Option<(usize, usize)> {
+    rest.iter().enumerate().find_map(|(at, byte)| match byte {
+        b'!' => Some((at, 1)),
+        b't' if rest.get(at..).is_some_and(|word| word.starts_with(b"time")) => Some((at, 4)),
+        _ => None,
+    })
+}
+
+/// Whether a word of its own stands there, followed by a compound command or another such word.
+fn before_compound(bytes: &[u8], start: usize, length: usize) -> bool {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let begins = start
+        .checked_sub(1)
+        .and_then(|before| bytes.get(before))
+        .is_none_or(|byte| b" \t\n;&|(`{".contains(byte));
+    let rest = bytes.get(start + length..).unwrap_or(&[]);
+    let blanks = rest.iter().take_while(|byte| blank(byte)).count();
+    let rest = rest.get(blanks..).unwrap_or(&[]);
+    let end = rest
+        .iter()
+        .position(|byte| b" \t\n;&|()".contains(byte))
+        .unwrap_or(rest.len());
+    let word = rest.get(..end).unwrap_or(&[]);
+    begins && blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_grammar_gets() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(String::from_utf8_lossy(&mask(text)), expected, "{text}");
+        };
+        check("! rm x; time rm", "! rm x; time rm");
+        check("! { rm; }", "  { rm; }");
+        check("a; time  case x in", "a;       case x in");
+        check("! time { a; }", "       { a; }");
+        check("echo a! {", "echo a! {");
+        check("sometime {", "sometime {");
+        check("é\u{a0}x", "\u{1}\u{1}\u{1}\u{1}x");
+    }
+}
