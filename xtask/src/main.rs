@@ -1,3 +1,72 @@
-//! Being built.
+//! Chores of this repository: `cargo xtask COMMAND`. One file per command, one line each
+//! in [`COMMANDS`].
+#![expect(clippy::print_stdout, reason = "a chore's answer is its output")]
+#![expect(clippy::print_stderr, reason = "and its progress goes beside it")]
 
-fn main() {}
+mod agents;
+mod bench;
+mod ci;
+mod fuzz;
+mod laws;
+mod targets;
+
+use std::process::ExitCode;
+
+/// What a command does with its arguments; the error is for people.
+type Command = fn(&[String]) -> Result<ExitCode, String>;
+
+/// Name, what it is for, what it does.
+const COMMANDS: &[(&str, &str, Command)] = &[
+    (
+        "agents",
+        "[claude-code|codex] [--case NAME] [--keep]: the real agents against a scripted model on loopback",
+        agents::run,
+    ),
+    (
+        "bench",
+        "hook | replay | check: how fast, beside the peers, as ratios",
+        bench::run,
+    ),
+    (
+        "ci",
+        "everything a change has to pass: format, lint, tests, the core alone, documentation",
+        ci::run,
+    ),
+    (
+        "fuzz",
+        "[TARGET]... [--seconds N]: libFuzzer over what parses a stranger's bytes",
+        fuzz::run,
+    ),
+    (
+        "laws",
+        "which test keeps which law; --break [LAW]... breaks them and sees each test go red",
+        laws::run,
+    ),
+    (
+        "targets",
+        "type-checks for Windows and wasm32; --install gets what that needs",
+        targets::run,
+    ),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        return usage();
+    };
+    match COMMANDS.iter().find(|(known, ..)| known == name) {
+        None => usage(),
+        Some((_, _, command)) => command(rest).unwrap_or_else(|error| {
+            eprintln!("xtask {name}: {error}");
+            ExitCode::from(2)
+        }),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: cargo xtask COMMAND");
+    for (name, about, _) in COMMANDS {
+        eprintln!("  {name:<10} {about}");
+    }
+    ExitCode::from(2)
+}

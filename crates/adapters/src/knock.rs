@@ -10,7 +10,7 @@ use checkrein_core::input::Input;
 pub struct Knock {
     /// The conversation it belongs to.
     pub session: SessionId,
-    /// The agent's working folder.
+    /// The folder the session is about: the project's, or where the agent says that it works.
     pub cwd: Option<String>,
     /// What kind of event it is.
     pub event: EventKind,

@@ -30,7 +30,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "checkrein-store",
         ],
     ),
-    ("checkrein", &["checkrein-runtime", "checkrein-models"]),
+    // The façade speaks in the core's words and opens stores: the runtime's own interface
+    // names both, so these two arrows hide nothing.
+    (
+        "checkrein",
+        &[
+            "checkrein-runtime",
+            "checkrein-models",
+            "checkrein-core",
+            "checkrein-store",
+        ],
+    ),
     (
         "checkrein-cli",
         &[

@@ -70,6 +70,11 @@ impl Adapter for ClaudeCode {
     fn read(&self, bytes: &[u8], env: Env<'_>) -> Result<Knock, Unreadable> {
         let fields = Fields::read(NAME, "hook_event_name", kind, bytes)?;
         let mut knock = begin(&fields)?;
+        // `cwd` follows the agent's `cd`: a session must not leave its repo's policy by leaving
+        // the folder.
+        if let Some(project) = env("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
+            knock.cwd = Some(project);
+        }
         knock.can_ask = env("CLAUDE_CODE_SESSION_ATTENDED").as_deref() != Some("0");
         match fields.native.as_str() {
             "PreToolUse" => tool::requested(&fields, &mut knock)?,

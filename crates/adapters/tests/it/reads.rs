@@ -472,3 +472,14 @@ fn long_texts_are_cut_after_their_digest_was_taken() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn leaving_the_folder_does_not_leave_the_project() {
+    let knock = read_with(
+        "claude-code",
+        "Stop@2.1.330.json",
+        "CLAUDE_PROJECT_DIR",
+        "/home/dev/project",
+    );
+    assert_eq!(knock.cwd.as_deref(), Some("/home/dev/project"));
+}

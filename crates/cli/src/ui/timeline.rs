@@ -33,13 +33,12 @@ fn line(event: &Event) -> Option<(String, String)> {
     let painted = |paint: Paint, mark: &str, text: String| Some((On::Stdout.paint(paint, mark), text));
     match event {
         Event::Input(stamped) => match &stamped.input {
-            Input::PromptSubmitted(prompt) => plain("❯", format!("person: {}", quote(&prompt.text))),
+            Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
+            Input::PromptSubmitted(prompt) => {
+                plain("❯", format!("person: {}", quote(&prompt.text)))
+            }
             Input::ToolRequested(request) => {
-                let what = request.facts.commands.first().map_or_else(
-                    || quote(&request.args),
-                    |_| quote(&request.args),
-                );
-                plain("·", format!("{} {what}", request.tool))
+                plain("·", format!("{} {}", request.tool, quote(&told(&request.args))))
             }
             Input::StopRequested(stop) => painted(Paint::Strong, "■", format!("agent wants to stop: {}", quote(&stop.message))),
             Input::EvidenceArrived(arrived) => {
@@ -93,6 +92,15 @@ fn line(event: &Event) -> Option<(String, String)> {
         | Event::Requested { .. }
         | Event::FailureSetMet { .. } => None,
     }
+}
+
+/// Arguments as a person would say them: the command of a shell tool, the path of a file tool.
+fn told(args: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(args).unwrap_or_default();
+    ["command", "cmd", "file_path", "path"]
+        .iter()
+        .find_map(|key| value.get(key).and_then(|word| word.as_str()))
+        .map_or_else(|| args.to_owned(), str::to_owned)
 }
 
 /// One line, bounded.

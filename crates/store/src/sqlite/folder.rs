@@ -1,6 +1,6 @@
 //! The store's folder: nobody else's business, and on disk before the first event is.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub(crate) fn make_with_file(folder: &Path, file: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
     // A folder we may not read, or `` for the working directory, is not ours to sync.
-    File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
+    std::fs::File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
 }
 
 #[cfg(not(unix))]

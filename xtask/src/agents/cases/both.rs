@@ -1,0 +1,43 @@
+//! Hooks of the user and hooks of the project at once: every event is delivered twice and
+//! must count once.
+
+use std::io::Result;
+
+use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays};
+use crate::agents::report::Report;
+use crate::agents::script::{Act, rounds};
+use crate::agents::world::{Setup, Stage, number};
+
+pub(super) const CASE: Case = Case { name: "both", about: "user and project hooks installed together", agents: CLAUDE_CODE, run };
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    let world = stage.world(Setup {
+        name: "main",
+        files: &[("README.md", "a repo\n")],
+        config: counted(&stage.beside("main", "runs.txt"), "test -f verified.txt"),
+        sources: &["user", "project"],
+        script: rounds(vec![
+            Act::shell("echo one > one.txt"),
+            Act::say("Done."),
+            Act::shell("echo two > two.txt"),
+            Act::say("Done."),
+            Act::shell("echo yes > verified.txt"),
+            Act::say("Done."),
+        ]),
+    })?;
+    let ran = world.headless("Make it verified.")?;
+    ended_well(report, &world, &ran);
+    {
+        let seen = world.model.seen();
+        report.equal("the model was asked as often as scripted", &seen.asked.len(), &6);
+        let fresh = seen.asked.get(2).map(|asked| asked.fresh.clone()).unwrap_or_default();
+        report.note(&format!("the first refusal is in the next request {} times", fresh.matches("checkrein: not done yet").count()));
+    }
+    let task = one_task(report, &world, "task_complete")?;
+    report.equal("three calls", &number(&task, "tool_calls"), &Some(3));
+    report.equal("three stops", &number(&task, "stops"), &Some(3));
+    report.equal("sent back twice", &number(&task, "continues"), &Some(2));
+    report.equal("six rounds: three with a call, three that stop", &number(&task, "rounds"), &Some(6));
+    report.equal("the verifier ran once per stop", &world.lines("runs.txt"), &3);
+    replays(report, &world, &task)
+}

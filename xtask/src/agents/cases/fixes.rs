@@ -1,0 +1,107 @@
+//! The main job on real projects: a false "done" is sent back with the failing test and the
+//! command to reproduce it; the fix, made with the agent's own tools, is accepted.
+
+use std::io::Result;
+
+use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
+use crate::agents::report::Report;
+use crate::agents::script::{Act, rounds};
+use crate::agents::world::{Setup, Stage, number};
+
+pub(super) const CASE: Case = Case { name: "fixes", about: "claims done falsely, is sent back, fixes it", agents: BOTH, run };
+
+/// A project with one failing test.
+struct Project {
+    name: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    broken: &'static str,
+    wrong: &'static str,
+    right: &'static str,
+    check: &'static str,
+}
+
+const CARGO: Project = Project {
+    name: "cargo",
+    files: &[
+        ("Cargo.toml", "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+        ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"adder\"\nversion = \"0.1.0\"\n"),
+        (".gitignore", "/target\n"),
+        (
+            "src/lib.rs",
+            "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds_two_numbers() {\n        assert_eq!(super::add(2, 3), 5);\n    }\n}\n",
+        ),
+    ],
+    broken: "src/lib.rs",
+    wrong: "    a - b",
+    right: "    a + b",
+    check: "cargo test --offline",
+};
+
+const PYTHON: Project = Project {
+    name: "unittest",
+    files: &[
+        ("adder.py", "def add(a, b):\n    return a - b\n"),
+        (
+            "test_adder.py",
+            "import unittest\n\nimport adder\n\n\nclass Adding(unittest.TestCase):\n    def test_adds_two_numbers(self):\n        self.assertEqual(adder.add(2, 3), 5)\n",
+        ),
+    ],
+    broken: "adder.py",
+    wrong: "    return a - b",
+    right: "    return a + b",
+    check: "python3 -m unittest",
+};
+
+/// The name of the test that fails, in both.
+const TEST: &str = "adds_two_numbers";
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    play(stage, report, &CARGO)?;
+    let python = std::process::Command::new("python3").arg("--version").output();
+    if python.is_ok_and(|output| output.status.success()) {
+        play(stage, report, &PYTHON)
+    } else {
+        report.note("python3 is not here: its project was left out");
+        Ok(())
+    }
+}
+
+fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()> {
+    report.note(&format!("-- {}, checked by: {}", project.name, project.check));
+    let world = stage.world(Setup {
+        name: project.name,
+        files: project.files,
+        config: verifier(project.check),
+        sources: &["user"],
+        script: rounds(vec![
+            Act::write("NOTES.md", "Looked at it.\n"),
+            Act::say("All tests pass now, the task is complete."),
+            vec![Act::Read(project.broken.to_owned())],
+            vec![Act::Replace {
+                path: project.broken.to_owned(),
+                old: project.wrong.to_owned(),
+                new: project.right.to_owned(),
+            }],
+            Act::say("Now it is fixed."),
+        ]),
+    })?;
+    let ran = world.headless("add() is wrong; make its test pass.")?;
+    ended_well(report, &world, &ran);
+    {
+        let seen = world.model.seen();
+        report.equal("the model was asked as often as scripted", &seen.asked.len(), &5);
+        let after = seen.asked.get(2).cloned().unwrap_or_default();
+        holds(report, "the refusal names the failing test", &after.fresh, TEST);
+        holds(report, "and the command to reproduce it", &after.fresh, &format!("reproduce: {}", project.check));
+        let times = after.whole.matches("checkrein: not done yet").count();
+        report.check("the reason is sent once", times == 1, &format!("{times} times\n{}", if times == 1 { "" } else { &after.fresh }));
+        let last = seen.asked.last().cloned().unwrap_or_default();
+        report.equal("and not again later", &last.whole.matches("checkrein: not done yet").count(), &1);
+    }
+    let text = std::fs::read_to_string(world.repo.join(project.broken))?;
+    holds(report, "the agent's edit is on disk", &text, project.right);
+    let task = one_task(report, &world, "task_complete")?;
+    report.equal("two stops", &number(&task, "stops"), &Some(2));
+    report.equal("sent back once", &number(&task, "continues"), &Some(1));
+    replays(report, &world, &task)
+}

@@ -1,0 +1,93 @@
+//! The scenarios. A new one is one file and one line in [`ALL`].
+
+mod both;
+mod deny;
+mod fixes;
+mod never;
+mod question;
+mod subagent;
+mod tokens;
+
+use std::io::Result;
+
+use serde_json::Value;
+
+use super::report::Report;
+use super::world::{Ran, Stage, World, ending};
+
+/// One scenario.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Agents that can play it.
+    pub(super) agents: &'static [&'static str],
+    pub(super) run: fn(&Stage<'_>, &mut Report) -> Result<()>,
+}
+
+const BOTH: &[&str] = &["claude-code", "codex"];
+const CLAUDE_CODE: &[&str] = &["claude-code"];
+
+/// All of them.
+pub(super) const ALL: &[Case] = &[
+    deny::CASE,
+    fixes::CASE,
+    never::CASE,
+    question::CASE,
+    tokens::CASE,
+    both::CASE,
+    subagent::CASE,
+];
+
+/// The text of a rule that no scenario may get past.
+const RULES: &str = "prefix_rule(\n    pattern = [\"echo\", \"FORBIDDEN_MARKER\"],\n    decision = \"forbidden\",\n    justification = \"JUSTIFIED: the marker is off limits here\",\n)\n";
+const JUSTIFICATION: &str = "JUSTIFIED: the marker is off limits here";
+
+/// A verifier that leaves a line beside the repo each time it runs.
+fn counted(runs: &std::path::Path, check: &str) -> String {
+    let run = format!("echo ran >> '{}'; {check}", runs.display());
+    verifier(&run)
+}
+
+fn verifier(run: &str) -> String {
+    format!("[[verifier]]\nname = \"tests\"\nrun = {}\n", Value::from(run))
+}
+
+/// What every headless scenario has in common.
+fn ended_well(report: &mut Report, world: &World<'_>, ran: &Ran) {
+    let trouble = format!("status {:?}\n{}", ran.status, ran.stderr);
+    let seen = if ran.status == Some(0) { "status 0" } else { trouble.as_str() };
+    report.check("the agent's process ends by itself, status 0", ran.status == Some(0), seen);
+    let outside = world.model.seen().outside.clone();
+    if !outside.is_empty() {
+        report.note(&format!("hosts it tried outside loopback, all refused: {}", outside.join(", ")));
+    }
+}
+
+/// The one task of a scenario, and how it has to have ended.
+fn one_task(report: &mut Report, world: &World<'_>, wanted: &str) -> Result<Value> {
+    let tasks = world.tasks()?;
+    report.equal("sessions --json lists one task", &tasks.len(), &1);
+    let task = tasks.into_iter().next().unwrap_or_default();
+    let seen = ending(&task);
+    report.check(&format!("it ends {wanted}"), seen == wanted, &seen);
+    Ok(task)
+}
+
+/// The recorded session, stepped again.
+fn replays(report: &mut Report, world: &World<'_>, task: &Value) -> Result<()> {
+    let session = task.get("session").and_then(Value::as_str).unwrap_or_default();
+    let replayed = world.checkrein(&["replay", session])?;
+    let all = format!("{}{}", replayed.stdout, replayed.stderr);
+    report.check("replay comes out the same", replayed.status == Some(0), &all);
+    Ok(())
+}
+
+/// The line of a text that holds the needle; all of the text if none does.
+fn line_with(text: &str, needle: &str) -> String {
+    text.lines().find(|line| line.contains(needle)).unwrap_or(text).to_owned()
+}
+
+/// A check that a text holds something; shows where.
+fn holds(report: &mut Report, what: &str, text: &str, needle: &str) {
+    report.check(what, text.contains(needle), &line_with(text, needle));
+}

@@ -1,0 +1,74 @@
+//! A sub-agent: the rules hold for it as well, and its stop runs no verifier.
+
+use std::io::Result;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays};
+use crate::agents::report::Report;
+use crate::agents::script::{Act, Script};
+use crate::agents::world::{Setup, Stage, number};
+
+pub(super) const CASE: Case = Case { name: "subagent", about: "the Agent tool", agents: CLAUDE_CODE, run };
+
+/// By this the model knows that it is asked as the sub-agent.
+const ERRAND: &str = "ERRAND: try the marker, then write sub.txt.";
+/// No count of runs was taken.
+const UNKNOWN: usize = usize::MAX;
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    let runs = stage.beside("main", "runs.txt");
+    let before = Arc::new(AtomicUsize::new(UNKNOWN));
+    let world = stage.world(Setup {
+        name: "main",
+        files: &[("rules/marker.rules", RULES)],
+        config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{}", counted(&runs, "test -f verified.txt")),
+        sources: &["user"],
+        script: script(runs, Arc::clone(&before)),
+    })?;
+    let ran = world.headless("Delegate it.")?;
+    ended_well(report, &world, &ran);
+    {
+        let seen = world.model.seen();
+        let offered = seen.asked.first().is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
+        report.check("the agent offers its Agent tool", offered, "");
+        let sub: Vec<_> = seen.asked.iter().filter(|asked| asked.opening.contains(ERRAND)).collect();
+        report.equal("the sub-agent asked the model three times", &sub.len(), &3);
+        let fresh = sub.get(1).map(|asked| asked.fresh.clone()).unwrap_or_default();
+        holds(report, "the justification reaches the sub-agent", &fresh, JUSTIFICATION);
+    }
+    report.equal("its denied command was not executed", &world.has("sub-denied.txt"), &false);
+    report.equal("its allowed command was", &world.has("sub.txt"), &true);
+    report.equal("no verifier had run when it was over", &before.load(Ordering::SeqCst), &0);
+    report.equal("one ran at each main stop", &world.lines("runs.txt"), &2);
+    let task = one_task(report, &world, "task_complete")?;
+    report.equal("the sub-agent's calls count: Agent, two of its own, one more", &number(&task, "tool_calls"), &Some(4));
+    let (counted, said) = (number(&task, "output_tokens"), world.model.seen().tokens);
+    report.note(&format!("output tokens: {counted:?} recorded, {said} scripted, sub-agent included"));
+    replays(report, &world, &task)
+}
+
+fn script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> Script {
+    let (mut main, mut sub) = (0, 0);
+    Box::new(move |asked| {
+        if asked.opening.contains(ERRAND) {
+            sub += 1;
+            return match sub {
+                1 => Act::shell("echo FORBIDDEN_MARKER > sub-denied.txt"),
+                2 => Act::shell("echo fine > sub.txt"),
+                _ => Act::say("The errand is run."),
+            };
+        }
+        main += 1;
+        match main {
+            1 => vec![Act::Delegate(ERRAND.to_owned())],
+            2 => {
+                let lines = std::fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
+                before.store(lines, Ordering::SeqCst);
+                Act::say("Done.")
+            }
+            3 => Act::shell("echo yes > verified.txt"),
+            _ => Act::say("Done."),
+        }
+    })
+}

@@ -1,0 +1,107 @@
+//! Claude Code on loopback: settings with hooks, a home folder that has been through
+//! onboarding, and an environment in which nothing but the model is asked.
+
+use std::ffi::OsString;
+use std::io::Result;
+
+use serde_json::{Map, Value, json};
+
+use super::agent::{Agent, DEADLINE, words};
+use super::model::Wire;
+use super::programs::Package;
+use super::world::{World, put};
+
+/// Every event that checkrein reads.
+const EVENTS: &[&str] = &[
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch",
+    "Stop", "SubagentStop", "StopFailure", "SessionEnd",
+];
+
+/// Not a key: the scripted model asks for none.
+const KEY: &str = "scripted-model-has-no-key";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ClaudeCode;
+
+impl Agent for ClaudeCode {
+    fn name(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn package(&self) -> Package {
+        Package {
+            variable: "CLAUDE_BIN",
+            name: "@anthropic-ai/claude-code-{os}-{arch}@2.1.330",
+            program: "package/claude",
+        }
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::Anthropic
+    }
+
+    fn install(&self, world: &World<'_>, sources: &[&str]) -> Result<()> {
+        for source in sources {
+            let folder = if *source == "user" { &world.home } else { &world.repo };
+            let hooks: Map<String, Value> = EVENTS.iter().map(|event| ((*event).to_owned(), entry(world, event, source))).collect();
+            put(&folder.join(".claude/settings.json"), &format!("{:#}\n", json!({ "hooks": hooks })))?;
+        }
+        // What its dialogs ask a person at the first start. A key is remembered by its end.
+        let end: String = KEY.chars().skip(KEY.chars().count().saturating_sub(20)).collect();
+        let mut projects = Map::new();
+        projects.insert(
+            world.repo.display().to_string(),
+            json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true }),
+        );
+        let state = json!({
+            "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.330", "theme": "dark", "numStartups": 3,
+            "customApiKeyResponses": { "approved": [end], "rejected": [] }, "projects": projects,
+        });
+        put(&world.home.join(".claude.json"), &state.to_string())
+    }
+
+    fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
+        let base = world.model.base();
+        [
+            ("ANTHROPIC_BASE_URL", base.as_str()),
+            ("ANTHROPIC_API_KEY", KEY),
+            ("ANTHROPIC_MODEL", "claude-sonnet-5"),
+            // Whatever else it wants to reach comes to the scripted model, which refuses it.
+            ("HTTPS_PROXY", &base),
+            ("HTTP_PROXY", &base),
+            ("NO_PROXY", "127.0.0.1,localhost"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_UPDATES", "1"),
+            ("DO_NOT_TRACK", "1"),
+            // It refuses to run as root without.
+            ("IS_SANDBOX", "1"),
+        ]
+        .map(|(name, value)| (name, OsString::from(value)))
+        .into()
+    }
+
+    fn headless(&self, prompt: &str) -> Vec<OsString> {
+        words(&["-p", prompt, "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"])
+    }
+
+    fn interactive(&self, prompt: &str) -> Vec<OsString> {
+        // Not bypassPermissions, which asks a person first.
+        words(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write,Edit", "--", prompt])
+    }
+}
+
+fn entry(world: &World<'_>, event: &str, source: &str) -> Value {
+    let deadline = DEADLINE.to_string();
+    let mut hook = json!({
+        "type": "command", "command": world.stage.programs.checkrein, "timeout": DEADLINE,
+        "args": ["hook", "claude-code", "--source", source, "--deadline", deadline],
+    });
+    if event == "PreToolUse" {
+        hook["onFailure"] = json!("block");
+    }
+    json!([{ "hooks": [hook] }])
+}

@@ -1,0 +1,92 @@
+//! Codex on loopback: a config whose only provider is the scripted model, hooks in the
+//! user's `hooks.json`, trust given for the one call.
+
+use std::ffi::OsString;
+use std::io::{Error, Result};
+
+use serde_json::{Map, Value, json};
+
+use super::agent::{Agent, DEADLINE, words};
+use super::model::Wire;
+use super::programs::Package;
+use super::world::{World, put};
+
+/// Every event that checkrein reads.
+const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
+
+/// Codex allows a SessionEnd hook no more.
+const SESSION_END: u32 = 3;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Codex;
+
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn package(&self) -> Package {
+        Package {
+            variable: "CODEX_BIN",
+            name: "@openai/codex@0.169.0-{os}-{arch}",
+            program: "package/vendor/*/bin/codex",
+        }
+    }
+
+    fn wire(&self) -> Wire {
+        Wire::OpenAi
+    }
+
+    fn install(&self, world: &World<'_>, sources: &[&str]) -> Result<()> {
+        if sources != ["user"] {
+            return Err(Error::other("for Codex only user hooks are installed here"));
+        }
+        let hooks: Map<String, Value> = EVENTS.iter().map(|event| ((*event).to_owned(), entry(world, event))).collect();
+        let folder = world.home.join(".codex");
+        put(&folder.join("hooks.json"), &format!("{:#}\n", json!({ "hooks": hooks })))?;
+        let base = world.model.base();
+        // A model of its catalogue, because only those are given the patch tool; the offer of a
+        // newer one, which a person would have to answer, counts as answered.
+        let config = format!(
+            "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
+             sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
+             [analytics]\nenabled = false\n[feedback]\nenabled = false\n\
+             [projects.{repo}]\ntrust_level = \"trusted\"\n\
+             [notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n\
+             [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{base}/v1\"\nwire_api = \"responses\"\n\
+             env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n",
+            repo = json!(world.repo),
+        );
+        put(&folder.join("config.toml"), &config)
+    }
+
+    fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
+        let base = world.model.base();
+        [
+            ("SCRIPTED_KEY", "scripted-model-has-no-key"),
+            ("HTTPS_PROXY", base.as_str()),
+            ("HTTP_PROXY", &base),
+            ("NO_PROXY", "127.0.0.1,localhost"),
+            ("no_proxy", "127.0.0.1,localhost"),
+        ]
+        .map(|(name, value)| (name, OsString::from(value)))
+        .into()
+    }
+
+    fn headless(&self, prompt: &str) -> Vec<OsString> {
+        words(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
+    }
+
+    fn interactive(&self, prompt: &str) -> Vec<OsString> {
+        // Without the shared server nothing outlives the screen.
+        words(&["--no-daemon", "--no-alt-screen", "--dangerously-bypass-hook-trust", prompt])
+    }
+}
+
+fn entry(world: &World<'_>, event: &str) -> Value {
+    let timeout = if event == "SessionEnd" { SESSION_END } else { DEADLINE };
+    let program = world.stage.programs.checkrein.display().to_string().replace('\'', "'\\''");
+    let command = format!("'{program}' hook codex --source user --deadline {timeout}");
+    json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }])
+}

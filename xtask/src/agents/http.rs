@@ -1,0 +1,144 @@
+//! As much of an HTTP/1.1 server as two agents need, on loopback alone. Any other host that
+//! a client asks for through us as its proxy is refused and written down.
+
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// More than any request of an agent.
+const MAX_BODY: u64 = 64 * 1024 * 1024;
+
+/// One request, read whole.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// Path or, for CONNECT, host.
+    pub(super) target: String,
+    pub(super) body: Vec<u8>,
+}
+
+/// What is sent back.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    pub(super) body: Vec<u8>,
+}
+
+impl Response {
+    pub(super) fn json(status: u16, value: &serde_json::Value) -> Self {
+        Self { status, kind: "application/json", body: value.to_string().into_bytes() }
+    }
+
+    pub(super) fn events(body: String) -> Self {
+        Self { status: 200, kind: "text/event-stream; charset=utf-8", body: body.into_bytes() }
+    }
+}
+
+/// Listens until dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    address: SocketAddr,
+    over: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Each connection has a thread and carries one request.
+    pub(super) fn start(handle: impl Fn(Request) -> Response + Send + Sync + 'static) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let over = Arc::new(AtomicBool::new(false));
+        let (handle, ended) = (Arc::new(handle), Arc::clone(&over));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if ended.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let handle = Arc::clone(&handle);
+                std::thread::spawn(move || serve(stream, &*handle));
+            }
+        });
+        Ok(Self { address, over })
+    }
+
+    pub(super) fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        // Wakes the listener, which then sees that it is over.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+fn serve(stream: TcpStream, handle: &(dyn Fn(Request) -> Response + Send + Sync)) {
+    // A client that goes away in the middle is its own affair.
+    let Ok(Some(request)) = read(&stream) else { return };
+    let silent = request.method == "HEAD";
+    let response = handle(request);
+    let _ = write(&stream, &response, silent);
+}
+
+fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
+    let mut input = BufReader::new(stream);
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+    let (mut length, mut chunked) = (0, false);
+    loop {
+        let mut header = String::new();
+        if input.read_line(&mut header)? == 0 || header.trim().is_empty() {
+            break;
+        }
+        let Some((name, value)) = header.split_once(':') else { continue };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap_or(0),
+            "transfer-encoding" => chunked = value.to_ascii_lowercase().contains("chunked"),
+            "expect" => (&mut &*stream).write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
+            _ => {}
+        }
+    }
+    let mut body = Vec::new();
+    if chunked {
+        while let size @ 1.. = chunk_size(&mut input)? {
+            exactly(&mut input, size, &mut body)?;
+            input.read_line(&mut String::new())?;
+        }
+    } else {
+        exactly(&mut input, length, &mut body)?;
+    }
+    Ok(Some(Request { method, target, body }))
+}
+
+fn chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let digits = line.split(';').next().unwrap_or_default().trim();
+    u64::from_str_radix(digits, 16).map_err(|_| Error::from(ErrorKind::InvalidData))
+}
+
+fn exactly(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
+    let read = input.take(length.min(MAX_BODY)).read_to_end(body)?;
+    if read as u64 == length { Ok(()) } else { Err(Error::from(ErrorKind::UnexpectedEof)) }
+}
+
+fn write(mut stream: &TcpStream, response: &Response, silent: bool) -> std::io::Result<()> {
+    let Response { status, kind, body } = response;
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
+    if !silent {
+        stream.write_all(body)?;
+    }
+    stream.flush()
+}

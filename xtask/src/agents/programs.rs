@@ -1,0 +1,138 @@
+//! The programs of a run: the real agents (from a variable, else the pinned package of the
+//! registry), checkrein as this checkout builds it, and a PATH that needs no home folder.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Where an agent comes from.
+#[derive(Debug)]
+pub(super) struct Package {
+    /// The variable that names the program.
+    pub(super) variable: &'static str,
+    /// The package, with `{os}` and `{arch}` in registry words.
+    pub(super) name: &'static str,
+    /// Where the program is in the unpacked package; `*` stands for one folder.
+    pub(super) program: &'static str,
+}
+
+/// What every scenario needs.
+#[derive(Debug)]
+pub(super) struct Programs {
+    pub(super) checkrein: PathBuf,
+    /// PATH of agents, hooks and checks.
+    pub(super) path: OsString,
+}
+
+impl Programs {
+    /// `folder` gets a copy of checkrein, so that a build meanwhile changes nothing.
+    pub(super) fn gather(folder: &Path) -> Result<Self, String> {
+        let built = match env::var_os("CHECKREIN_BIN") {
+            Some(named) => PathBuf::from(named),
+            None => build()?,
+        };
+        let checkrein = folder.join("checkrein");
+        std::fs::copy(&built, &checkrein).map_err(|error| format!("{}: {error}", built.display()))?;
+        // Shims look for their settings in the home folder, which is an empty one here.
+        let mut folders = Vec::new();
+        if let Some(sysroot) = said("rustc", &["--print", "sysroot"]) {
+            folders.push(PathBuf::from(sysroot).join("bin"));
+        }
+        if let Some(python) = said("python3", &["-c", "import sys; print(sys.prefix)"]) {
+            folders.push(PathBuf::from(python).join("bin"));
+        }
+        folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        let path = env::join_paths(folders).map_err(|error| error.to_string())?;
+        Ok(Self { checkrein, path })
+    }
+}
+
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+fn build() -> Result<PathBuf, String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "checkrein-cli", "--bin", "checkrein", "--message-format", "json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cargo build: {error}"))?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some("checkrein"))
+        .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .ok_or_else(|| "cargo did not build checkrein".to_owned())
+}
+
+/// `${XDG_CACHE_HOME:-~/.cache}/checkrein-agents`. Not the folder for temporary files: Codex
+/// refuses to keep its home there.
+pub(super) fn cache() -> Result<PathBuf, String> {
+    let named = env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = named
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")))
+        .ok_or("neither XDG_CACHE_HOME nor a home folder is known")?
+        .join("checkrein-agents");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The program of an agent, fetched if it has to be.
+pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
+    if let Some(named) = env::var_os(package.variable).filter(|value| !value.is_empty()) {
+        let program = PathBuf::from(named);
+        return if program.is_file() {
+            Ok(program)
+        } else {
+            Err(format!("{} names no file: {}", package.variable, program.display()))
+        };
+    }
+    let os = if cfg!(target_os = "macos") { "darwin" } else { env::consts::OS };
+    let arch = match env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let name = package.name.replace("{os}", os).replace("{arch}", arch);
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let folder = cache()?.join(plain);
+    if let Some(program) = within(&folder, package.program) {
+        return Ok(program);
+    }
+    eprintln!("fetching {name}; {} would name a program that is there already", package.variable);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let packed = Command::new("npm")
+        .args(["pack", "--silent", &name])
+        .current_dir(&folder)
+        .output()
+        .map_err(|error| format!("npm pack {name}: {error}"))?;
+    let archive = String::from_utf8_lossy(&packed.stdout).trim().to_owned();
+    if !packed.status.success() || archive.is_empty() {
+        return Err(format!("npm pack {name}: {}", String::from_utf8_lossy(&packed.stderr).trim()));
+    }
+    let unpacked = Command::new("tar").arg("xzf").arg(&archive).current_dir(&folder).status();
+    if !unpacked.is_ok_and(|status| status.success()) {
+        return Err(format!("{archive} could not be unpacked with tar"));
+    }
+    // The archive is hundreds of megabytes and of no further use.
+    let _ = std::fs::remove_file(folder.join(&archive));
+    within(&folder, package.program).ok_or_else(|| format!("{name} has no {}", package.program))
+}
+
+/// The file at a path in which `*` stands for any one folder.
+fn within(folder: &Path, pattern: &str) -> Option<PathBuf> {
+    match pattern.split_once("/*/") {
+        None => Some(folder.join(pattern)).filter(|file| file.is_file()),
+        Some((head, rest)) => std::fs::read_dir(folder.join(head))
+            .ok()?
+            .filter_map(Result::ok)
+            .find_map(|entry| within(&entry.path(), rest)),
+    }
+}

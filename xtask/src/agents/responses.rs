@@ -1,0 +1,108 @@
+//! The OpenAI Responses API, as far as Codex uses it: what a request says, and a response
+//! as a stream of events.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::script::{Act, Asked, texts};
+
+/// The shell, which every task is given and a side request is not.
+const SHELL: &str = "exec_command";
+
+/// `None`: a side request (the terminal UI asks for a title).
+pub(super) fn read(body: &Value) -> Option<Asked> {
+    let tools: Vec<String> = list(body, "tools").iter().filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned)).collect();
+    if !tools.iter().any(|tool| tool == SHELL) {
+        return None;
+    }
+    let items = list(body, "input");
+    let spoken = items.iter().rposition(by_the_model).map_or(0, |at| at + 1);
+    let first = items.iter().position(by_the_model).unwrap_or(items.len());
+    let content = |items: &[Value]| items.iter().map(said).collect::<Vec<_>>().join("\n");
+    Some(Asked {
+        number: 0,
+        opening: content(items.get(..first).unwrap_or_default()),
+        whole: content(items),
+        fresh: content(items.get(spoken..).unwrap_or_default()),
+        tools,
+    })
+}
+
+fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+    body.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Results of calls and messages of others are not.
+fn by_the_model(item: &Value) -> bool {
+    match item.get("type").and_then(Value::as_str) {
+        Some("function_call" | "custom_tool_call" | "reasoning") => true,
+        _ => item.get("role").and_then(Value::as_str) == Some("assistant"),
+    }
+}
+
+fn said(item: &Value) -> String {
+    ["content", "output"].iter().filter_map(|field| item.get(field)).map(texts).collect::<Vec<_>>().join("\n")
+}
+
+/// The n-th response. `tokens` is what it claims to have cost.
+pub(super) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (bool, String) {
+    let items: Vec<Value> = acts.iter().enumerate().map(|(at, act)| item(act, &format!("{number}_{at}"))).collect();
+    let usage = json!({
+        "input_tokens": 1000, "input_tokens_details": { "cached_tokens": 0 },
+        "output_tokens": tokens, "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": 1000 + tokens,
+    });
+    let response = |status: &str, output: &[Value], usage: &Value| {
+        json!({
+            "id": format!("resp_scripted_{number}"), "object": "response", "created_at": 1,
+            "model": body.get("model"), "status": status, "output": output, "usage": usage,
+        })
+    };
+    let done = response("completed", &items, &usage);
+    if body.get("stream").and_then(Value::as_bool) != Some(true) {
+        return (false, done.to_string());
+    }
+    let mut out = String::new();
+    let mut sequence = 0;
+    let mut event = |mut value: Value| {
+        sequence += 1;
+        value["sequence_number"] = json!(sequence);
+        let _ = write!(out, "event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default());
+    };
+    event(json!({ "type": "response.created", "response": response("in_progress", &[], &Value::Null) }));
+    for (index, item) in items.iter().enumerate() {
+        event(json!({ "type": "response.output_item.added", "output_index": index, "item": item }));
+        event(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+    }
+    event(json!({ "type": "response.completed", "response": done }));
+    (true, out)
+}
+
+fn item(act: &Act, id: &str) -> Value {
+    let shell = |command: &str| {
+        json!({
+            "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
+            "name": SHELL, "arguments": json!({ "cmd": command }).to_string(),
+        })
+    };
+    let patch = |text: String| {
+        json!({
+            "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
+            "name": "apply_patch", "input": format!("*** Begin Patch\n{text}*** End Patch\n"),
+        })
+    };
+    match act {
+        Act::Say(text) | Act::Delegate(text) => json!({
+            "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
+            "content": [{ "type": "output_text", "text": text, "annotations": [] }],
+        }),
+        Act::Shell(command) => shell(command),
+        Act::Read(path) => shell(&format!("cat {path}")),
+        Act::Write { path, text } => {
+            let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
+            patch(format!("*** Add File: {path}\n{added}"))
+        }
+        Act::Replace { path, old, new } => patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n")),
+    }
+}

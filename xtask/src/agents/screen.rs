@@ -1,0 +1,63 @@
+//! An agent's terminal UI under tmux, on a server of its own: started, watched, ended.
+
+use std::io::{Error, Result};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::world::World;
+
+/// Wide enough that no line of ours is broken.
+const WIDTH: &str = "230";
+const HEIGHT: &str = "70";
+
+/// A running one; dropped, its tmux server ends and the agent with it.
+pub(super) struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    pub(super) fn start(world: &World<'_>, prompt: &str) -> Result<Self> {
+        let socket = world.folder.join("tmux");
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&socket).args(["-f", "/dev/null", "new-session", "-d", "-x", WIDTH, "-y", HEIGHT]);
+        command.arg(&world.stage.program).args(world.stage.agent.interactive(prompt));
+        // The server takes its environment from whoever starts it.
+        world.clean(&mut command);
+        let started = command.stdin(Stdio::null()).output()?;
+        if started.status.success() {
+            Ok(Self { socket })
+        } else {
+            Err(Error::other(format!("tmux: {}", String::from_utf8_lossy(&started.stderr).trim())))
+        }
+    }
+
+    /// Watches until the text is there or the time is over; the last screen either way.
+    pub(super) fn wait_for(&self, needle: &str, patience: Duration) -> (bool, String) {
+        let until = Instant::now() + patience;
+        loop {
+            let screen = self.capture();
+            let found = screen.contains(needle);
+            if found || Instant::now() > until {
+                return (found, screen);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn capture(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p", "-J", "-S", "-400"]);
+        output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Result<std::process::Output> {
+        Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).stdin(Stdio::null()).output()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.tmux(&["kill-server"]);
+    }
+}

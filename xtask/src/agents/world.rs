@@ -1,0 +1,188 @@
+//! One scenario's world: a repo, a home folder that holds nothing but what is put there, the
+//! scripted model, and the agent with checkrein's hooks installed.
+
+use std::fs;
+use std::io::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::agent::Agent;
+use super::model::Model;
+use super::programs::Programs;
+use super::script::Script;
+
+/// Longest run of an agent.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// What a scenario starts from.
+pub(super) struct Setup<'a> {
+    /// Distinguishes several worlds of one scenario.
+    pub(super) name: &'a str,
+    /// Files of the repo: path, text.
+    pub(super) files: &'a [(&'a str, &'a str)],
+    /// `checkrein.toml`.
+    pub(super) config: String,
+    /// Where the hooks are installed: `user`, `project`.
+    pub(super) sources: &'a [&'a str],
+    pub(super) script: Script,
+}
+
+/// Where scenarios happen.
+pub(super) struct Stage<'a> {
+    pub(super) agent: &'a dyn Agent,
+    pub(super) program: PathBuf,
+    pub(super) programs: &'a Programs,
+    pub(super) folder: PathBuf,
+}
+
+/// See above.
+pub(super) struct World<'a> {
+    pub(super) stage: &'a Stage<'a>,
+    pub(super) folder: PathBuf,
+    pub(super) repo: PathBuf,
+    pub(super) home: PathBuf,
+    pub(super) model: Model,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// `None`: ended by a signal, ours included.
+    pub(super) status: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Stage<'_> {
+    /// A file beside a world's repo; known before the world is.
+    pub(super) fn beside(&self, name: &str, file: &str) -> PathBuf {
+        self.folder.join(name).join(file)
+    }
+
+    pub(super) fn world(&self, setup: Setup<'_>) -> Result<World<'_>> {
+        let folder = self.folder.join(setup.name);
+        let (repo, home) = (folder.join("repo"), folder.join("home"));
+        for made in [&repo, &home, &folder.join("tmp")] {
+            fs::create_dir_all(made)?;
+        }
+        for (path, text) in setup.files {
+            put(&repo.join(path), text)?;
+        }
+        put(&repo.join("checkrein.toml"), &setup.config)?;
+        // A login shell, which is how Codex starts its hooks, may set PATH anew.
+        let path = self.programs.path.to_string_lossy();
+        put(&home.join(".profile"), &format!("export PATH='{}'\n", path.replace('\'', "'\\''")))?;
+        let model = Model::start(self.agent.wire(), repo.clone(), &folder.join("requests.jsonl"), setup.script)?;
+        let world = World { stage: self, folder, repo, home, model };
+        self.agent.install(&world, setup.sources)?;
+        for arguments in [
+            &["init", "--quiet"][..],
+            &["add", "--all"],
+            &["-c", "user.name=probe", "-c", "user.email=probe@localhost", "commit", "--quiet", "--message", "start"],
+        ] {
+            let done = world.run(Command::new("git").args(arguments))?;
+            if done.status != Some(0) {
+                return Err(Error::other(format!("git {arguments:?}: {}", done.stderr)));
+            }
+        }
+        Ok(world)
+    }
+}
+
+/// Writes a file and the folders above it.
+pub(super) fn put(file: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(file, text)
+}
+
+impl World<'_> {
+    /// Nothing of the caller's environment gets in, above all no credentials.
+    pub(super) fn clean(&self, command: &mut Command) {
+        command
+            .env_clear()
+            .current_dir(&self.repo)
+            .env("PATH", &self.stage.programs.path)
+            .env("HOME", &self.home)
+            .env("TMPDIR", self.folder.join("tmp"))
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .envs(self.stage.agent.environment(self));
+    }
+
+    /// The agent without a person, to its end.
+    pub(super) fn headless(&self, prompt: &str) -> Result<Ran> {
+        let mut command = Command::new(&self.stage.program);
+        command.args(self.stage.agent.headless(prompt));
+        let ran = self.run(&mut command)?;
+        fs::write(self.folder.join("agent.stdout"), &ran.stdout)?;
+        fs::write(self.folder.join("agent.stderr"), &ran.stderr)?;
+        Ok(ran)
+    }
+
+    pub(super) fn checkrein(&self, arguments: &[&str]) -> Result<Ran> {
+        self.run(Command::new(&self.stage.programs.checkrein).args(arguments))
+    }
+
+    /// What `sessions --json` says, oldest task first.
+    pub(super) fn tasks(&self) -> Result<Vec<Value>> {
+        let listed = self.checkrein(&["sessions", "--json"])?;
+        let mut tasks: Vec<Value> = listed.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        tasks.reverse();
+        Ok(tasks)
+    }
+
+    /// Lines of a file beside the repo; none if it was never written.
+    pub(super) fn lines(&self, file: &str) -> usize {
+        fs::read_to_string(self.folder.join(file)).map_or(0, |text| text.lines().count())
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.repo.join(path).exists()
+    }
+
+    fn run(&self, command: &mut Command) -> Result<Ran> {
+        self.clean(command);
+        // Files, not pipes: a grandchild that keeps a pipe open must not keep us.
+        let (out, err) = (self.folder.join("stdout"), self.folder.join("stderr"));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(&out)?)
+            .stderr(fs::File::create(&err)?)
+            .spawn()?;
+        let until = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status.code();
+            }
+            if Instant::now() > until {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let read = |file: &Path| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Ran { status, stdout: read(&out)?, stderr: read(&err)? })
+    }
+}
+
+/// A field of a task, as text; `reason (detail)` for its transition.
+pub(super) fn ending(task: &Value) -> String {
+    let word = |name: &str| task.pointer(&format!("/transition/{name}")).and_then(Value::as_str);
+    match (word("reason"), word("detail")) {
+        (None, _) => "open".to_owned(),
+        (Some(reason), None) => reason.to_owned(),
+        (Some(reason), Some(detail)) => format!("{reason} {detail}"),
+    }
+}
+
+/// A number of a task; `None` is unknown.
+pub(super) fn number(task: &Value, name: &str) -> Option<u64> {
+    task.get(name).and_then(Value::as_u64)
+}

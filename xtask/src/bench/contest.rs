@@ -1,0 +1,138 @@
+//! Processes timed against each other: A B C A B C ..., so that a busy machine is busy for
+//! all of them. Whole process, from spawn to the end of the wait.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::hook::Failure;
+
+/// Makes the `n`-th command.
+pub(crate) type Prepare<'a> = Box<dyn FnMut(usize) -> Result<Command, Failure> + 'a>;
+/// What goes on between timed runs, not timed.
+pub(crate) type Between<'a> = Box<dyn FnMut(usize) -> Result<(), Failure> + 'a>;
+
+/// One of those compared.
+pub(crate) struct Contestant<'a> {
+    pub(crate) name: String,
+    pub(crate) prepare: Prepare<'a>,
+    pub(crate) after: Between<'a>,
+    /// `execpolicy check` and its like tell their verdict by status.
+    pub(crate) any_exit: bool,
+}
+
+impl<'a> Contestant<'a> {
+    pub(crate) fn new(name: impl Into<String>, prepare: impl FnMut(usize) -> Result<Command, Failure> + 'a) -> Self {
+        Self { name: name.into(), prepare: Box::new(prepare), after: Box::new(|_| Ok(())), any_exit: false }
+    }
+
+    pub(crate) fn after(mut self, after: impl FnMut(usize) -> Result<(), Failure> + 'a) -> Self {
+        self.after = Box::new(after);
+        self
+    }
+
+    pub(crate) fn any_exit(mut self) -> Self {
+        self.any_exit = true;
+        self
+    }
+}
+
+/// What it took.
+#[derive(Clone, Default)]
+pub(crate) struct Times {
+    pub(crate) name: String,
+    wall: Vec<Duration>,
+    cpu: Vec<Duration>,
+}
+
+impl Times {
+    pub(crate) fn of(name: impl Into<String>, wall: Vec<Duration>) -> Self {
+        Self { name: name.into(), wall, cpu: Vec::new() }
+    }
+
+    /// Milliseconds.
+    pub(crate) fn median(&self) -> f64 {
+        at(&self.wall, 500)
+    }
+
+    pub(crate) fn p99(&self) -> f64 {
+        at(&self.wall, 990)
+    }
+
+    pub(crate) fn cpu(&self) -> f64 {
+        at(&self.cpu, 500)
+    }
+
+    pub(crate) fn heading() -> String {
+        format!("{:<44} {:>10} {:>10} {:>10} {:>10}", "milliseconds", "median", "p99", "least", "cpu median")
+    }
+
+    pub(crate) fn line(&self) -> String {
+        let cpu = if self.cpu.is_empty() { "-".to_owned() } else { format!("{:.2}", self.cpu()) };
+        format!(
+            "{:<44} {:>10.2} {:>10.2} {:>10.2} {cpu:>10}",
+            self.name,
+            self.median(),
+            self.p99(),
+            at(&self.wall, 0)
+        )
+    }
+}
+
+fn at(times: &[Duration], permille: usize) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let index = (sorted.len() * permille / 1000).min(sorted.len().saturating_sub(1));
+    sorted.get(index).copied().unwrap_or_default().as_secs_f64() * 1e3
+}
+
+/// Runs them in turn, `runs` times each after one that is not counted.
+pub(crate) fn interleave(contestants: &mut [Contestant<'_>], runs: usize) -> Result<Vec<Times>, Failure> {
+    let mut all: Vec<Times> = contestants
+        .iter()
+        .map(|contestant| Times { name: contestant.name.clone(), ..Times::default() })
+        .collect();
+    for run in 0..=runs {
+        for (contestant, times) in contestants.iter_mut().zip(&mut all) {
+            let mut command = (contestant.prepare)(run)?;
+            let (wall, cpu, ok) = time(&mut command).map_err(|error| format!("{}: {error}", contestant.name))?;
+            if !ok && !contestant.any_exit {
+                return Err(format!("{}: ended with an error", contestant.name));
+            }
+            (contestant.after)(run)?;
+            if run > 0 {
+                times.wall.push(wall);
+                times.cpu.extend(cpu);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One process: wall time, processor time where it can be told, and whether it ended well.
+pub(crate) fn time(command: &mut Command) -> std::io::Result<(Duration, Option<Duration>, bool)> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let cpu = cpu_of_children();
+    let began = Instant::now();
+    let mut child = command.spawn()?;
+    let status = child.wait()?;
+    let wall = began.elapsed();
+    let used = cpu_of_children().zip(cpu).and_then(|(after, before)| after.checked_sub(before));
+    Ok((wall, used, status.success()))
+}
+
+/// Of children waited for, so it may only be read where one runs at a time.
+#[cfg(unix)]
+fn cpu_of_children() -> Option<Duration> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let micros = |time: nix::sys::time::TimeVal| {
+        let micros = time.tv_sec().saturating_mul(1_000_000).saturating_add(time.tv_usec());
+        u64::try_from(micros).unwrap_or(0)
+    };
+    Some(Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time())))
+}
+
+#[cfg(not(unix))]
+fn cpu_of_children() -> Option<Duration> {
+    None
+}

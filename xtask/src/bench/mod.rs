@@ -1,0 +1,169 @@
+//! `bench hook | replay | check`: how good is good, measured side by side in one run and
+//! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
+
+mod check;
+mod contest;
+mod hook;
+mod replay;
+mod scene;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check [--runs N] [--events N] [--debug] [--strict]
+  --runs N     timed runs of each contestant (200)
+  --events N   events in the long session, lines in the trace (10000, 200000)
+  --debug      the dev profile: a smoke test of the bench, not a measurement
+  --strict     exit 1 if a target is missed";
+
+/// What was asked for.
+struct Options {
+    runs: usize,
+    events: Option<usize>,
+    debug: bool,
+    strict: bool,
+}
+
+/// The command.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let (what, rest) = arguments.split_first().ok_or(USAGE)?;
+    let options = parse(rest)?;
+    let bench = match what.as_str() {
+        "hook" => hook::run,
+        "replay" => replay::run,
+        "check" => check::run,
+        _ => return Err(USAGE.to_owned()),
+    };
+    let binary = build(options.debug)?;
+    println!("{}", machine(&binary, options.debug));
+    let targets = bench(&binary, &options)?;
+    println!();
+    let mut code = ExitCode::SUCCESS;
+    for target in &targets {
+        println!("{}", target.line());
+        if target.essential && !target.met() || options.strict && !target.met() {
+            code = ExitCode::from(1);
+        }
+    }
+    println!("load after: {}", load());
+    Ok(code)
+}
+
+fn parse(rest: &[String]) -> Result<Options, String> {
+    let mut options = Options { runs: 200, events: None, debug: false, strict: false };
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let number = words.next().and_then(|text| text.parse::<usize>().ok());
+            number.filter(|number| *number > 0).ok_or(format!("{word} takes a number above 0\n{USAGE}"))
+        };
+        match word.as_str() {
+            "--runs" => options.runs = number()?,
+            "--events" => options.events = Some(number()?),
+            "--debug" => options.debug = true,
+            "--strict" => options.strict = true,
+            _ => return Err(format!("unknown argument '{word}'\n{USAGE}")),
+        }
+    }
+    Ok(options)
+}
+
+/// Something measured, and how good it should be.
+struct Target {
+    what: String,
+    measured: f64,
+    bound: Bound,
+    unit: &'static str,
+    /// Missing it is a failure of the product, not of the machine.
+    essential: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Target {
+    fn new(what: impl Into<String>, measured: f64, bound: Bound, unit: &'static str) -> Self {
+        Self { what: what.into(), measured, bound, unit, essential: false }
+    }
+
+    fn met(&self) -> bool {
+        match self.bound {
+            Bound::AtMost(most) => self.measured <= most,
+            Bound::AtLeast(least) => self.measured >= least,
+        }
+    }
+
+    fn line(&self) -> String {
+        let (sign, bound) = match self.bound {
+            Bound::AtMost(most) => ("<=", most),
+            Bound::AtLeast(least) => (">=", least),
+        };
+        let digits = |number: f64| if number.abs() >= 100.0 { 0 } else { 2 };
+        let verdict = if self.met() { "met" } else { "MISSED" };
+        let (measured, unit) = (self.measured, self.unit);
+        format!(
+            "{:<58} {measured:>10.*} {unit:<8} {sign} {bound:<9} {verdict}",
+            self.what,
+            digits(measured)
+        )
+    }
+}
+
+/// Builds the command and says where it is.
+fn build(debug: bool) -> Result<PathBuf, String> {
+    let profile = if debug { "dev" } else { "dist" };
+    let args = ["build", "--package", "checkrein-cli", "--profile", profile];
+    let output = cargo()
+        .args(args)
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo {} failed", args.join(" ")));
+    }
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .next_back()
+        .ok_or_else(|| "cargo built no executable".to_owned())
+}
+
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from));
+    cargo.current_dir(root());
+    cargo
+}
+
+/// The checkout.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// The line without which no figure means anything.
+fn machine(binary: &Path, debug: bool) -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown processor", |(_, model)| model);
+    let size = std::fs::metadata(binary).map_or(0, |file| file.len());
+    let profile = if debug { "dev profile: NOT A MEASUREMENT" } else { "dist profile" };
+    format!(
+        "machine: {cores} cores, {model}, {}, load {}; {profile}, {:.1} MB",
+        std::env::consts::OS,
+        load(),
+        size as f64 / 1e6
+    )
+}
+
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let three: Vec<&str> = text.split_whitespace().take(3).collect();
+    if three.is_empty() { "unknown".to_owned() } else { three.join(" ") }
+}

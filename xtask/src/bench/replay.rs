@@ -1,0 +1,88 @@
+//! `bench replay`: how fast recorded work is read again. Decoded events by the bench of
+//! `checkrein-runtime`, in its own process; a trace file by the command itself.
+
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use super::contest::{Contestant, Times, interleave};
+use super::hook::Failure;
+use super::scene::Scene;
+use super::{Bound, Options, Target, cargo};
+
+/// Calls of one trajectory: longer than most, within the default caps.
+const CALLS: usize = 200;
+
+/// The bench.
+pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
+    let lines = options.events.unwrap_or(if options.debug { 2_000 } else { 200_000 });
+    let scene = Scene::new(binary)?;
+    let lines = trace(&scene, lines)?;
+    let runs = options.runs.min(9);
+    let command = |_| {
+        let mut command = scene.checkrein(&["replay", "--json"]);
+        command.arg(scene.path("trace.jsonl")).stdin(Stdio::null());
+        Ok(command)
+    };
+    let times = interleave(&mut [Contestant::new("checkrein replay FILE", command)], runs)?;
+    println!("{lines} lines, {runs} timed runs\n\n{}", Times::heading());
+    for times in &times {
+        println!("{}", times.line());
+    }
+    let file = times.first().map_or(0.0, Times::median);
+    let mut targets = decoded(options)?;
+    targets.push(Target::new("JSONL lines read, stepped, reported", lines as f64 / file, Bound::AtLeast(200.0), "k/s"));
+    Ok(targets)
+}
+
+/// What `benches/replay.rs` prints: `NAME: N events/s`.
+fn decoded(options: &Options) -> Result<Vec<Target>, Failure> {
+    let profile = if options.debug { "dev" } else { "release" };
+    let output = cargo()
+        .args(["bench", "--quiet", "--package", "checkrein-runtime", "--bench", "replay", "--profile", profile])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let targets: Vec<Target> = text
+        .lines()
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(": ")?;
+            let per_second: f64 = rest.strip_suffix(" events/s")?.parse().ok()?;
+            Some(Target::new(name, per_second / 1e6, Bound::AtLeast(1.0), "M/s"))
+        })
+        .collect();
+    if output.status.success() && !targets.is_empty() {
+        Ok(targets)
+    } else {
+        Err(format!("cargo bench: {}\n{text}", output.status))
+    }
+}
+
+/// Calls with their results inline and rounds between, as an importer writes them.
+fn trace(scene: &Scene, lines: usize) -> Result<usize, Failure> {
+    let file = scene.path("trace.jsonl");
+    let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+    let mut out = BufWriter::new(std::fs::File::create(&file).map_err(failed)?);
+    let mut written = 0;
+    let mut n = 0;
+    while written < lines {
+        let mut line = |value: serde_json::Value| {
+            written += 1;
+            writeln!(out, "{value}").map_err(failed)
+        };
+        if n % CALLS == 0 {
+            line(serde_json::json!({ "type": "session", "id": format!("t{n}"), "agent": "bench", "goal": "find it" }))?;
+            line(serde_json::json!({ "type": "user", "text": "find it" }))?;
+        }
+        line(serde_json::json!({ "type": "assistant", "text": format!("Looking at {n}."), "tokens": 40 }))?;
+        line(serde_json::json!({
+            "type": "tool_call", "id": format!("c{n}"), "tool": "bash",
+            "args": { "command": format!("rg -n name_{n} src | head -n 20") },
+            "result": format!("src/lib.rs:{n}: pub fn name_{n}() -> u32 {{ {n} }}\n").repeat(4), "error": false,
+        }))?;
+        n += 1;
+    }
+    out.flush().map_err(failed)?;
+    Ok(written)
+}

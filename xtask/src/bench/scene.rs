@@ -1,0 +1,193 @@
+//! A made-up repo, its config and a store, in a folder that goes when the bench is over;
+//! and the messages that Claude Code sends there.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::hook::Failure;
+
+/// Twelve rules: what a careful person's file has, and examples that the compiler checks.
+const RULES: &str = r#"
+prefix_rule(pattern=["rm", ["-rf", "-fr"]], decision="forbidden", justification="use trash", match=["rm -rf /x"], not_match=["rm x"])
+prefix_rule(pattern=["git", "push"], decision="prompt", justification="a person pushes")
+prefix_rule(pattern=["git", "reset", "--hard"], decision="forbidden", justification="work would be lost")
+prefix_rule(pattern=["git", ["status", "diff", "log", "show"]])
+prefix_rule(pattern=["rg"])
+prefix_rule(pattern=["ls"])
+prefix_rule(pattern=["cargo", ["test", "check", "clippy"]])
+prefix_rule(pattern=["sudo"], decision="forbidden", justification="not here")
+prefix_rule(pattern=["curl"], decision="prompt", justification="the network")
+prefix_rule(pattern=["npm", "publish"], decision="forbidden", justification="releases are made by CI")
+prefix_rule(pattern=["docker", ["run", "exec"]], decision="prompt", justification="leaves the sandbox")
+prefix_rule(pattern=["chmod", "-R"], decision="prompt", justification="look first")
+"#;
+
+/// Caps out of the way: the long session is longer than any task should be.
+const CONFIG: &str = r#"
+[caps]
+tool_calls = 1000000
+max_iterations = 1000000
+token_budget = 1000000000000
+[policy]
+rules = ["rules/*.rules"]
+[[verifier]]
+name = "tests"
+run = "true"
+inputs = ["src/**"]
+"#;
+
+/// The folder.
+pub(crate) struct Scene {
+    folder: tempfile::TempDir,
+    binary: PathBuf,
+}
+
+impl Scene {
+    pub(crate) fn new(binary: &Path) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        let scene = Self { folder, binary: binary.to_owned() };
+        for made in ["repo/rules", "repo/src", "home", "payloads"] {
+            fs::create_dir_all(scene.path(made)).map_err(|error| format!("{made}: {error}"))?;
+        }
+        scene.write("repo/checkrein.toml", CONFIG)?;
+        scene.write("repo/rules/bench.rules", RULES)?;
+        scene.write("repo/src/lib.rs", "pub fn one() -> u32 { 1 }\n")?;
+        scene.git(&["init", "-q"])?;
+        Ok(scene)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.path("repo/rules/bench.rules")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        fs::write(self.path(name), text).map_err(|error| format!("{name}: {error}"))
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> Result<(), Failure> {
+        let done = Command::new("git").args(args).current_dir(self.path("repo")).status();
+        match done {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("git {}: {status}", args.join(" "))),
+            Err(error) => Err(format!("git: {error}")),
+        }
+    }
+
+    /// `checkrein ARGS` in the repo, with an empty home.
+    pub(crate) fn checkrein(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(args)
+            .current_dir(self.path("repo"))
+            .env("HOME", self.path("home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CHECKREIN_PROFILE")
+            .env("CHECKREIN_STATE", self.path("state"));
+        command
+    }
+
+    /// `checkrein hook claude-code`, with this on stdin.
+    pub(crate) fn hook(&self, payload: &Path) -> Result<Command, Failure> {
+        let stdin = File::open(payload).map_err(|error| format!("{}: {error}", payload.display()))?;
+        let mut command = self.checkrein(&["hook", "claude-code", "--source", "project"]);
+        command.stdin(stdin);
+        Ok(command)
+    }
+
+    /// Runs a hook that nobody times.
+    pub(crate) fn call(&self, payload: &Path) -> Result<(), Failure> {
+        let done = self
+            .hook(payload)?
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|error| format!("checkrein hook: {error}"))?;
+        if done.success() { Ok(()) } else { Err(format!("checkrein hook: {done}")) }
+    }
+
+    /// The agent's message before its `n`-th tool call, and a line more in its transcript.
+    pub(crate) fn before(&self, session: &str, n: usize) -> Result<PathBuf, Failure> {
+        let transcript = self.path(&format!("{session}.jsonl"));
+        let line = serde_json::json!({
+            "isSidechain": false, "type": "assistant", "sessionId": session, "uuid": format!("row-{n}"),
+            "message": {
+                "id": format!("msg_{n}"), "type": "message", "role": "assistant", "model": "claude",
+                "content": [{ "type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": input(n) }],
+                "usage": { "input_tokens": 1000, "cache_read_input_tokens": 100, "output_tokens": 40 },
+            },
+        });
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&transcript)
+            .map_err(|error| format!("{}: {error}", transcript.display()))?;
+        writeln!(file, "{line}").map_err(|error| format!("{}: {error}", transcript.display()))?;
+        self.payload(session, n, "PreToolUse", None)
+    }
+
+    /// The message after it.
+    pub(crate) fn result(&self, session: &str, n: usize) -> Result<PathBuf, Failure> {
+        let response = serde_json::json!({
+            "stdout": format!("src/lib.rs:{n}:pub fn name_{n}()"), "stderr": "", "interrupted": false, "isImage": false,
+        });
+        self.payload(session, n, "PostToolUse", Some(response))
+    }
+
+    fn payload(
+        &self,
+        session: &str,
+        n: usize,
+        event: &str,
+        response: Option<serde_json::Value>,
+    ) -> Result<PathBuf, Failure> {
+        let mut message = serde_json::json!({
+            "session_id": session,
+            "transcript_path": self.path(&format!("{session}.jsonl")),
+            "cwd": self.path("repo"),
+            "prompt_id": "prompt-1",
+            "permission_mode": "default",
+            "hook_event_name": event,
+            "tool_name": "Bash",
+            "tool_input": input(n),
+            "tool_use_id": format!("toolu_{n}"),
+        });
+        if let (Some(response), Some(map)) = (response, message.as_object_mut()) {
+            map.insert("tool_response".to_owned(), response);
+        }
+        let file = self.path(&format!("payloads/{session}-{n}-{event}.json"));
+        fs::write(&file, message.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(file)
+    }
+
+    /// How many inputs and events the session's log has. Replaying them as well shows that
+    /// none is missing and none was made up.
+    pub(crate) fn recorded(&self, session: &str) -> Result<(u64, u64), Failure> {
+        let output = self
+            .checkrein(&["replay", session, "--json"])
+            .output()
+            .map_err(|error| format!("checkrein replay: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().next().unwrap_or_default();
+        let counts: Option<(u64, u64)> = serde_json::from_str::<serde_json::Value>(line)
+            .ok()
+            .and_then(|line| Some((line.get("inputs")?.as_u64()?, line.get("events")?.as_u64()?)));
+        match counts {
+            Some(counts) if output.status.success() => Ok(counts),
+            _ => Err(format!("checkrein replay {session}: {text}{}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+}
+
+/// A command with a pipe and an argument of its own: the shell grammar has work to do.
+fn input(n: usize) -> serde_json::Value {
+    serde_json::json!({
+        "command": format!("rg -n \"name_{n}\" src | head -n 20 && git status --short"),
+        "description": "Look for a name",
+    })
+}

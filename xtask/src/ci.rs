@@ -1,0 +1,152 @@
+//! `ci`: everything a change has to pass, in the order in which it is cheapest to fail.
+//! The first red step ends it; each says how long it took.
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+/// A heading, the arguments of cargo, and variables for it.
+struct Step {
+    heading: &'static str,
+    arguments: &'static [&'static str],
+    variables: &'static [(&'static str, &'static str)],
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        heading: "format",
+        arguments: &["fmt", "--all", "--check"],
+        variables: &[],
+    },
+    Step {
+        heading: "lint",
+        arguments: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        variables: &[],
+    },
+    Step {
+        heading: "test",
+        arguments: &["test", "--workspace"],
+        variables: &[],
+    },
+    // A sibling's features can change how serde_json orders a map, and with it the core's
+    // bytes: the golden logs must come out the same without siblings.
+    Step {
+        heading: "test the core alone",
+        arguments: &["test", "-p", "checkrein-core"],
+        variables: &[],
+    },
+    Step {
+        heading: "documentation",
+        arguments: &["doc", "--workspace", "--no-deps"],
+        variables: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+];
+
+/// The command.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    if let Some(first) = arguments.first() {
+        return Err(format!("ci takes no arguments, not even '{first}'"));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("xtask has no parent folder")?;
+    let began = Instant::now();
+    println!("== install what is missing");
+    install()?;
+    for step in STEPS {
+        println!("\n== {}: cargo {}", step.heading, step.arguments.join(" "));
+        let at = Instant::now();
+        let status = Command::new("cargo")
+            .args(step.arguments)
+            .envs(step.variables.iter().copied())
+            .current_dir(root)
+            .status()
+            .map_err(|error| format!("cannot start cargo: {error}"))?;
+        let took = at.elapsed().as_secs();
+        if !status.success() {
+            println!("== {}: RED after {took} s", step.heading);
+            return Ok(ExitCode::FAILURE);
+        }
+        println!("== {}: green, {took} s", step.heading);
+    }
+    println!("\n== all green, {} s", began.elapsed().as_secs());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the steps need beside cargo: program, arguments that show it is there, and the
+/// commands that install it, first one that works.
+type Need = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static [&'static str]],
+);
+
+const NEEDS: &[Need] = &[
+    (
+        "git",
+        &["git", "--version"],
+        &[
+            &["apt-get", "install", "-y", "--no-install-recommends", "git"],
+            &["brew", "install", "git"],
+        ],
+    ),
+    // The bundled SQLite and the bash grammar are C.
+    (
+        "a C compiler",
+        &["cc", "--version"],
+        &[&[
+            "apt-get",
+            "install",
+            "-y",
+            "--no-install-recommends",
+            "gcc",
+            "libc6-dev",
+        ]],
+    ),
+    (
+        "rustfmt",
+        &["cargo", "fmt", "--version"],
+        &[&["rustup", "component", "add", "rustfmt"]],
+    ),
+    (
+        "clippy",
+        &["cargo", "clippy", "--version"],
+        &[&["rustup", "component", "add", "clippy"]],
+    ),
+];
+
+fn install() -> Result<(), String> {
+    for (name, probe, ways) in NEEDS {
+        // Windows builds C through MSVC, which has no `cc` to ask for.
+        if works(probe) || (cfg!(windows) && probe.first() == Some(&"cc")) {
+            println!("{name}: there");
+            continue;
+        }
+        println!("{name}: missing, installing");
+        let installed = ways.iter().any(|way| works(way)) && works(probe);
+        if !installed {
+            return Err(format!("'{name}' is missing and could not be installed"));
+        }
+    }
+    Ok(())
+}
+
+fn works(words: &[&str]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

@@ -1,0 +1,340 @@
+//! `laws`: the table of laws and their homes. `laws --break`: a law whose test cannot go
+//! red is no law, so every `laws/NN-slug.patch` breaks one in a copy of the checkout, and
+//! the test that its header names must fail there, and pass without the patch.
+//!
+//! A patch begins with `# law: N` and `# test: ARGUMENTS OF cargo test`. More patches per
+//! law are welcome.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// The laws, in the order and words of the design.
+const LAWS: &[&str] = &[
+    "no accept without evidence",
+    "it ends",
+    "replay",
+    "order-free",
+    "a verifier's failure is data",
+    "stances are explicit",
+    "the second ask changes nothing",
+    "sessions share nothing mutable",
+    "nothing decided is lost",
+    "loosening is ineffective by the ordinary ways",
+    "Checkrein only tightens",
+];
+
+/// A way to break a law.
+struct Breach {
+    law: usize,
+    name: String,
+    /// Arguments of `cargo test`.
+    test: Vec<String>,
+    text: String,
+}
+
+/// What became of a breach.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Red,
+    Green,
+    RedWithout,
+    DoesNotApply(String),
+    DoesNotCompile,
+}
+
+impl Outcome {
+    fn words(&self) -> String {
+        match self {
+            Outcome::Red => "red".to_owned(),
+            Outcome::Green => "GREEN: the test does not notice".to_owned(),
+            Outcome::RedWithout => "RED WITHOUT IT: the test fails anyway".to_owned(),
+            Outcome::DoesNotApply(why) => format!("DOES NOT APPLY: {why}"),
+            Outcome::DoesNotCompile => "DOES NOT COMPILE: shows nothing".to_owned(),
+        }
+    }
+}
+
+/// The command.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("xtask has no parent folder")?
+        .to_owned();
+    let breaches = read_breaches(&root)?;
+    match arguments.split_first() {
+        None => {
+            print_homes(&breaches);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some((flag, laws)) if flag == "--break" => {
+            let wanted = laws
+                .iter()
+                .map(|law| {
+                    law.parse()
+                        .map_err(|_| format!("'{law}' is no law's number"))
+                })
+                .collect::<Result<BTreeSet<usize>, String>>()?;
+            let chosen: Vec<Breach> = breaches
+                .into_iter()
+                .filter(|breach| wanted.is_empty() || wanted.contains(&breach.law))
+                .collect();
+            break_all(&root, &chosen)
+        }
+        Some((other, _)) => Err(format!(
+            "unknown argument '{other}'; there is --break [LAW]..."
+        )),
+    }
+}
+
+fn read_breaches(root: &Path) -> Result<Vec<Breach>, String> {
+    let folder = root.join("laws");
+    let entries = std::fs::read_dir(&folder).map_err(|error| said(&folder, &error))?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "patch"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| read_breach(path)).collect()
+}
+
+fn read_breach(path: &Path) -> Result<Breach, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| said(path, &error))?;
+    let header = |key: &str| {
+        let found = text.lines().find_map(|line| line.strip_prefix(key));
+        found.ok_or_else(|| format!("{}: no line '{key}...'", path.display()))
+    };
+    let law: usize = header("# law: ")?
+        .trim()
+        .parse()
+        .map_err(|_| format!("{}: its law is no number", path.display()))?;
+    if law == 0 || law > LAWS.len() {
+        return Err(format!("{}: there is no law {law}", path.display()));
+    }
+    let test = header("# test: ")?;
+    Ok(Breach {
+        law,
+        name: path
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        test: test.split_whitespace().map(str::to_owned).collect(),
+        text,
+    })
+}
+
+fn print_homes(breaches: &[Breach]) {
+    for (at, name) in LAWS.iter().enumerate() {
+        println!("{:>3}  {name}", at + 1);
+        let own: Vec<&Breach> = breaches.iter().filter(|own| own.law == at + 1).collect();
+        let homes: BTreeSet<String> = own.iter().map(|own| own.test.join(" ")).collect();
+        for home in &homes {
+            println!("     cargo test {home}");
+        }
+        match own.len() {
+            0 => println!("     no breach patch"),
+            _ => {
+                let names: Vec<&str> = own.iter().map(|own| own.name.as_str()).collect();
+                println!("     broken by {}", names.join(", "));
+            }
+        }
+    }
+}
+
+fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
+    let copy = Copy::make(root)?;
+    let mut green: BTreeMap<&[String], bool> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for breach in breaches {
+        let is_green = match green.get(breach.test.as_slice()) {
+            Some(known) => *known,
+            None => {
+                eprintln!("unbroken: cargo test {}", breach.test.join(" "));
+                let passes = copy.test(&breach.test)?;
+                green.insert(&breach.test, passes);
+                passes
+            }
+        };
+        let outcome = if is_green {
+            eprintln!("broken by {}", breach.name);
+            copy.suffer(breach)?
+        } else {
+            Outcome::RedWithout
+        };
+        rows.push((breach, outcome));
+    }
+    println!("law  {:<28} {:<52} outcome", "patch", "cargo test");
+    for (breach, outcome) in &rows {
+        println!(
+            "{:>3}  {:<28} {:<52} {}",
+            breach.law,
+            breach.name,
+            breach.test.join(" "),
+            outcome.words()
+        );
+    }
+    let all = rows.iter().all(|(_, outcome)| *outcome == Outcome::Red);
+    Ok(if all && !rows.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// A copy of the checkout with a target folder of its own. Both stay from run to run, so
+/// that only what changed is built.
+struct Copy {
+    root: PathBuf,
+    tree: PathBuf,
+    target: PathBuf,
+}
+
+impl Copy {
+    fn make(root: &Path) -> Result<Self, String> {
+        let base = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), |set| root.join(set))
+            .join("laws");
+        let copy = Self {
+            root: root.to_owned(),
+            tree: base.join("tree"),
+            target: base.join("target"),
+        };
+        std::fs::create_dir_all(&copy.tree).map_err(|error| said(&copy.tree, &error))?;
+        copy.refresh()?;
+        Ok(copy)
+    }
+
+    /// Brings the copy up to date. What is equal is not written, so that it keeps its
+    /// time and cargo does not build it again.
+    fn refresh(&self) -> Result<(), String> {
+        let mut git = Command::new("git");
+        git.args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]);
+        let listed = git
+            .current_dir(&self.root)
+            .output()
+            .map_err(|error| format!("git ls-files: {error}"))?;
+        if !listed.status.success() {
+            return Err("git ls-files failed; laws are broken in a git checkout only".to_owned());
+        }
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let wanted: BTreeSet<&str> = listed
+            .split('\0')
+            .filter(|path| !path.is_empty() && self.root.join(path).is_file())
+            .collect();
+        for path in &wanted {
+            self.restore(path)?;
+        }
+        // The list of last time says what is gone since.
+        let list = self.tree.with_file_name("files");
+        let before = std::fs::read_to_string(&list).unwrap_or_default();
+        for gone in before.lines().filter(|path| !wanted.contains(path)) {
+            // It may be gone already: that is what is wanted.
+            let _ = std::fs::remove_file(self.tree.join(gone));
+        }
+        let names: Vec<&str> = wanted.into_iter().collect();
+        std::fs::write(&list, names.join("\n")).map_err(|error| said(&list, &error))
+    }
+
+    fn restore(&self, path: &str) -> Result<(), String> {
+        let (from, to) = (self.root.join(path), self.tree.join(path));
+        let bytes = std::fs::read(&from).map_err(|error| said(&from, &error))?;
+        if std::fs::read(&to).is_ok_and(|there| there == bytes) {
+            return Ok(());
+        }
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| said(folder, &error))?;
+        }
+        std::fs::write(&to, bytes).map_err(|error| said(&to, &error))
+    }
+
+    /// Applies a breach, sees what its test says, and takes it back.
+    fn suffer(&self, breach: &Breach) -> Result<Outcome, String> {
+        let outcome = match self.apply(breach)? {
+            Err(why) => Outcome::DoesNotApply(why),
+            Ok(()) if !self.compiles(&breach.test)? => Outcome::DoesNotCompile,
+            Ok(()) if self.test(&breach.test)? => Outcome::Green,
+            Ok(()) => Outcome::Red,
+        };
+        for path in touched(&breach.text) {
+            self.restore(path)?;
+        }
+        Ok(outcome)
+    }
+
+    fn apply(&self, breach: &Breach) -> Result<Result<(), String>, String> {
+        let file = self.tree.with_file_name("breach.patch");
+        std::fs::write(&file, &breach.text).map_err(|error| said(&file, &error))?;
+        let applied = Command::new("git")
+            .arg("apply")
+            .arg(&file)
+            .current_dir(&self.tree)
+            // The copy may lie inside the checkout. Were git to find that repository, it
+            // would take the paths as outside this folder and skip them without a word.
+            .env(
+                "GIT_CEILING_DIRECTORIES",
+                self.tree.parent().unwrap_or(&self.tree),
+            )
+            .output()
+            .map_err(|error| format!("git apply: {error}"))?;
+        if !applied.status.success() {
+            let why = String::from_utf8_lossy(&applied.stderr);
+            return Ok(Err(why.lines().next().unwrap_or_default().to_owned()));
+        }
+        let changed = |path: &&str| {
+            std::fs::read(self.tree.join(path)).ok() != std::fs::read(self.root.join(path)).ok()
+        };
+        let touched = touched(&breach.text);
+        Ok(if !touched.is_empty() && touched.iter().all(changed) {
+            Ok(())
+        } else {
+            Err("it changes nothing".to_owned())
+        })
+    }
+
+    fn compiles(&self, test: &[String]) -> Result<bool, String> {
+        let own: Vec<String> = test
+            .iter()
+            .take_while(|word| *word != "--")
+            .cloned()
+            .collect();
+        self.cargo(&[own, vec!["--no-run".to_owned()]].concat())
+    }
+
+    fn test(&self, test: &[String]) -> Result<bool, String> {
+        self.cargo(test)
+    }
+
+    fn cargo(&self, arguments: &[String]) -> Result<bool, String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .arg("test")
+            .args(["--quiet"])
+            .args(arguments)
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|error| format!("cargo: {error}"))?;
+        Ok(status.success())
+    }
+}
+
+/// The files a patch changes.
+fn touched(patch: &str) -> Vec<&str> {
+    patch
+        .lines()
+        .filter_map(|line| line.strip_prefix("+++ b/"))
+        .map(str::trim_end)
+        .collect()
+}
+
+fn said(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
