@@ -99,7 +99,11 @@ impl Engine {
 
     fn new_id(&self) -> SessionId {
         let nth = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let seed = format!("{} {} {nth} {self:p}", checkrein_runtime::now().0, std::process::id());
+        let seed = format!(
+            "{} {} {nth} {self:p}",
+            checkrein_runtime::now().0,
+            std::process::id()
+        );
         let mut id = Digest::of(seed.as_bytes()).to_hex();
         id.truncate(20);
         SessionId::new(id)

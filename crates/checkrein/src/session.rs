@@ -71,7 +71,11 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn prompt(&self, text: &str) -> Result<(), RuntimeError> {
-        let prompt = PromptSubmitted { text: bounded(text), tree: None, tokens: None };
+        let prompt = PromptSubmitted {
+            text: bounded(text),
+            tree: None,
+            tokens: None,
+        };
         self.take(Input::PromptSubmitted(prompt)).map(drop)
     }
 
@@ -104,7 +108,12 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn returned(&self, call: &ToolCall, result: &Value, error: bool) -> Result<(), RuntimeError> {
+    pub fn returned(
+        &self,
+        call: &ToolCall,
+        result: &Value,
+        error: bool,
+    ) -> Result<(), RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main(),
             call_id: Some(call.id.clone()),
@@ -114,7 +123,8 @@ impl<'a> Session<'a> {
             wrote: call.kind == ToolKind::Write && !error,
             tokens: None,
         });
-        self.deliver(input, Some(format!("returned:{}", call.id)), None).map(drop)
+        self.deliver(input, Some(format!("returned:{}", call.id)), None)
+            .map(drop)
     }
 
     /// A model response and its calls are over. `output` are its output tokens, if known.
@@ -122,9 +132,17 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn round(&self, output: Option<u64>) -> Result<(), RuntimeError> {
-        let tokens = output.map(|output| TokenUse { output, input: 0, cursor: String::new() });
+        let tokens = output.map(|output| TokenUse {
+            output,
+            input: 0,
+            cursor: String::new(),
+        });
         let scope = ScopeId::main();
-        self.take(Input::RoundEnded(checkrein_core::input::Scoped { scope, tokens })).map(drop)
+        self.take(Input::RoundEnded(checkrein_core::input::Scoped {
+            scope,
+            tokens,
+        }))
+        .map(drop)
     }
 
     /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
@@ -136,7 +154,9 @@ impl<'a> Session<'a> {
             scope: ScopeId::main(),
             message: bounded(message),
             message_digest: Digest::of(message.as_bytes()),
-            tree: Err(TreeUnknown { why: "not read".to_owned() }),
+            tree: Err(TreeUnknown {
+                why: "not read".to_owned(),
+            }),
             block_cap: None,
             truncated: false,
             background: 0,
@@ -180,13 +200,21 @@ impl<'a> Session<'a> {
             argv: None,
             usage: None,
         };
-        let patience = Patience { deadline: None, cancelled: self.engine.cancelled() };
+        let patience = Patience {
+            deadline: None,
+            cancelled: self.engine.cancelled(),
+        };
         let watch = self.engine.watch();
-        self.engine.runtime().take(delivery, patience, &|progress| watch(progress))
+        self.engine
+            .runtime()
+            .take(delivery, patience, &|progress| watch(progress))
     }
 }
 
 fn bounded(text: &str) -> String {
-    let end = (0..=KEPT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=KEPT.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     text.get(..end).unwrap_or_default().to_owned()
 }

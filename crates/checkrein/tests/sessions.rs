@@ -11,9 +11,13 @@ fn engine(root: &Path) -> Engine {
     Engine::in_memory(root, Some(CONFIG))
 }
 
+#[expect(clippy::panic, reason = "a decision of another kind fails the test")]
 fn ending(decision: StopDecision) -> Reason {
     match decision {
-        StopDecision::Accept { transition: Some(transition) } | StopDecision::Halt { transition } => transition.reason,
+        StopDecision::Accept {
+            transition: Some(transition),
+        }
+        | StopDecision::Halt { transition } => transition.reason,
         other => panic!("not an ending: {other:?}"),
     }
 }
@@ -25,10 +29,16 @@ fn a_false_claim_is_sent_back_and_a_true_one_accepted() {
     let session = engine.session("test").unwrap().0;
     session.prompt("write done.txt").unwrap();
     let (decision, answer) = session.stop("Done.").unwrap();
-    assert!(matches!(decision, StopDecision::Continue { .. }), "{decision:?}");
+    assert!(
+        matches!(decision, StopDecision::Continue { .. }),
+        "{decision:?}"
+    );
     assert!(answer.text.unwrap().contains("test -f done.txt"));
     std::fs::write(root.path().join("done.txt"), "yes").unwrap();
-    assert_eq!(ending(session.stop("Done.").unwrap().0), Reason::TaskComplete);
+    assert_eq!(
+        ending(session.stop("Done.").unwrap().0),
+        Reason::TaskComplete
+    );
 }
 
 #[test]
@@ -47,10 +57,22 @@ fn a_call_that_goes_in_circles_is_denied_and_then_ends_the_task() {
         answers.push(answer);
     }
     let at = |wanted: fn(&ToolDecision) -> bool| answers.iter().position(wanted);
-    assert_eq!(at(|answer| matches!(answer, ToolDecision::Nudge { .. })), Some(10));
-    assert_eq!(at(|answer| matches!(answer, ToolDecision::Deny { .. })), Some(20));
-    assert_eq!(at(|answer| matches!(answer, ToolDecision::Halt { .. })), Some(21));
-    assert_eq!(ending(session.stop("I give up.").unwrap().0), Reason::LoopDetected);
+    assert_eq!(
+        at(|answer| matches!(answer, ToolDecision::Nudge { .. })),
+        Some(10)
+    );
+    assert_eq!(
+        at(|answer| matches!(answer, ToolDecision::Deny { .. })),
+        Some(20)
+    );
+    assert_eq!(
+        at(|answer| matches!(answer, ToolDecision::Halt { .. })),
+        Some(21)
+    );
+    assert_eq!(
+        ending(session.stop("I give up.").unwrap().0),
+        Reason::LoopDetected
+    );
 }
 
 /// Law 8: a thousand sessions on one engine give what each gives alone.
@@ -75,7 +97,11 @@ fn a_thousand_sessions_share_nothing() {
         let workers: Vec<_> = (0..8)
             .map(|worker| {
                 let story = &story;
-                scope.spawn(move || (0..125).map(|nth| story(worker + nth * 8)).collect::<Vec<_>>())
+                scope.spawn(move || {
+                    (0..125)
+                        .map(|nth| story(worker + nth * 8))
+                        .collect::<Vec<_>>()
+                })
             })
             .collect();
         for (worker, handle) in workers.into_iter().enumerate() {

@@ -11,8 +11,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{Millis, ScopeId, SourceName};
 use checkrein_core::input::{
-    CommandFact, Input, PromptSubmitted, RuleDecision, Scoped, Stamped, TokenUse, ToolFacts, ToolKind, ToolRequested,
-    ToolReturned,
+    CommandFact, Input, PromptSubmitted, RuleDecision, Scoped, Stamped, TokenUse, ToolFacts,
+    ToolKind, ToolRequested, ToolReturned,
 };
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
@@ -26,37 +26,66 @@ const ROUNDS: usize = 5;
 
 fn main() -> Result<(), ConfigError> {
     let policy = config::compile(None, None, Driver::Hook)?.policy;
-    let sealed = Event::PolicySealed { policy: Digest::of(&policy.to_blob()), v: event::EVENT_VERSION };
+    let sealed = Event::PolicySealed {
+        policy: Digest::of(&policy.to_blob()),
+        v: event::EVENT_VERSION,
+    };
     let inputs = inputs();
     let mut log = vec![sealed.clone()];
-    log.extend(stepped(&policy, &sealed, &inputs).1);
+    let mut state = State::default();
+    state.apply(&sealed);
+    for input in &inputs {
+        log.extend(step(&policy, &mut state, input.clone()).events);
+    }
     let encoded: Vec<Vec<u8>> = log.iter().map(event::encode).collect();
 
-    report("folded: apply", log.len(), || {
-        let mut state = State::default();
-        log.iter().for_each(|event| state.apply(event));
-        state
-    });
-    // A stepped event was decided, compared and folded: what replay of a session does.
-    report("stepped: inputs decided again", log.len(), || stepped(&policy, &sealed, &inputs).0);
-    report("decoded from the log's JSON, then folded", log.len(), || {
-        let mut state = State::default();
-        for bytes in &encoded {
-            if let Ok(event) = event::decode(bytes) {
-                state.apply(&event);
+    report(
+        "decoded events folded",
+        log.len(),
+        || (),
+        |()| {
+            let mut state = State::default();
+            log.iter().for_each(|event| state.apply(event));
+            state
+        },
+    );
+    report(
+        "decoded events decided again",
+        log.len(),
+        || inputs.clone(),
+        |inputs| {
+            let mut state = State::default();
+            state.apply(&sealed);
+            for input in inputs {
+                black_box(step(&policy, &mut state, input));
             }
-        }
-        state
-    });
+            state
+        },
+    );
+    report(
+        "events decoded from JSON and folded",
+        log.len(),
+        || (),
+        |()| {
+            let mut state = State::default();
+            for bytes in &encoded {
+                if let Ok(event) = event::decode(bytes) {
+                    state.apply(&event);
+                }
+            }
+            state
+        },
+    );
     Ok(())
 }
 
 /// The best of several rounds: a shared machine only ever adds.
-fn report(what: &str, events: usize, mut work: impl FnMut() -> State) {
+fn report<T>(what: &str, events: usize, prepare: impl Fn() -> T, work: impl Fn(T) -> State) {
     let best = (0..ROUNDS)
         .map(|_| {
+            let prepared = prepare();
             let began = Instant::now();
-            black_box(work());
+            black_box(work(prepared));
             began.elapsed()
         })
         .min()
@@ -64,26 +93,30 @@ fn report(what: &str, events: usize, mut work: impl FnMut() -> State) {
     println!("{what}: {:.0} events/s", events as f64 / best.as_secs_f64());
 }
 
-fn stepped(policy: &Policy, sealed: &Event, inputs: &[Stamped]) -> (State, Vec<Event>) {
-    let mut state = State::default();
-    state.apply(sealed);
-    let mut log = Vec::new();
-    for input in inputs {
-        log.extend(step(policy, &mut state, input.clone()).events);
-    }
-    (state, log)
-}
-
 /// What an agent does when it looks for something: a prompt, calls, results, rounds.
 fn inputs() -> Vec<Stamped> {
     let mut inputs = Vec::new();
     let mut add = |input| {
         let at = Millis(inputs.len() as u64);
-        inputs.push(Stamped { at, source: SourceName::new("bench"), input });
+        inputs.push(Stamped {
+            at,
+            source: SourceName::new("bench"),
+            input,
+        });
     };
-    let tokens = |n: usize| Some(TokenUse { output: 40, input: 1000, cursor: format!("{n}:msg_{n}") });
+    let tokens = |n: usize| {
+        Some(TokenUse {
+            output: 40,
+            input: 1000,
+            cursor: format!("{n}:msg_{n}"),
+        })
+    };
     for task in 0..TASKS {
-        add(Input::PromptSubmitted(PromptSubmitted { text: format!("find name {task}"), tree: None, tokens: None }));
+        add(Input::PromptSubmitted(PromptSubmitted {
+            text: format!("find name {task}"),
+            tree: None,
+            tokens: None,
+        }));
         for n in task * CALLS..(task + 1) * CALLS {
             let args = format!("{{\"command\":\"rg -n name_{n} src | head -n 20\"}}");
             let command = |words: &[&str]| CommandFact {
@@ -99,7 +132,10 @@ fn inputs() -> Vec<Stamped> {
                 args,
                 call,
                 facts: ToolFacts {
-                    commands: vec![command(&["rg", "-n", "name", "src"]), command(&["head", "-n", "20"])],
+                    commands: vec![
+                        command(&["rg", "-n", "name", "src"]),
+                        command(&["head", "-n", "20"]),
+                    ],
                     rule: Some(RuleDecision::Allow),
                     ..ToolFacts::default()
                 },
@@ -114,7 +150,10 @@ fn inputs() -> Vec<Stamped> {
                 wrote: false,
                 tokens: None,
             }));
-            add(Input::RoundEnded(Scoped { scope: ScopeId::main(), tokens: None }));
+            add(Input::RoundEnded(Scoped {
+                scope: ScopeId::main(),
+                tokens: None,
+            }));
         }
     }
     inputs

@@ -6,6 +6,8 @@ use checkrein_core::ids::Millis;
 
 /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
 pub fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

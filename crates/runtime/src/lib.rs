@@ -9,19 +9,25 @@
 //! Events and effects are committed before an effect runs and before an answer is given
 //! (law 9). Nothing here knows an agent's protocol or prints.
 
+mod check;
 mod clock;
 pub mod config;
+mod delivery;
 mod driver;
 mod error;
 mod facts;
 mod load;
 mod perform;
+mod repeats;
 pub mod replay;
+mod settle;
 mod summary;
+mod transaction;
 mod workspace;
 
-pub use driver::{Decided, Delivery, Patience, Runtime, Seal, Usage};
-pub use error::RuntimeError;
-pub use perform::{Check, CheckReport, Progress};
+pub use check::{Check, CheckReport};
 pub use clock::now;
+pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};
+pub use driver::Runtime;
+pub use error::RuntimeError;
 pub use workspace::Place;

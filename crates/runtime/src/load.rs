@@ -18,7 +18,9 @@ pub(crate) struct Loaded {
 }
 
 pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, RuntimeError> {
-    let cached = tail.cache()?.and_then(|(at, cache)| usable(&cache).map(|state| (at, state)));
+    let cached = tail
+        .cache()?
+        .and_then(|(at, cache)| usable(&cache).map(|state| (at, state)));
     let (cached_at, mut state) = cached.unwrap_or_default();
     for raw in tail.events_after(cached_at)? {
         fold(session, &mut state, &raw)?;
@@ -27,7 +29,11 @@ pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, Runt
 }
 
 /// Folds one row in. What a newer version wrote and we do not know is passed over.
-pub(crate) fn fold(session: &SessionId, state: &mut State, raw: &RawEvent) -> Result<(), RuntimeError> {
+pub(crate) fn fold(
+    session: &SessionId,
+    state: &mut State,
+    raw: &RawEvent,
+) -> Result<(), RuntimeError> {
     match decode(session, raw)? {
         Some(event) => state.apply(&event),
         None => state.last = state.last.next(),
@@ -40,7 +46,11 @@ pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event
     match event::decode(&raw.payload) {
         Ok(event) => Ok(Some(event)),
         Err(_) if !event::KINDS.contains(&raw.kind.as_str()) => Ok(None),
-        Err(source) => Err(RuntimeError::Log { session: session.clone(), seq: raw.seq, source }),
+        Err(source) => Err(RuntimeError::Log {
+            session: session.clone(),
+            seq: raw.seq,
+            source,
+        }),
     }
 }
 
@@ -54,7 +64,11 @@ fn usable(cache: &StateCache) -> Option<State> {
 
 pub(crate) fn cache(state: &State) -> Option<StateCache> {
     let bytes = postcard::to_stdvec(state).ok()?;
-    Some(StateCache { core_version: CORE_VERSION, policy: state.policy?, bytes })
+    Some(StateCache {
+        core_version: CORE_VERSION,
+        policy: state.policy?,
+        bytes,
+    })
 }
 
 pub(crate) fn policy(
@@ -62,8 +76,13 @@ pub(crate) fn policy(
     state: &State,
     blob: impl FnOnce(&checkrein_core::digest::Digest) -> Result<Option<Vec<u8>>, StoreError>,
 ) -> Result<Policy, RuntimeError> {
-    let broken = |what: String| RuntimeError::Policy { session: session.clone(), what };
-    let digest = state.policy.ok_or_else(|| broken("was never recorded".to_owned()))?;
+    let broken = |what: String| RuntimeError::Policy {
+        session: session.clone(),
+        what,
+    };
+    let digest = state
+        .policy
+        .ok_or_else(|| broken("was never recorded".to_owned()))?;
     let bytes = blob(&digest)?.ok_or_else(|| broken(format!("({digest}) is not in the store")))?;
     Policy::from_blob(&bytes).map_err(|error| broken(format!("cannot be read: {error}")))
 }

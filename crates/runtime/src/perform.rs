@@ -8,16 +8,16 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use checkrein_core::accept::Truth;
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Origin, Retryable, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
-use checkrein_core::policy::{Policy, Stance, SubjectKind, VerifierSpec};
+use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_store::{Claim, Standing};
 use checkrein_verifiers::tree::TreeReading;
 use checkrein_verifiers::{Job, Report};
 
-use crate::driver::{Patience, Runtime};
+use crate::delivery::{Patience, Progress};
+use crate::driver::Runtime;
 use crate::error::RuntimeError;
 
 /// How long to wait before looking again for evidence that another process is after.
@@ -37,109 +37,7 @@ pub(crate) struct Done {
     pub(crate) cached: bool,
 }
 
-/// What a person may be shown while checks run.
-#[derive(Debug, Clone)]
-pub enum Progress {
-    /// A check began to run.
-    Started {
-        /// Which.
-        verifier: VerifierName,
-        /// The command it runs.
-        command: String,
-    },
-    /// Another process runs it; its evidence is waited for.
-    Waiting {
-        /// Which.
-        verifier: VerifierName,
-    },
-    /// It came back.
-    Finished {
-        /// Which.
-        verifier: VerifierName,
-        /// What it says.
-        verdict: Verdict,
-        /// Why it could not tell.
-        cause: Option<Cause>,
-        /// Milliseconds it took.
-        duration_ms: u64,
-        /// Taken from an earlier run on the same subject.
-        cached: bool,
-    },
-}
-
-/// What `check` found out.
-#[derive(Debug, Clone)]
-pub struct CheckReport {
-    /// What `accept` comes to, stances used; of the named verifiers only, if some were named.
-    pub value: Truth,
-    /// Digest of the tree.
-    pub tree: Digest,
-    /// One per verifier, in config order.
-    pub checks: Vec<Check>,
-}
-
-/// One verifier's part of a [`CheckReport`].
-#[derive(Debug, Clone)]
-pub struct Check {
-    /// Whether `accept` names it.
-    pub required: bool,
-    /// What it found.
-    pub evidence: Evidence,
-    /// Taken from an earlier run on the same subject.
-    pub cached: bool,
-}
-
 impl Runtime {
-    /// Runs verifiers by hand; their evidence informs and satisfies nothing (`origin: manual`).
-    ///
-    /// # Errors
-    /// If the config, the store or the tree cannot be read.
-    pub fn check(
-        &self,
-        policy: &Policy,
-        names: &[VerifierName],
-        use_cache: bool,
-        patience: Patience<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<CheckReport, RuntimeError> {
-        let reading = self.place.read(None, policy, None).map_err(RuntimeError::Tree)?;
-        let chosen = |spec: &&VerifierSpec| names.is_empty() || names.contains(&spec.name);
-        let wanted: Vec<Wanted> = policy
-            .verifiers
-            .iter()
-            .filter(chosen)
-            .map(|spec| Wanted { verifier: spec.name.clone(), subject: reading.fact.subject(&spec.name) })
-            .collect();
-        let mut checks: Vec<Check> = Vec::new();
-        let mut collect = |done: Done| {
-            checks.push(Check {
-                required: policy.is_required(&done.evidence.verifier),
-                evidence: done.evidence,
-                cached: done.cached,
-            });
-            Ok(())
-        };
-        let session: Option<&SessionId> = None;
-        self.perform(session, policy, &wanted, Origin::Manual, use_cache, patience, progress, &mut collect)?;
-        let place = |name: &VerifierName| policy.verifiers.iter().position(|spec| spec.name == *name);
-        checks.sort_by_key(|check| place(&check.evidence.verifier));
-        let truth = |name: &VerifierName| match checks.iter().find(|check| check.evidence.verifier == *name) {
-            Some(check) => match (check.evidence.verdict, policy.verifier(name).map(|spec| spec.stance)) {
-                (Verdict::Pass, _) => Truth::True,
-                (Verdict::Fail, _) | (Verdict::Inconclusive, Some(Stance::Block) | None) => Truth::False,
-                (Verdict::Inconclusive, Some(Stance::Allow)) => Truth::True,
-                (Verdict::Inconclusive, Some(Stance::Ask)) => Truth::Open,
-            },
-            None => Truth::Open,
-        };
-        let value = if names.is_empty() {
-            policy.accept.evaluate(&truth)
-        } else {
-            names.iter().map(truth).min().unwrap_or(Truth::True)
-        };
-        Ok(CheckReport { value, tree: reading.fact.tree, checks })
-    }
-
     /// The key of evidence and claim: everything that could change the verdict, and no session.
     pub(crate) fn content_key(
         &self,
@@ -163,7 +61,10 @@ impl Runtime {
     }
 
     /// Performs all that is wanted, in parallel, handing each result over as it comes.
-    #[expect(clippy::too_many_arguments, reason = "two call sites; a struct would only rename them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "two call sites; a struct would only rename them"
+    )]
     pub(crate) fn perform<'s>(
         &self,
         session: impl Into<Option<&'s SessionId>>,
@@ -190,7 +91,9 @@ impl Runtime {
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
             for want in wanted {
-                let Some(spec) = policy.verifier(&want.verifier) else { continue };
+                let Some(spec) = policy.verifier(&want.verifier) else {
+                    continue;
+                };
                 let (batch, sender) = (&batch, sender.clone());
                 scope.spawn(move || batch.first(spec, want.subject, &sender));
             }
@@ -280,12 +183,20 @@ impl<'a> Batch<'a> {
             let done = self.keep(spec, report, before, &after, false)?;
             return Ok(Found::Done(Box::new(done)));
         }
-        Ok(Found::Moved(Box::new(Moved { spec, after, _claim: claim })))
+        Ok(Found::Moved(Box::new(Moved {
+            spec,
+            after,
+            _claim: claim,
+        })))
     }
 
     /// Once more, with nothing else running.
     fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
-        let Moved { spec, after: before, _claim } = again;
+        let Moved {
+            spec,
+            after: before,
+            _claim,
+        } = again;
         let subject = before.fact.subject(&spec.name);
         let key = self.key(spec, subject);
         let _second = match self.turn(spec, subject, key)? {
@@ -301,35 +212,75 @@ impl<'a> Batch<'a> {
     }
 
     /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
-    fn turn(&self, spec: &VerifierSpec, subject: Digest, key: Digest) -> Result<Turn, RuntimeError> {
+    fn turn(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+    ) -> Result<Turn, RuntimeError> {
         let store = &self.runtime.store;
         let mut waited = false;
         loop {
             if self.use_cache || waited {
-                let known = store.evidence(&key)?.filter(|kept| kept.standing == Standing::Final || waited);
-                if let Some(evidence) = known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok()) {
-                    return Ok(Turn::Known(Box::new(Done { key, evidence, cached: true })));
+                let known = store
+                    .evidence(&key)?
+                    .filter(|kept| kept.standing == Standing::Final || waited);
+                if let Some(evidence) =
+                    known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok())
+                {
+                    return Ok(Turn::Known(Box::new(Done {
+                        key,
+                        evidence,
+                        cached: true,
+                    })));
                 }
             }
             if let Some(claim) = store.claim(&key)? {
                 // It may have been found between our look and our claim.
-                let kept = if self.use_cache { store.evidence(&key)? } else { None };
+                let kept = if self.use_cache {
+                    store.evidence(&key)?
+                } else {
+                    None
+                };
                 let known = kept.filter(|kept| kept.standing == Standing::Final || waited);
-                if let Some(evidence) = known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok()) {
-                    return Ok(Turn::Known(Box::new(Done { key, evidence, cached: true })));
+                if let Some(evidence) =
+                    known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok())
+                {
+                    return Ok(Turn::Known(Box::new(Done {
+                        key,
+                        evidence,
+                        cached: true,
+                    })));
                 }
                 return Ok(Turn::Mine(claim));
             }
             if !waited {
-                (self.progress)(Progress::Waiting { verifier: spec.name.clone() });
+                (self.progress)(Progress::Waiting {
+                    verifier: spec.name.clone(),
+                });
             }
             waited = true;
             self.check_cancelled()?;
-            if self.patience.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if self
+                .patience
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
                 let why = "another process was still running it when the answer was due";
                 let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
-                let evidence = self.evidence(spec, report, subject, subject, Digest::of(b""), Digest::of(b""));
-                return Ok(Turn::Given(Box::new(Done { key, evidence, cached: false })));
+                let evidence = self.evidence(
+                    spec,
+                    report,
+                    subject,
+                    subject,
+                    Digest::of(b""),
+                    Digest::of(b""),
+                );
+                return Ok(Turn::Given(Box::new(Done {
+                    key,
+                    evidence,
+                    cached: false,
+                })));
             }
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -365,7 +316,10 @@ impl<'a> Batch<'a> {
 
     fn read(&self) -> Result<TreeReading, String> {
         // A poisoned lock guards nothing that could be half done.
-        let _turn = self.alone.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = self
+            .alone
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         self.runtime
             .place
             .read(self.session, self.policy, None)
@@ -380,15 +334,28 @@ impl<'a> Batch<'a> {
         after: &TreeReading,
         again: bool,
     ) -> Result<Done, RuntimeError> {
-        let (subject, subject_after) = (before.fact.subject(&spec.name), after.fact.subject(&spec.name));
+        let (subject, subject_after) = (
+            before.fact.subject(&spec.name),
+            after.fact.subject(&spec.name),
+        );
         let still = subject == subject_after || spec.subject == SubjectKind::Message;
-        let mut evidence =
-            self.evidence(spec, report, subject, subject_after, before.fact.tree, after.fact.tree);
+        let mut evidence = self.evidence(
+            spec,
+            report,
+            subject,
+            subject_after,
+            before.fact.tree,
+            after.fact.tree,
+        );
         evidence.check_writes = again && still;
         if !still {
             evidence.verdict = Verdict::Inconclusive;
             evidence.cause = Some(evidence.cause.unwrap_or(Cause::TreeMoving));
-            evidence.moved = before.changed_paths(after, Some(&spec.name)).into_iter().take(20).collect();
+            evidence.moved = before
+                .changed_paths(after, Some(&spec.name))
+                .into_iter()
+                .take(20)
+                .collect();
         }
         let key = self.key(spec, subject);
         let standing = match evidence.verdict {
@@ -398,13 +365,21 @@ impl<'a> Batch<'a> {
         // Evidence is plain data: serialising cannot fail.
         let bytes = serde_json::to_vec(&evidence).unwrap_or_default();
         self.runtime.store.put_evidence(&key, &bytes, standing)?;
-        Ok(Done { key, evidence, cached: false })
+        Ok(Done {
+            key,
+            evidence,
+            cached: false,
+        })
     }
 
     fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
         let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, why);
         let none = Digest::of(b"");
-        Done { key, evidence: self.evidence(spec, report, subject, subject, none, none), cached: false }
+        Done {
+            key,
+            evidence: self.evidence(spec, report, subject, subject, none, none),
+            cached: false,
+        }
     }
 
     fn evidence(
@@ -442,7 +417,8 @@ impl<'a> Batch<'a> {
     }
 
     fn key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
-        self.runtime.content_key(self.policy, spec, subject, self.origin)
+        self.runtime
+            .content_key(self.policy, spec, subject, self.origin)
     }
 
     fn finished(&self, done: &Done) {
@@ -456,7 +432,11 @@ impl<'a> Batch<'a> {
     }
 
     fn check_cancelled(&self) -> Result<(), RuntimeError> {
-        if self.patience.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
+        if self
+            .patience
+            .cancelled
+            .load(std::sync::atomic::Ordering::Relaxed)
+        {
             return Err(RuntimeError::Cancelled);
         }
         Ok(())

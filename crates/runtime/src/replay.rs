@@ -47,7 +47,11 @@ pub fn session(
     let rows = store.events(session, Seq(0))?;
     let mut state = State::default();
     let mut policy: Option<Policy> = None;
-    let mut replayed = Replayed { events: rows.len() as u64, inputs: 0, differs_at: None };
+    let mut replayed = Replayed {
+        events: rows.len() as u64,
+        inputs: 0,
+        differs_at: None,
+    };
     let mut rest: &[RawEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
         let Some(event) = load::decode(session, row)? else {

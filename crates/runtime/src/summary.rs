@@ -8,13 +8,21 @@ use checkrein_core::state::State;
 use checkrein_store::TaskRow;
 
 /// The row of the state's newest task.
-pub(crate) fn row(session: &SessionId, policy: &Policy, state: &State, root: &str) -> Option<TaskRow> {
+pub(crate) fn row(
+    session: &SessionId,
+    policy: &Policy,
+    state: &State,
+    root: &str,
+) -> Option<TaskRow> {
     let task = state.task.as_ref()?;
     let ended = task.ended.as_ref();
     Some(TaskRow {
         session: session.clone(),
         task: task.id,
-        agent: state.agent.clone().unwrap_or_else(|| AgentName::new("unknown")),
+        agent: state
+            .agent
+            .clone()
+            .unwrap_or_else(|| AgentName::new("unknown")),
         level: Some("L1".to_owned()),
         opened_at: task.opened_at,
         ended_at: ended.map(|_| state.now),

@@ -33,7 +33,11 @@ impl Place {
     /// Takes down which files are tracked now: they count from here on, whatever
     /// ignore files say later.
     pub(crate) fn begin_task(&self, session: &SessionId) {
-        let names: Vec<u8> = tracked_files(&self.root).into_iter().collect::<Vec<_>>().join("\0").into_bytes();
+        let names: Vec<u8> = tracked_files(&self.root)
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join("\0")
+            .into_bytes();
         let file = self.tracked_file(session);
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let _ = file.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -54,12 +58,22 @@ impl Place {
             .verifiers
             .iter()
             .filter(|spec| spec.subject == SubjectKind::Tree)
-            .map(|spec| View { name: &spec.name, inputs: &spec.inputs, outputs: &spec.outputs })
+            .map(|spec| View {
+                name: &spec.name,
+                inputs: &spec.inputs,
+                outputs: &spec.outputs,
+            })
             .collect();
         let reader = TreeReader {
             root: self.root.clone(),
-            cache_file: self.state.join("tree").join(short_name(self.root.as_os_str().as_encoded_bytes())),
-            always: session.map_or_else(|| tracked_files(&self.root), |session| self.tracked(session)),
+            cache_file: self
+                .state
+                .join("tree")
+                .join(short_name(self.root.as_os_str().as_encoded_bytes())),
+            always: session.map_or_else(
+                || tracked_files(&self.root),
+                |session| self.tracked(session),
+            ),
         };
         reader.read(&views, limit)
     }
@@ -79,7 +93,9 @@ impl Place {
     }
 
     fn tracked_file(&self, session: &SessionId) -> PathBuf {
-        self.state.join("tracked").join(short_name(session.as_str().as_bytes()))
+        self.state
+            .join("tracked")
+            .join(short_name(session.as_str().as_bytes()))
     }
 
     /// Part of the content key: a check that sees another environment is another check.
@@ -107,7 +123,9 @@ impl Place {
     }
 
     fn prune_logs(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.logs) else { return };
+        let Ok(entries) = std::fs::read_dir(&self.logs) else {
+            return;
+        };
         let mut logs: Vec<(std::time::SystemTime, PathBuf)> = entries
             .flatten()
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))

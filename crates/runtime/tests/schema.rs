@@ -3,6 +3,12 @@
 //!
 //! After a change of the config: `CHECKREIN_BLESS=1 cargo test -p checkrein-runtime --test schema`.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "what a test needs to be there may fail as loudly as the test"
+)]
+
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::{self, Compiled, ConfigError, ConfigFile, Driver, Source};

@@ -204,7 +204,9 @@ impl Span {
             let digits = rest.find(|c: char| !c.is_ascii_digit())?;
             let (number, tail) = rest.split_at_checked(digits)?;
             let number: u64 = number.parse().ok()?;
-            let word = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+            let word = tail
+                .find(|c: char| !c.is_ascii_alphabetic())
+                .unwrap_or(tail.len());
             let (unit, tail) = tail.split_at_checked(word)?;
             let unit_ms = match unit {
                 "ms" => 1,
@@ -225,7 +227,9 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Span::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!("'{text}' is not a span of time; write it as \"90s\", \"10m\" or \"4h\""))
+            serde::de::Error::custom(format!(
+                "'{text}' is not a span of time; write it as \"90s\", \"10m\" or \"4h\""
+            ))
         })
     }
 }

@@ -10,15 +10,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::accept::{Accept, AcceptError};
+use checkrein_core::detectors;
 use checkrein_core::ids::{DetectorName, VerifierName};
 use checkrein_core::policy::{
     BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances, SubagentVerify, Subagents,
     SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
 };
-use checkrein_core::detectors;
 
+use file::{
+    CapsTable, KNOWN, NOT_YET, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
+    VerifyOnText,
+};
 pub use file::{ConfigFile, Span};
-use file::{CapsTable, KNOWN, NOT_YET, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText};
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -132,8 +135,10 @@ pub fn compile(
         rules.extend(rules_of(&source.name, &own)?);
         tighten::tighten(&mut policy, &source.name, &own)?;
     }
-    let files: Vec<(&str, &str)> =
-        rules.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let files: Vec<(&str, &str)> = rules
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
     policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
     Ok(Compiled { policy, warnings })
 }
@@ -155,9 +160,16 @@ fn check_keys(
     warnings: &mut Vec<String>,
 ) -> Result<(), ConfigError> {
     for (key, value) in table {
-        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        let path = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}.{key}")
+        };
         if NOT_YET.contains(&path.as_str()) {
-            return Err(ConfigError::NotYet { name: name.to_owned(), key: path });
+            return Err(ConfigError::NotYet {
+                name: name.to_owned(),
+                key: path,
+            });
         }
         if !KNOWN.contains(&path.as_str()) {
             warnings.push(unknown_key(name, &path));
@@ -183,18 +195,28 @@ fn unknown_key(name: &Path, path: &str) -> String {
         .min()
         .filter(|(distance, _)| *distance <= 3);
     match near {
-        Some((_, known)) => format!("{}: unknown key '{path}'; did you mean '{known}'?", name.display()),
+        Some((_, known)) => format!(
+            "{}: unknown key '{path}'; did you mean '{known}'?",
+            name.display()
+        ),
         None => format!("{}: unknown key '{path}' is ignored", name.display()),
     }
 }
 
 fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, ConfigError> {
-    let verifiers: Vec<VerifierSpec> =
-        file.verifier.iter().map(|table| verifier(name, table)).collect::<Result<_, _>>()?;
+    let verifiers: Vec<VerifierSpec> = file
+        .verifier
+        .iter()
+        .map(|table| verifier(name, table))
+        .collect::<Result<_, _>>()?;
     let mut known = BTreeSet::new();
     for spec in &verifiers {
         if !known.insert(spec.name.clone()) {
-            return Err(value(name, "verifier.name", format!("'{}' is used twice", spec.name)));
+            return Err(value(
+                name,
+                "verifier.name",
+                format!("'{}' is used twice", spec.name),
+            ));
         }
     }
     let accept = match &file.accept {
@@ -211,12 +233,23 @@ fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, C
                 .collect(),
         ),
     };
-    if let Some(spec) = verifiers.iter().find(|spec| spec.advisory && accept.names().contains(&spec.name)) {
-        let what = format!("names '{}', which is advisory and can never be required", spec.name);
+    if let Some(spec) = verifiers
+        .iter()
+        .find(|spec| spec.advisory && accept.names().contains(&spec.name))
+    {
+        let what = format!(
+            "names '{}', which is advisory and can never be required",
+            spec.name
+        );
         return Err(value(name, "accept", what));
     }
     let subagents = Subagents {
-        max_iterations: positive(name, "subagents.max_iterations", file.subagents.max_iterations)?.or(Some(150)),
+        max_iterations: positive(
+            name,
+            "subagents.max_iterations",
+            file.subagents.max_iterations,
+        )?
+        .or(Some(150)),
         verify: match file.subagents.verify {
             Some(SubagentVerifyText::Writers) => SubagentVerify::Writers,
             Some(SubagentVerifyText::Never) | None => SubagentVerify::Never,
@@ -255,10 +288,16 @@ fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigEr
         })
     };
     Ok(Caps {
-        token_budget: Some(positive(name, "caps.token_budget", table.token_budget)?.unwrap_or(1_000_000)),
-        wall_clock_ms: Some(span(name, "caps.wall_clock", table.wall_clock)?.unwrap_or(wall_clock_ms)),
+        token_budget: Some(
+            positive(name, "caps.token_budget", table.token_budget)?.unwrap_or(1_000_000),
+        ),
+        wall_clock_ms: Some(
+            span(name, "caps.wall_clock", table.wall_clock)?.unwrap_or(wall_clock_ms),
+        ),
         tool_calls: Some(positive(name, "caps.tool_calls", table.tool_calls)?.unwrap_or(calls)),
-        max_iterations: Some(positive(name, "caps.max_iterations", table.max_iterations)?.unwrap_or(rounds)),
+        max_iterations: Some(
+            positive(name, "caps.max_iterations", table.max_iterations)?.unwrap_or(rounds),
+        ),
         attempts: small("caps.attempts", table.attempts, 3)?,
         continues: small("caps.continues", table.continues, 7)?,
     })
@@ -279,20 +318,43 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
     let table = &file.token_budget;
     let threshold = table.threshold.unwrap_or(0.9);
     if !(threshold > 0.0 && threshold <= 1.0) {
-        return Err(value(name, "token_budget.threshold", "must be above 0 and at most 1".to_owned()));
+        return Err(value(
+            name,
+            "token_budget.threshold",
+            "must be above 0 and at most 1".to_owned(),
+        ));
     }
     match table.mode.as_deref() {
         None | Some("limit") => {}
         Some("target") => {
-            return Err(ConfigError::NotYet { name: name.to_owned(), key: "token_budget.mode = \"target\"".to_owned() });
+            return Err(ConfigError::NotYet {
+                name: name.to_owned(),
+                key: "token_budget.mode = \"target\"".to_owned(),
+            });
         }
-        Some(other) => return Err(value(name, "token_budget.mode", format!("cannot be '{other}'; write \"limit\""))),
+        Some(other) => {
+            return Err(value(
+                name,
+                "token_budget.mode",
+                format!("cannot be '{other}'; write \"limit\""),
+            ));
+        }
     }
-    let rounds = positive(name, "token_budget.diminishing_rounds", table.diminishing_rounds)?.unwrap_or(3);
+    let rounds = positive(
+        name,
+        "token_budget.diminishing_rounds",
+        table.diminishing_rounds,
+    )?
+    .unwrap_or(3);
     Ok(TokenBudget {
         // The range was just checked, so the product lies in 0..=1000.
         threshold_permille: (threshold * 1000.0).round() as u32,
-        diminishing_tokens: positive(name, "token_budget.diminishing_tokens", table.diminishing_tokens)?.unwrap_or(500),
+        diminishing_tokens: positive(
+            name,
+            "token_budget.diminishing_tokens",
+            table.diminishing_tokens,
+        )?
+        .unwrap_or(500),
         diminishing_rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
         mode: BudgetMode::Limit,
     })
@@ -303,19 +365,35 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
 /// # Errors
 /// If there is no such preset, or this build does not have it.
 pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
-    let all = || detectors::ALL.iter().map(|detector| DetectorName::new(detector.name())).collect();
+    let all = || {
+        detectors::ALL
+            .iter()
+            .map(|detector| DetectorName::new(detector.name()))
+            .collect()
+    };
     let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
     match preset {
         "default" => Ok(Loops {
             detectors: named(&["generic_repeat", "global_circuit_breaker"]),
             literal_breaker: false,
         }),
-        "seed" => Ok(Loops { detectors: all(), literal_breaker: true }),
-        "off" => Ok(Loops { detectors: Vec::new(), literal_breaker: false }),
-        "balanced" | "openclaw" | "hermes" | "gemini" | "openhands" => {
-            Err(ConfigError::NotYet { name: name.to_owned(), key: format!("loops.preset = \"{preset}\"") })
-        }
-        _ => Err(value(name, "loops.preset", format!("cannot be '{preset}'; write \"default\", \"seed\" or \"off\""))),
+        "seed" => Ok(Loops {
+            detectors: all(),
+            literal_breaker: true,
+        }),
+        "off" => Ok(Loops {
+            detectors: Vec::new(),
+            literal_breaker: false,
+        }),
+        "balanced" | "openclaw" | "hermes" | "gemini" | "openhands" => Err(ConfigError::NotYet {
+            name: name.to_owned(),
+            key: format!("loops.preset = \"{preset}\""),
+        }),
+        _ => Err(value(
+            name,
+            "loops.preset",
+            format!("cannot be '{preset}'; write \"default\", \"seed\" or \"off\""),
+        )),
     }
 }
 
@@ -324,19 +402,37 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
     if table.name.is_empty() || !table.name.chars().all(word) || reserved {
-        return Err(value(name, &key("name"), "must be letters, digits, '_', '-' or '.', and none of the words of accept".to_owned()));
+        return Err(value(
+            name,
+            &key("name"),
+            "must be letters, digits, '_', '-' or '.', and none of the words of accept".to_owned(),
+        ));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
     if ["schema", "human", "judge", "http"].contains(&kind) {
-        return Err(ConfigError::NotYet { name: name.to_owned(), key: key(&format!("kind = \"{kind}\"")) });
+        return Err(ConfigError::NotYet {
+            name: name.to_owned(),
+            key: key(&format!("kind = \"{kind}\"")),
+        });
     }
     let Some(implementation) = checkrein_verifiers::find(kind) else {
-        let known: Vec<&str> = checkrein_verifiers::ALL.iter().map(|verifier| verifier.kind()).collect();
-        return Err(value(name, &key("kind"), format!("cannot be '{kind}'; this build has: {}", known.join(", "))));
+        let known: Vec<&str> = checkrein_verifiers::ALL
+            .iter()
+            .map(|verifier| verifier.kind())
+            .collect();
+        return Err(value(
+            name,
+            &key("kind"),
+            format!("cannot be '{kind}'; this build has: {}", known.join(", ")),
+        ));
     };
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
-        return Err(value(name, &key("run"), "is missing; write the command to run, run = \"cargo test\"".to_owned()));
+        return Err(value(
+            name,
+            &key("run"),
+            "is missing; write the command to run, run = \"cargo test\"".to_owned(),
+        ));
     }
     let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
     implementation
@@ -374,7 +470,10 @@ fn rules_of(name: &Path, file: &ConfigFile) -> Result<Vec<(String, String)>, Con
         if matches.is_empty() {
             return Err(ConfigError::RulesFile {
                 name: name.to_owned(),
-                what: format!("policy.rules: nothing matches '{pattern}' in {}", folder.display()),
+                what: format!(
+                    "policy.rules: nothing matches '{pattern}' in {}",
+                    folder.display()
+                ),
             });
         }
         for path in matches {
@@ -390,14 +489,23 @@ fn rules_of(name: &Path, file: &ConfigFile) -> Result<Vec<(String, String)>, Con
 
 /// Files below `folder` that match, in order of their names.
 fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
-    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build()?.compile_matcher();
+    let glob = globset::GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()?
+        .compile_matcher();
     // Rules may lie in an ignored folder all the same; eight levels are plenty for them.
-    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).max_depth(Some(8)).build();
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .max_depth(Some(8))
+        .build();
     let mut found: Vec<PathBuf> = walk
         .flatten()
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .map(ignore::DirEntry::into_path)
-        .filter(|path| path.strip_prefix(folder).is_ok_and(|below| glob.is_match(below)))
+        .filter(|path| {
+            path.strip_prefix(folder)
+                .is_ok_and(|below| glob.is_match(below))
+        })
         .collect();
     found.sort();
     Ok(found)
@@ -415,7 +523,11 @@ fn positive(name: &Path, key: &str, number: Option<i64>) -> Result<Option<u64>, 
     match number.map(u64::try_from) {
         None => Ok(None),
         Some(Ok(number)) if number > 0 => Ok(Some(number)),
-        Some(_) => Err(value(name, key, "must be 1 or more; leave it out for the default".to_owned())),
+        Some(_) => Err(value(
+            name,
+            key,
+            "must be 1 or more; leave it out for the default".to_owned(),
+        )),
     }
 }
 
@@ -423,12 +535,20 @@ fn span(name: &Path, key: &str, span: Option<Span>) -> Result<Option<u64>, Confi
     match span {
         None => Ok(None),
         Some(span) if span.ms > 0 => Ok(Some(span.ms)),
-        Some(_) => Err(value(name, key, "must be more than no time; leave it out for the default".to_owned())),
+        Some(_) => Err(value(
+            name,
+            key,
+            "must be more than no time; leave it out for the default".to_owned(),
+        )),
     }
 }
 
 fn value(name: &Path, key: &str, what: String) -> ConfigError {
-    ConfigError::Value { name: name.to_owned(), key: key.to_owned(), what }
+    ConfigError::Value {
+        name: name.to_owned(),
+        key: key.to_owned(),
+        what,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use super::*;
 
 fn source(text: &str) -> Source {
-    Source { name: PathBuf::from("checkrein.toml"), text: text.to_owned() }
+    Source {
+        name: PathBuf::from("checkrein.toml"),
+        text: text.to_owned(),
+    }
 }
 
 fn compiled(text: &str) -> Compiled {
@@ -11,13 +14,18 @@ fn compiled(text: &str) -> Compiled {
 }
 
 fn refused(text: &str) -> String {
-    compile(Some(&source(text)), None, Driver::Hook).unwrap_err().to_string()
+    compile(Some(&source(text)), None, Driver::Hook)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
 fn the_shipped_defaults_are_the_compiled_defaults() {
     let shipped = compiled(DEFAULTS);
-    assert_eq!(shipped.policy, compile(None, None, Driver::Hook).unwrap().policy);
+    assert_eq!(
+        shipped.policy,
+        compile(None, None, Driver::Hook).unwrap().policy
+    );
     assert_eq!(shipped.warnings, Vec::<String>::new());
 }
 
@@ -45,21 +53,48 @@ fn unknown_keys_warn_with_a_near_match() {
 #[test]
 fn bad_configs_say_what_where_and_what_next() {
     for (text, expected) in [
-        ("[caps]\ntool_calls = 0", "caps.tool_calls must be 1 or more"),
+        (
+            "[caps]\ntool_calls = 0",
+            "caps.tool_calls must be 1 or more",
+        ),
         ("[caps]\ncontinues = -1", "caps.continues must be 1 or more"),
-        ("[caps]\nwall_clock = \"0s\"", "caps.wall_clock must be more than no time"),
-        ("[caps]\nwall_clock = \"soon\"", "'soon' is not a span of time"),
-        ("[caps]\ncost_usd = 3", "does not act on 'caps.cost_usd' yet"),
+        (
+            "[caps]\nwall_clock = \"0s\"",
+            "caps.wall_clock must be more than no time",
+        ),
+        (
+            "[caps]\nwall_clock = \"soon\"",
+            "'soon' is not a span of time",
+        ),
+        (
+            "[caps]\ncost_usd = 3",
+            "does not act on 'caps.cost_usd' yet",
+        ),
         ("[veto]\nenabled = true", "does not act on 'veto' yet"),
-        ("[[verifier]]\nname = \"j\"\nkind = \"judge\"", "kind = \"judge\"' yet"),
-        ("[[verifier]]\nname = \"j\"\nkind = \"jugde\"", "cannot be 'jugde'; this build has: command"),
+        (
+            "[[verifier]]\nname = \"j\"\nkind = \"judge\"",
+            "kind = \"judge\"' yet",
+        ),
+        (
+            "[[verifier]]\nname = \"j\"\nkind = \"jugde\"",
+            "cannot be 'jugde'; this build has: command",
+        ),
         ("[[verifier]]\nname = \"a\"", "run is missing"),
-        ("[[verifier]]\nname = \"a b\"\nrun = \"x\"", "must be letters"),
-        ("[[verifier]]\nname = \"a\"\nrun = \"x\"\ninputs = [\"{\"]", "inputs/outputs"),
+        (
+            "[[verifier]]\nname = \"a b\"\nrun = \"x\"",
+            "must be letters",
+        ),
+        (
+            "[[verifier]]\nname = \"a\"\nrun = \"x\"\ninputs = [\"{\"]",
+            "inputs/outputs",
+        ),
         ("accept = \"tests\"", "no verifier is named 'tests'"),
         ("[loops]\npreset = \"hermes\"", "does not act on"),
         ("[loops]\npreset = \"x\"", "cannot be 'x'"),
-        ("[policy]\nrules = [\"none/*.rules\"]", "nothing matches 'none/*.rules'"),
+        (
+            "[policy]\nrules = [\"none/*.rules\"]",
+            "nothing matches 'none/*.rules'",
+        ),
         ("goal = 3", "invalid type: integer"),
         ("goal = ", "line 1"),
     ] {
@@ -73,7 +108,9 @@ fn bad_configs_say_what_where_and_what_next() {
 fn the_persons_own_file_only_tightens() {
     let repo = source("[caps]\ntool_calls = 100\n[stance]\nstop = \"block\"\n");
     let own = source("[caps]\ntool_calls = 5000\ncontinues = 2\n[stance]\nstop = \"allow\"\n");
-    let policy = compile(Some(&repo), Some(&own), Driver::Hook).unwrap().policy;
+    let policy = compile(Some(&repo), Some(&own), Driver::Hook)
+        .unwrap()
+        .policy;
     assert_eq!(policy.caps.tool_calls, Some(100));
     assert_eq!(policy.caps.continues, 2);
     assert_eq!(policy.stance.stop, Stance::Block);
@@ -83,7 +120,12 @@ fn the_persons_own_file_only_tightens() {
 
 #[test]
 fn spans_of_time() {
-    for (text, ms) in [("90s", 90_000), ("1h 30m", 5_400_000), ("250ms", 250), ("2d", 172_800_000)] {
+    for (text, ms) in [
+        ("90s", 90_000),
+        ("1h 30m", 5_400_000),
+        ("250ms", 250),
+        ("2d", 172_800_000),
+    ] {
         assert_eq!(Span::parse(text), Some(Span { ms }), "{text}");
     }
     for text in ["", "5", "m", "5x", "-5s", "99999999999999999999s"] {

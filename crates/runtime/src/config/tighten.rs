@@ -8,16 +8,33 @@ use checkrein_core::policy::{Policy, Stance, SubagentVerify, VerifyOn};
 use super::file::{ConfigFile, SubagentVerifyText, VerifyOnText};
 use super::{ConfigError, positive, span, stance, value};
 
-pub(super) fn tighten(policy: &mut Policy, name: &Path, own: &ConfigFile) -> Result<(), ConfigError> {
+pub(super) fn tighten(
+    policy: &mut Policy,
+    name: &Path,
+    own: &ConfigFile,
+) -> Result<(), ConfigError> {
     if !own.verifier.is_empty() || own.accept.is_some() {
-        let what = "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
+        let what =
+            "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
         return Err(value(name, "verifier/accept", what));
     }
     let caps = &own.caps;
-    lower(&mut policy.caps.token_budget, positive(name, "caps.token_budget", caps.token_budget)?);
-    lower(&mut policy.caps.wall_clock_ms, span(name, "caps.wall_clock", caps.wall_clock)?);
-    lower(&mut policy.caps.tool_calls, positive(name, "caps.tool_calls", caps.tool_calls)?);
-    lower(&mut policy.caps.max_iterations, positive(name, "caps.max_iterations", caps.max_iterations)?);
+    lower(
+        &mut policy.caps.token_budget,
+        positive(name, "caps.token_budget", caps.token_budget)?,
+    );
+    lower(
+        &mut policy.caps.wall_clock_ms,
+        span(name, "caps.wall_clock", caps.wall_clock)?,
+    );
+    lower(
+        &mut policy.caps.tool_calls,
+        positive(name, "caps.tool_calls", caps.tool_calls)?,
+    );
+    lower(
+        &mut policy.caps.max_iterations,
+        positive(name, "caps.max_iterations", caps.max_iterations)?,
+    );
     for (cap, key, number) in [
         (&mut policy.caps.attempts, "caps.attempts", caps.attempts),
         (&mut policy.caps.continues, "caps.continues", caps.continues),
@@ -28,9 +45,15 @@ pub(super) fn tighten(policy: &mut Policy, name: &Path, own: &ConfigFile) -> Res
     }
     let session = super::session_caps(name, &own.session_caps)?;
     lower(&mut policy.session_caps.token_budget, session.token_budget);
-    lower(&mut policy.session_caps.wall_clock_ms, session.wall_clock_ms);
+    lower(
+        &mut policy.session_caps.wall_clock_ms,
+        session.wall_clock_ms,
+    );
     lower(&mut policy.session_caps.tool_calls, session.tool_calls);
-    lower(&mut policy.session_caps.max_iterations, session.max_iterations);
+    lower(
+        &mut policy.session_caps.max_iterations,
+        session.max_iterations,
+    );
     lower(&mut policy.session_caps.continues, session.continues);
     if own.verify_on == Some(VerifyOnText::Always) {
         policy.verify_on = VerifyOn::Always;
@@ -38,7 +61,11 @@ pub(super) fn tighten(policy: &mut Policy, name: &Path, own: &ConfigFile) -> Res
     if own.subagents.verify == Some(SubagentVerifyText::Writers) {
         policy.subagents.verify = SubagentVerify::Writers;
     }
-    let own_rounds = positive(name, "subagents.max_iterations", own.subagents.max_iterations)?;
+    let own_rounds = positive(
+        name,
+        "subagents.max_iterations",
+        own.subagents.max_iterations,
+    )?;
     lower(&mut policy.subagents.max_iterations, own_rounds);
     for (kept, own) in [
         (&mut policy.stance.tool, own.stance.tool),

@@ -1,0 +1,114 @@
+//! `check`: verifiers by hand. Their evidence informs and satisfies nothing.
+
+use checkrein_core::accept::Truth;
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::{Evidence, Origin, Verdict};
+use checkrein_core::ids::{SessionId, VerifierName};
+use checkrein_core::policy::{Policy, Stance, VerifierSpec};
+
+use crate::delivery::{Patience, Progress};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::perform::{Done, Wanted};
+
+/// What `check` found out.
+#[derive(Debug, Clone)]
+pub struct CheckReport {
+    /// What `accept` comes to, stances used; of the named verifiers only, if some were named.
+    pub value: Truth,
+    /// Digest of the tree.
+    pub tree: Digest,
+    /// One per verifier, in config order.
+    pub checks: Vec<Check>,
+}
+
+/// One verifier's part of a [`CheckReport`].
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Whether `accept` names it.
+    pub required: bool,
+    /// What it found.
+    pub evidence: Evidence,
+    /// Taken from an earlier run on the same subject.
+    pub cached: bool,
+}
+
+impl Runtime {
+    /// Runs verifiers by hand; their evidence informs and satisfies nothing (`origin: manual`).
+    ///
+    /// # Errors
+    /// If the config, the store or the tree cannot be read.
+    pub fn check(
+        &self,
+        policy: &Policy,
+        names: &[VerifierName],
+        use_cache: bool,
+        patience: Patience<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<CheckReport, RuntimeError> {
+        let reading = self
+            .place
+            .read(None, policy, None)
+            .map_err(RuntimeError::Tree)?;
+        let chosen = |spec: &&VerifierSpec| names.is_empty() || names.contains(&spec.name);
+        let wanted: Vec<Wanted> = policy
+            .verifiers
+            .iter()
+            .filter(chosen)
+            .map(|spec| Wanted {
+                verifier: spec.name.clone(),
+                subject: reading.fact.subject(&spec.name),
+            })
+            .collect();
+        let mut checks: Vec<Check> = Vec::new();
+        let mut collect = |done: Done| {
+            checks.push(Check {
+                required: policy.is_required(&done.evidence.verifier),
+                evidence: done.evidence,
+                cached: done.cached,
+            });
+            Ok(())
+        };
+        let session: Option<&SessionId> = None;
+        self.perform(
+            session,
+            policy,
+            &wanted,
+            Origin::Manual,
+            use_cache,
+            patience,
+            progress,
+            &mut collect,
+        )?;
+        let place =
+            |name: &VerifierName| policy.verifiers.iter().position(|spec| spec.name == *name);
+        checks.sort_by_key(|check| place(&check.evidence.verifier));
+        let truth = |name: &VerifierName| match checks
+            .iter()
+            .find(|check| check.evidence.verifier == *name)
+        {
+            Some(check) => match (
+                check.evidence.verdict,
+                policy.verifier(name).map(|spec| spec.stance),
+            ) {
+                (Verdict::Pass, _) => Truth::True,
+                (Verdict::Fail, _) | (Verdict::Inconclusive, Some(Stance::Block) | None) => {
+                    Truth::False
+                }
+                (Verdict::Inconclusive, Some(Stance::Allow)) => Truth::True,
+                (Verdict::Inconclusive, Some(Stance::Ask)) => Truth::Open,
+            },
+            None => Truth::Open,
+        };
+        let value = if names.is_empty() {
+            policy.accept.evaluate(&truth)
+        } else {
+            names.iter().map(truth).min().unwrap_or(Truth::True)
+        };
+        Ok(CheckReport {
+            value,
+            tree: reading.fact.tree,
+            checks,
+        })
+    }
+}

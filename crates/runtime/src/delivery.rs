@@ -1,0 +1,109 @@
+//! What a front door hands in, and what it gets back.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::explain::Why;
+use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
+use checkrein_core::input::{Input, TokenUse};
+use checkrein_core::state::State;
+use checkrein_core::transition::Transition;
+
+use crate::config::{Compiled, ConfigError};
+
+/// Compiles the policy of a new session. Called at most once, and only for a new one.
+pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
+
+/// Reads token use from a cursor on; `None` if it cannot be known.
+pub type Usage<'a> = &'a dyn Fn(&str) -> Option<TokenUse>;
+
+/// News, as a front door hands it in.
+pub struct Delivery<'a> {
+    /// Whose.
+    pub session: SessionId,
+    /// By which installed entry.
+    pub source: SourceName,
+    /// Native id with the event's name, if the agent gives one.
+    pub key: Option<String>,
+    /// What happened; facts, tree and tokens are filled in here.
+    pub input: Input,
+    /// The command text of a shell tool.
+    pub shell: Option<&'a str>,
+    /// The command words of a shell tool that came as a list.
+    pub argv: Option<&'a [String]>,
+    /// Reads token use.
+    pub usage: Option<Usage<'a>>,
+}
+
+/// How long the front door can wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience<'a> {
+    /// When the answer is due.
+    pub deadline: Option<Instant>,
+    /// Set on SIGTERM or Ctrl-C.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// An answer, with what is needed to say it.
+#[derive(Debug)]
+pub struct Decided {
+    /// The input that was answered.
+    pub seq: Seq,
+    /// The answer.
+    pub decision: Decision,
+    /// The chain of facts behind it.
+    pub why: Why,
+    /// The rendered feedback of a refused stop.
+    pub text: Option<String>,
+    /// The session as it is now.
+    pub state: State,
+    /// Said once, when the policy was sealed.
+    pub warnings: Vec<String>,
+}
+
+impl Decided {
+    /// How the task ended, if this answer ended it.
+    pub fn ending(&self) -> Option<Transition> {
+        match &self.decision {
+            Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
+            Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),
+            Decision::Stop(StopDecision::Continue { .. }) => None,
+            Decision::Tool(ToolDecision::Halt { .. }) | Decision::Noted => {
+                self.state.task.as_ref().and_then(|task| task.ended.clone())
+            }
+            Decision::Tool(_) => None,
+        }
+    }
+}
+
+/// What a person may be shown while checks run.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// A check began to run.
+    Started {
+        /// Which.
+        verifier: VerifierName,
+        /// The command it runs.
+        command: String,
+    },
+    /// Another process runs it; its evidence is waited for.
+    Waiting {
+        /// Which.
+        verifier: VerifierName,
+    },
+    /// It came back.
+    Finished {
+        /// Which.
+        verifier: VerifierName,
+        /// What it says.
+        verdict: Verdict,
+        /// Why it could not tell.
+        cause: Option<Cause>,
+        /// Milliseconds it took.
+        duration_ms: u64,
+        /// Taken from an earlier run on the same subject.
+        cached: bool,
+    },
+}

@@ -1,0 +1,229 @@
+//! Performs what a pending stop waits for and feeds it back, until there is an answer;
+//! waits for what another process is finding out, and takes over what it left.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use checkrein_core::decision::Decision;
+use checkrein_core::effect::Effect;
+use checkrein_core::evidence::{EvidenceFact, Origin};
+use checkrein_core::explain::Why;
+use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
+use checkrein_core::input::{EvidenceArrived, Input, TreeRead, TreeUnknown};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+
+use crate::delivery::{Delivery, Patience, Progress};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::load;
+use crate::perform::Wanted;
+use crate::repeats::stop_answer;
+use crate::transaction::{Handled, outstanding};
+
+/// How long to wait before looking again for what another process is finding out.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// An answered stop, or whatever else was answered at once.
+pub(crate) struct Settled {
+    pub(crate) seq: Seq,
+    pub(crate) answer: (Decision, Why),
+    pub(crate) state: State,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Runtime {
+    /// Performs what is outstanding and feeds it back, until there is an answer.
+    pub(crate) fn settle(
+        &self,
+        session: &SessionId,
+        first: Handled,
+        patience: Patience<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Settled, RuntimeError> {
+        let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
+        if let Some(answer) = first.answer {
+            return Ok(Settled {
+                seq: stop,
+                answer,
+                state: first.state,
+                warnings,
+            });
+        }
+        let mut handled = first;
+        loop {
+            if patience.cancelled.load(Ordering::Relaxed) {
+                return Err(RuntimeError::Cancelled);
+            }
+            let effects = std::mem::take(&mut handled.effects);
+            handled = if effects.is_empty() {
+                self.look_for_answer(session, stop, &scope, patience)?
+            } else {
+                self.fulfil(
+                    session,
+                    stop,
+                    &scope,
+                    &handled.policy,
+                    effects,
+                    patience,
+                    progress,
+                )?
+            };
+            // Only the stop's own answer counts: a result that nobody waits for is merely noted.
+            if let Some(answer @ (Decision::Stop(_), _)) = handled.answer {
+                return Ok(Settled {
+                    seq: stop,
+                    answer,
+                    state: handled.state,
+                    warnings,
+                });
+            }
+        }
+    }
+
+    /// Performs effects and hands each result in; returns what the last one came to.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site; a struct would only rename them"
+    )]
+    fn fulfil(
+        &self,
+        session: &SessionId,
+        stop: Seq,
+        scope: &ScopeId,
+        policy: &Policy,
+        effects: Vec<Effect>,
+        patience: Patience<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Handled, RuntimeError> {
+        let mut wanted = Vec::new();
+        let mut read = None;
+        for effect in effects {
+            match effect {
+                Effect::RunVerifier {
+                    verifier, subject, ..
+                } => wanted.push(Wanted { verifier, subject }),
+                Effect::ReadTree { stop, .. } => read = Some(stop),
+            }
+        }
+        let mut last: Option<Handled> = None;
+        // An answer or a new wish must not be lost behind a result that changed nothing.
+        let mut keep = |handled: Handled| {
+            let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
+                || !handled.effects.is_empty();
+            if says_something || last.is_none() {
+                last = Some(handled);
+            }
+        };
+        if let Some(asked_by) = read {
+            let reading = self.place.read(Some(session), policy, None);
+            let tree = reading
+                .map(|reading| reading.fact)
+                .map_err(|error| TreeUnknown {
+                    why: error.to_string(),
+                });
+            let again = self.peek(session)?.is_some_and(|(state, _)| {
+                state.pending(scope).is_some_and(|pending| pending.rejudged)
+            });
+            let input = Input::TreeRead(TreeRead {
+                scope: scope.clone(),
+                stop: asked_by,
+                tree,
+            });
+            keep(self.handle(own(
+                session,
+                Some(format!("tree:{asked_by}:{again}")),
+                input,
+            ))?);
+        }
+        self.perform(
+            session,
+            policy,
+            &wanted,
+            Origin::Gate,
+            true,
+            patience,
+            progress,
+            &mut |done| {
+                let asked = wanted
+                    .iter()
+                    .find(|wanted| wanted.verifier == done.evidence.verifier);
+                let about = asked
+                    .map_or(done.evidence.subject, |wanted| wanted.subject)
+                    .short()
+                    .0;
+                let key = format!("evidence:{stop}:{}:{about:x}", done.evidence.verifier);
+                let evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
+                let input = Input::EvidenceArrived(EvidenceArrived {
+                    scope: scope.clone(),
+                    evidence,
+                });
+                keep(self.handle(own(session, Some(key), input))?);
+                Ok(())
+            },
+        )?;
+        match last {
+            Some(handled) => Ok(handled),
+            None => self.look_for_answer(session, stop, scope, patience),
+        }
+    }
+
+    /// Another process is finding out: waits for its decision, takes over what it left.
+    fn look_for_answer(
+        &self,
+        session: &SessionId,
+        stop: Seq,
+        scope: &ScopeId,
+        patience: Patience<'_>,
+    ) -> Result<Handled, RuntimeError> {
+        loop {
+            let answer = self
+                .store
+                .events(session, stop)?
+                .iter()
+                .filter_map(|raw| load::decode(session, raw).ok().flatten())
+                .find_map(|event| stop_answer(event, stop, scope));
+            let (state, policy) = self.peek(session)?.ok_or_else(|| RuntimeError::Policy {
+                session: session.clone(),
+                what: "disappeared".to_owned(),
+            })?;
+            let effects = outstanding(&state, scope);
+            if answer.is_some() || !effects.is_empty() {
+                let warnings = Vec::new();
+                let scope = scope.clone();
+                return Ok(Handled {
+                    seq: stop,
+                    scope,
+                    answer,
+                    effects,
+                    state,
+                    policy,
+                    warnings,
+                });
+            }
+            if patience.cancelled.load(Ordering::Relaxed) {
+                return Err(RuntimeError::Cancelled);
+            }
+            if patience
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return Err(RuntimeError::Deadline);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// News of our own making.
+fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
+    Delivery {
+        session: session.clone(),
+        source: SourceName::new("runtime"),
+        key,
+        input,
+        shell: None,
+        argv: None,
+        usage: None,
+    }
+}

@@ -1,0 +1,347 @@
+//! One transaction: tail, fold, step, append. Facts and the tree are found before it,
+//! since they take a while and nobody else can write meanwhile.
+
+use checkrein_core::decision::Decision;
+use checkrein_core::digest::Digest;
+use checkrein_core::effect::Effect;
+use checkrein_core::event::{self, EVENT_VERSION, Event};
+use checkrein_core::evidence::Origin;
+use checkrein_core::explain::Why;
+use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
+use checkrein_core::input::{Input, Stamped, TreeUnknown};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_core::step::{Step, step};
+use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
+
+use crate::config::Compiled;
+use crate::delivery::Delivery;
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::repeats::{counted_key, recorded_answer, repeated, scope_of};
+use crate::workspace::PROMPT_LIMIT;
+use crate::{clock, facts, load, summary};
+
+/// The state is cached this often, and at each stop decision.
+const CACHE_EVERY: u64 = 64;
+
+/// What one transaction came to.
+pub(crate) struct Handled {
+    pub(crate) seq: Seq,
+    pub(crate) scope: ScopeId,
+    pub(crate) answer: Option<(Decision, Why)>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) state: State,
+    pub(crate) policy: Policy,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Runtime {
+    /// One transaction: tail, fold, step, append.
+    pub(crate) fn handle(&self, mut delivery: Delivery<'_>) -> Result<Handled, RuntimeError> {
+        let session = delivery.session.clone();
+        let mut compiled: Option<Compiled> = None;
+        self.read_subjects(&mut delivery, &mut compiled)?;
+        loop {
+            let mut outcome: Option<Result<Handled, RuntimeError>> = None;
+            let written = self.store.transact(&session, &mut |tail| match self.decide(
+                tail,
+                &delivery,
+                compiled.as_ref(),
+            ) {
+                Ok(None) => {
+                    outcome = None;
+                    Ok(None)
+                }
+                Ok(Some((handled, batch))) => {
+                    outcome = Some(Ok(handled));
+                    Ok(batch)
+                }
+                Err(RuntimeError::Store(error)) => Err(error),
+                Err(error) => {
+                    outcome = Some(Err(error));
+                    Ok(None)
+                }
+            });
+            match written {
+                // Somebody recorded the same news between our look and our write: look again.
+                Err(StoreError::DuplicateKey { .. }) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+            match outcome {
+                Some(outcome) => return outcome,
+                // A new session: compile outside the transaction, then try again.
+                None => compiled = Some((self.seal)()?),
+            }
+        }
+    }
+
+    /// The tree, for inputs that are judged on it. Outside the transaction: it takes a while.
+    fn read_subjects(
+        &self,
+        delivery: &mut Delivery<'_>,
+        compiled: &mut Option<Compiled>,
+    ) -> Result<(), RuntimeError> {
+        if !matches!(
+            delivery.input,
+            Input::PromptSubmitted(_) | Input::StopRequested(_)
+        ) {
+            return Ok(());
+        }
+        let policy = match self.peek(&delivery.session)? {
+            Some((_, policy)) => policy,
+            None => compiled.insert((self.seal)()?).policy.clone(),
+        };
+        match &mut delivery.input {
+            Input::PromptSubmitted(prompt) => {
+                self.place.begin_task(&delivery.session);
+                let reading = self
+                    .place
+                    .read(Some(&delivery.session), &policy, Some(PROMPT_LIMIT));
+                prompt.tree = reading.ok().map(|reading| reading.fact);
+            }
+            Input::StopRequested(stop) => {
+                stop.tree = self
+                    .place
+                    .read(Some(&delivery.session), &policy, None)
+                    .map(|reading| reading.fact)
+                    .map_err(|error| TreeUnknown {
+                        why: error.to_string(),
+                    });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Inside the transaction. `None`: the session is new and no policy is at hand.
+    fn decide(
+        &self,
+        tail: &dyn Tail,
+        delivery: &Delivery<'_>,
+        compiled: Option<&Compiled>,
+    ) -> Result<Option<(Handled, Option<Batch>)>, RuntimeError> {
+        let session = &delivery.session;
+        let loaded = load::state(session, tail)?;
+        let mut state = loaded.state;
+        let mut batch = Batch::default();
+        let mut warnings = Vec::new();
+        let policy = if state.policy.is_some() {
+            load::policy(session, &state, |digest| tail.blob(digest))?
+        } else {
+            let Some(compiled) = compiled else {
+                return Ok(None);
+            };
+            let blob = compiled.policy.to_blob();
+            let sealed = Event::PolicySealed {
+                policy: Digest::of(&blob),
+                v: EVENT_VERSION,
+            };
+            state.apply(&sealed);
+            batch.events.push(row(&sealed, None));
+            batch.blobs.push(blob);
+            warnings.clone_from(&compiled.warnings);
+            compiled.policy.clone()
+        };
+        let scope = scope_of(&delivery.input);
+        let key = delivery
+            .key
+            .clone()
+            .or_else(|| counted_key(&state, delivery, &scope));
+        if let Some(key) = &key
+            && let Some(known) = tail.find_key(key)?
+        {
+            let answer = recorded_answer(session, tail, known, &delivery.input)?;
+            if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {
+                state.apply(&repeated);
+                batch.events.push(row(&repeated, None));
+            }
+            let effects = outstanding(&state, &scope);
+            let handled = Handled {
+                seq: known,
+                scope,
+                answer,
+                effects,
+                state,
+                policy,
+                warnings,
+            };
+            return Ok(Some((handled, Some(batch))));
+        }
+
+        let input = self.complete(&policy, &state, delivery);
+        let stamped = Stamped {
+            at: clock::now(),
+            source: delivery.source.clone(),
+            input,
+        };
+        let Step {
+            events,
+            effects,
+            decision,
+        } = step(&policy, &mut state, stamped);
+        let mut seq = Seq(0);
+        let first = tail.last().0 + batch.events.len() as u64;
+        let mut why = Why::new();
+        let mut stop_decided = false;
+        for (at, event) in events.iter().enumerate() {
+            let is_input = matches!(event, Event::Input(_));
+            if is_input {
+                seq = Seq(first + at as u64 + 1);
+            }
+            if let Event::DecisionMade(made) = event {
+                why.clone_from(&made.why);
+                stop_decided |= matches!(made.decision, Decision::Stop(_));
+            }
+            batch
+                .events
+                .push(row(event, key.clone().filter(|_| is_input)));
+        }
+        batch.effects = self.effect_rows(&policy, &effects, seq);
+        if stop_decided {
+            // Whatever was asked for is found or not needed any more.
+            batch.settled = tail
+                .pending()?
+                .into_iter()
+                .map(|effect| effect.key)
+                .collect();
+        }
+        batch.durable = stop_decided || matches!(delivery.input, Input::EvidenceArrived(_));
+        if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
+            batch.cache = load::cache(&state);
+        }
+        if events.iter().any(matters_for_listing) {
+            let root = self.place.root_text();
+            if let Some(left) = left_behind(session, tail, &events, &state)? {
+                batch
+                    .tasks
+                    .extend(summary::row(session, &policy, &left, &root));
+            }
+            batch
+                .tasks
+                .extend(summary::row(session, &policy, &state, &root));
+        }
+        let answer = decision.map(|decision| (decision, why));
+        let handled = Handled {
+            seq,
+            scope,
+            answer,
+            effects,
+            state,
+            policy,
+            warnings,
+        };
+        Ok(Some((handled, Some(batch))))
+    }
+
+    /// Facts and token use, stamped into the input.
+    fn complete(&self, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> Input {
+        let mut input = delivery.input.clone();
+        let scope = scope_of(&input);
+        let tokens = delivery.usage.and_then(|usage| usage(state.cursor(&scope)));
+        match &mut input {
+            Input::PromptSubmitted(prompt) => prompt.tokens = tokens,
+            Input::ToolRequested(request) => {
+                request.tokens = tokens.or(request.tokens.take());
+                if let Some(argv) = delivery.argv {
+                    request.facts = facts::of_command(policy, facts::Command::Argv(argv));
+                } else if let Some(script) = delivery.shell {
+                    request.facts = facts::of_command(policy, facts::Command::Script(script));
+                }
+            }
+            Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
+            Input::RoundEnded(round) => round.tokens = tokens.or(round.tokens.take()),
+            Input::StopRequested(stop) => stop.tokens = tokens.or(stop.tokens.take()),
+            _ => {}
+        }
+        input
+    }
+
+    fn effect_rows(&self, policy: &Policy, effects: &[Effect], stop: Seq) -> Vec<EffectRow> {
+        effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::RunVerifier {
+                    verifier, subject, ..
+                } => Some(EffectRow {
+                    key: self.content_key(
+                        policy,
+                        policy.verifier(verifier)?,
+                        *subject,
+                        Origin::Gate,
+                    ),
+                    verifier: verifier.clone(),
+                    stop,
+                }),
+                Effect::ReadTree { .. } => None,
+            })
+            .collect()
+    }
+}
+
+fn row(event: &Event, key: Option<String>) -> NewEvent {
+    NewEvent {
+        kind: event.kind(),
+        payload: event::encode(event),
+        key,
+    }
+}
+
+/// What the pending stop of this scope still waits for.
+pub(crate) fn outstanding(state: &State, scope: &ScopeId) -> Vec<Effect> {
+    let Some(pending) = state.pending(scope) else {
+        return Vec::new();
+    };
+    let subject = |name: &VerifierName| match &pending.tree {
+        Ok(tree) => tree.subject(name),
+        Err(_) => pending.message,
+    };
+    let mut effects: Vec<Effect> = pending
+        .waiting
+        .iter()
+        .map(|name| Effect::RunVerifier {
+            scope: scope.clone(),
+            verifier: name.clone(),
+            subject: subject(name),
+        })
+        .collect();
+    if pending.reading {
+        effects.push(Effect::ReadTree {
+            scope: scope.clone(),
+            stop: pending.stop,
+        });
+    }
+    effects
+}
+
+/// The state in which a task ended that another one has taken the place of within the same
+/// step: without it the listing would show that task as open for ever.
+fn left_behind(
+    session: &SessionId,
+    tail: &dyn Tail,
+    events: &[Event],
+    now: &State,
+) -> Result<Option<State>, RuntimeError> {
+    let newest = now.task.as_ref().map(|task| task.id);
+    let ended = events
+        .iter()
+        .position(|event| matches!(event, Event::TaskEnded { task, .. } if Some(*task) != newest));
+    let Some(ended) = ended else { return Ok(None) };
+    // Rare enough to fold anew, so that no other step pays for a copy of the state.
+    let mut state = load::state(session, tail)?.state;
+    for event in events.iter().take(ended + 1) {
+        state.apply(event);
+    }
+    Ok(Some(state))
+}
+
+fn matters_for_listing(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TaskOpened { .. }
+            | Event::TaskReopened { .. }
+            | Event::TaskEnded { .. }
+            | Event::DecisionMade(_)
+    )
+}
