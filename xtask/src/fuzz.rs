@@ -19,7 +19,9 @@ const COVERAGE: &[&str] = &[
 
 /// The command.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."));
     let folder = root.join("fuzz");
     let known = targets(&folder)?;
     let mut seconds = 60;
@@ -28,7 +30,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     while let Some(word) = words.next() {
         if word == "--seconds" {
             let number = words.next().and_then(|text| text.parse::<u32>().ok());
-            seconds = number.filter(|number| *number > 0).ok_or("--seconds takes a number above 0")?;
+            seconds = number
+                .filter(|number| *number > 0)
+                .ok_or("--seconds takes a number above 0")?;
         } else if known.contains(word) {
             chosen.push(word.clone());
         } else {
@@ -45,15 +49,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         // What libFuzzer finds goes into the first folder; the seeds are only read.
         let grown = folder.join("corpus").join(target);
         for made in [&kept, &grown] {
-            std::fs::create_dir_all(made).map_err(|error| format!("{}: {error}", made.display()))?;
+            std::fs::create_dir_all(made)
+                .map_err(|error| format!("{}: {error}", made.display()))?;
         }
         println!("fuzz {target}: {seconds} s");
         let status = Command::new(binaries.join(target))
             .arg(&grown)
             .args(seeds(root, target))
             .arg(format!("-artifact_prefix={}/", kept.display()))
-            .args([&format!("-max_total_time={seconds}"), "-timeout=10", "-rss_limit_mb=2048", "-max_len=16384"])
-            .args(["-print_final_stats=1", "-verbosity=0", "-close_fd_mask=1"])
+            .args([
+                &format!("-max_total_time={seconds}"),
+                "-timeout=10",
+                "-rss_limit_mb=2048",
+                "-max_len=16384",
+            ])
+            .args([
+                "-print_final_stats=1",
+                "-verbosity=0",
+                "-print_funcs=0",
+                "-close_fd_mask=1",
+            ])
             .status()
             .map_err(|error| format!("{target}: {error}"))?;
         if !status.success() {
@@ -84,7 +99,8 @@ fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
 /// One file per target.
 fn targets(folder: &Path) -> Result<Vec<String>, String> {
     let sources = folder.join("fuzz_targets");
-    let entries = std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
+    let entries =
+        std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
     let mut names: Vec<String> = entries
         .flatten()
         .filter_map(|entry| Some(entry.path().file_stem()?.to_string_lossy().into_owned()))
@@ -97,7 +113,9 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
 /// that build scripts and macros, which link no fuzzer, get none of the flags.
 fn build(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, String> {
     let triple = host()?;
-    let into = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("fuzz");
+    let into = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), PathBuf::from)
+        .join("fuzz");
     let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
     let mut command = Command::new(cargo);
     command
@@ -110,7 +128,9 @@ fn build(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, Strin
     for target in chosen {
         command.args(["--bin", target]);
     }
-    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
     if status.success() {
         Ok(into.join(triple).join("release"))
     } else {
@@ -119,7 +139,10 @@ fn build(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, Strin
 }
 
 fn host() -> Result<String, String> {
-    let output = Command::new("rustc").arg("-vV").output().map_err(|error| format!("cannot run rustc: {error}"))?;
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(|error| format!("cannot run rustc: {error}"))?;
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))

@@ -75,14 +75,23 @@ fn missing(target: &Target, install: bool) -> Result<Vec<String>, String> {
         let mut add = Command::new("rustup");
         add.args(["target", "add", target.triple]);
         if !(install && succeeds(&mut add) && has_std(target.triple)?) {
-            missing.push(format!("its standard library; `rustup target add {}`", target.triple));
+            missing.push(format!(
+                "its standard library; `rustup target add {}`",
+                target.triple
+            ));
         }
     }
     if let Some(compiler) = &target.c_compiler
         && !is_on_path(compiler.program)
     {
         let mut add = Command::new("apt-get");
-        add.args(["install", "-y", "-qq", "--no-install-recommends", compiler.debian_package]);
+        add.args([
+            "install",
+            "-y",
+            "-qq",
+            "--no-install-recommends",
+            compiler.debian_package,
+        ]);
         add.env("DEBIAN_FRONTEND", "noninteractive");
         if !(install && succeeds(&mut add) && is_on_path(compiler.program)) {
             missing.push(format!(
@@ -103,7 +112,9 @@ fn has_std(triple: &str) -> Result<bool, String> {
     let folder = String::from_utf8_lossy(&output.stdout);
     let folder = Path::new(folder.trim());
     let has_core = std::fs::read_dir(folder).is_ok_and(|entries| {
-        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
+        entries
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
     });
     Ok(output.status.success() && has_core)
 }
@@ -122,10 +133,18 @@ fn check(target: &Target) -> Result<Outcome, String> {
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?
         .success();
-    let what = if target.packages.is_empty() { "the workspace".to_owned() } else { target.packages.join(", ") };
+    let what = if target.packages.is_empty() {
+        "the workspace".to_owned()
+    } else {
+        target.packages.join(", ")
+    };
     let verb = if checks { "checks" } else { "DOES NOT CHECK" };
     println!("{}: {what} {verb}", target.triple);
-    Ok(if checks { Outcome::Checks } else { Outcome::Fails })
+    Ok(if checks {
+        Outcome::Checks
+    } else {
+        Outcome::Fails
+    })
 }
 
 fn succeeds(command: &mut Command) -> bool {

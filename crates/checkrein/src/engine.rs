@@ -44,7 +44,6 @@ impl Engine {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let state = std::env::temp_dir().join(format!("checkrein-{}", std::process::id()));
         let place = Place {
-            logs: root.join(".checkrein").join("logs"),
             state,
             env: std::env::vars_os().collect(),
             root: root.clone(),
@@ -81,6 +80,7 @@ impl Engine {
             agent: AgentName::new(agent),
             how: SessionSource::Startup,
             parent: None,
+            tokens: None,
         }))?;
         Ok((session, started.warnings))
     }

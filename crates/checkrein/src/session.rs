@@ -1,5 +1,7 @@
 //! One conversation with an agent: prompts, tool calls, stops.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
@@ -21,6 +23,7 @@ const KEPT: usize = 16 * 1024;
 pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
+    claims: AtomicU64,
 }
 
 /// A tool call that an agent wants to make.
@@ -58,7 +61,11 @@ impl ToolCall {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(engine: &'a Engine, id: SessionId) -> Self {
-        Self { engine, id }
+        Self {
+            engine,
+            id,
+            claims: AtomicU64::new(0),
+        }
     }
 
     /// Its id in the store.
@@ -150,7 +157,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
-        let decided = self.take(Input::StopRequested(StopRequested {
+        // A claim of its own: never the same event as a hook's stop in this session.
+        let nth = self.claims.fetch_add(1, Ordering::Relaxed);
+        let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main(),
             message: bounded(message),
             message_digest: Digest::of(message.as_bytes()),
@@ -161,7 +170,8 @@ impl<'a> Session<'a> {
             truncated: false,
             background: 0,
             tokens: None,
-        }))?;
+        });
+        let decided = self.deliver(input, Some(format!("claim:{nth}")), None)?;
         match &decided.decision {
             Decision::Stop(decision) => Ok((decision.clone(), decided)),
             // A stop is always answered by a stop decision.

@@ -10,13 +10,18 @@ use crate::exit_code;
 
 /// Decides when an AI agent is really done, and stops it when it spins.
 #[derive(Debug, Parser)]
-#[command(name = "checkrein", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "checkrein",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   checkrein demo                          see the main job on a tiny project, offline
   checkrein check                         run this repo's checks now
   checkrein run -- my-agent {task}        run an agent until it is really done
   checkrein sessions                      what ended how
-  checkrein show --why                    why the newest task ended as it did")]
+  checkrein show --why                    why the newest task ended as it did"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -188,7 +193,11 @@ pub(crate) fn parse() -> Result<Command, ExitCode> {
         Err(error) => {
             // A broken pipe while printing help is nobody's mistake.
             let _ = error.print();
-            let code = if error.use_stderr() { exit_code::USAGE } else { exit_code::YES };
+            let code = if error.use_stderr() {
+                exit_code::USAGE
+            } else {
+                exit_code::YES
+            };
             Err(exit_code::exit(code))
         }
     }

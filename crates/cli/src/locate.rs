@@ -37,7 +37,8 @@ impl Located {
 pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = from.ancestors().find(|folder| folder.join(".git").exists());
-    let top = git.unwrap_or_else(|| from.ancestors().last().unwrap_or(&from));
+    // Without a repo only the folder itself counts: what lies above may be anybody's.
+    let top = git.unwrap_or(&from);
     let config = from
         .ancestors()
         .take_while(|folder| folder.starts_with(top))
@@ -51,20 +52,31 @@ pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
         .to_owned();
     let repo_id = repo_id(git.unwrap_or(&root));
     let place = Place {
-        logs: root.join(".checkrein").join("logs"),
         root,
         state: state_folder(state).join(repo_id),
         env: env::vars_os().collect::<BTreeMap<_, _>>(),
     };
     let person = config_folder().map(|folder| folder.join("checkrein").join(CONFIG));
-    Located { place, repo: config, person }
+    Located {
+        place,
+        repo: config,
+        person,
+    }
 }
 
 fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
     match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(Source { name: file.to_owned(), text })),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(ConfigError::Unreadable { name: file.to_owned(), source: error }),
+        Ok(text) => Ok(Some(Source {
+            name: file.to_owned(),
+            text,
+        })),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(ConfigError::Unreadable {
+            name: file.to_owned(),
+            source: error,
+        }),
     }
 }
 
@@ -72,29 +84,50 @@ fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
 fn repo_id(top: &Path) -> String {
     let dot_git = top.join(".git");
     let common = match std::fs::read_to_string(&dot_git) {
-        Ok(pointer) => pointer.trim().strip_prefix("gitdir: ").map(|folder| top.join(folder)).map(|folder| {
-            match std::fs::read_to_string(folder.join("commondir")) {
-                Ok(common) => folder.join(common.trim()),
-                Err(_) => folder,
-            }
-        }),
+        Ok(pointer) => pointer
+            .trim()
+            .strip_prefix("gitdir: ")
+            .map(|folder| top.join(folder))
+            .map(
+                |folder| match std::fs::read_to_string(folder.join("commondir")) {
+                    Ok(common) => folder.join(common.trim()),
+                    Err(_) => folder,
+                },
+            ),
         Err(_) => dot_git.is_dir().then_some(dot_git),
     };
     let identity = common.unwrap_or_else(|| top.to_owned());
     let identity = identity.canonicalize().unwrap_or(identity);
     let mut id = Digest::of(identity.as_os_str().as_encoded_bytes()).to_hex();
     id.truncate(16);
-    let folder = if identity.ends_with(".git") { identity.parent() } else { Some(&*identity) };
-    let name = folder.and_then(Path::file_name).map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let readable: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).take(32).collect();
+    let folder = if identity.ends_with(".git") {
+        identity.parent()
+    } else {
+        Some(&*identity)
+    };
+    let name = folder
+        .and_then(Path::file_name)
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let readable: String = name
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+        .take(32)
+        .collect();
     format!("{readable}-{id}")
 }
 
+/// Always absolute: agents change their folder.
 fn state_folder(given: Option<&Path>) -> PathBuf {
-    if let Some(given) = given {
-        return given.to_owned();
-    }
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = given.map_or_else(usual_state_folder, Path::to_owned);
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
+fn usual_state_folder() -> PathBuf {
+    let named = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     named("CHECKREIN_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|folder| folder.join("checkrein")))
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("checkrein")))
@@ -103,7 +136,11 @@ fn state_folder(given: Option<&Path>) -> PathBuf {
 }
 
 fn config_folder() -> Option<PathBuf> {
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     named("XDG_CONFIG_HOME")
         .or_else(|| named("APPDATA"))
         .or_else(|| env::home_dir().map(|home| home.join(".config")))

@@ -12,7 +12,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == "hook") && !std::env::args_os().any(|word| word == "--help" || word == "-h") {
+    if words.next().is_some_and(|word| word == "hook")
+        && !std::env::args_os().any(|word| word == "--help" || word == "-h")
+    {
         return commands::hook::main(words.collect());
     }
     match args::parse() {

@@ -2,6 +2,13 @@
 //! every file begins with. ARCHITECTURE.md says why each wall is there; a change that needs
 //! one of these lists changed is a design decision, so say it in the same commit.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test needs to be there may fail as loudly as the test"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

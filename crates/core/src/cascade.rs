@@ -8,7 +8,7 @@
 mod judged;
 mod soft;
 
-use self::judged::{Judged, check_feedback, explain, failure_set, judge, went_astray};
+use self::judged::{Judged, Line, check_feedback, explain, failure_set, judge, went_astray};
 use crate::accept::Truth;
 use crate::decision::{Decision, Feedback, StopDecision};
 use crate::digest::Digest;
@@ -16,8 +16,8 @@ use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
 use crate::explain::{Because, Why};
 use crate::ids::{ScopeId, Seq, VerifierName};
-use crate::input::StopRequested;
-use crate::policy::{Policy, SubagentVerify, SubjectKind, VerifyOn};
+use crate::input::{StanceUsed, StopRequested};
+use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
 use crate::state::{Pending, Task};
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
@@ -53,6 +53,24 @@ pub(crate) fn go_on(draft: &mut Draft<'_>, scope: &ScopeId) {
         Some(pending) if !pending.waiting.is_empty() || pending.reading => {}
         Some(_) => ask(draft, scope),
     }
+}
+
+/// Checkrein itself could not judge the stop, and its stance was not to refuse it. What
+/// was being judged is given up; that it was let through says nothing about the work.
+pub(crate) fn stand_in(draft: &mut Draft<'_>, seq: Seq, used: StanceUsed) {
+    let transition = match used.stance {
+        Stance::Ask => Transition::new(Reason::AwaitingHuman, "stance"),
+        Stance::Allow | Stance::Block => Transition::new(Reason::Unverified, "passed_over"),
+    };
+    // Nothing was found out, so it is no better than what the task was spent by.
+    let task = draft.state.task.as_ref();
+    let spent = task.and_then(|task| task.spent.clone());
+    let transition = spent.unwrap_or(transition);
+    let why = vec![Because::StanceUsed {
+        stance: used.stance,
+        why: used.why,
+    }];
+    finish(draft, seq, &used.scope, transition, why);
 }
 
 fn is_verified(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
@@ -119,12 +137,8 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
     let mut transition = halt;
     if let Some(pending) = draft.state.pending(scope).filter(|_| scope.is_main()) {
         let judged = judge(draft.policy, task, pending);
-        let missing = judged
-            .stale
-            .iter()
-            .any(|(name, _)| draft.policy.is_required(name));
-        if !missing && judged.is_complete() {
-            why.extend(explain(pending, &judged));
+        if judged.stale.is_empty() && judged.is_complete() {
+            why.extend(explain(draft.policy, pending, &judged));
             transition = Transition {
                 reason: Reason::TaskComplete,
                 detail: transition.detail,
@@ -169,7 +183,7 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
     }
     // The last look before an accepting answer.
     let may_accept = judged.value != Truth::False;
-    let has_subject = pending.tree.is_ok() && !draft.policy.verifiers.is_empty();
+    let has_subject = pending.tree.is_ok() && !judged.lines.is_empty();
     if may_accept && has_subject && !pending.confirmed && !pending.moving {
         return draft.request(
             stop,
@@ -190,7 +204,7 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
     let Some(pending) = draft.state.pending(scope).cloned() else {
         return;
     };
-    let why = explain(&pending, &judged);
+    let why = explain(draft.policy, &pending, &judged);
     if task.asked.is_some() {
         return finish(
             draft,
@@ -220,11 +234,7 @@ fn accepted(policy: &Policy, judged: &Judged) -> Transition {
     }
     let detail = if policy.verifiers.is_empty() {
         "no_checks"
-    } else if judged
-        .lines
-        .iter()
-        .any(|line| line.required && line.by_stance)
-    {
+    } else if judged.lines.iter().any(|line| line.by_stance) {
         "passed_over"
     } else {
         "advisory_only"
@@ -232,7 +242,9 @@ fn accepted(policy: &Policy, judged: &Judged) -> Transition {
     Transition::new(Reason::Unverified, detail)
 }
 
-/// `accept` is false whatever anybody says: is going on worth it?
+/// `accept` is false whatever anybody says: is going on worth it? A sub-agent's stop is a
+/// continuation as any other, but no attempt of the task: attempts, and what was told, are
+/// about the main conversation, which does not hear what is said to a sub-agent.
 fn refuse(
     draft: &mut Draft<'_>,
     scope: &ScopeId,
@@ -241,22 +253,20 @@ fn refuse(
     mut why: Why,
 ) {
     let policy = draft.policy;
-    let cut = judged
-        .lines
-        .iter()
-        .any(|line| line.required && line.is_cut());
+    let main = scope.is_main();
+    let cut = judged.lines.iter().any(Line::is_cut);
     let Some(task) = &draft.state.task else {
         return;
     };
     let (set, subjects) = (failure_set(judged), judged.subjects);
-    let repeat = task.last_failure == Some((subjects, set));
-    if !cut {
+    let repeat = main && task.last_failure == Some((subjects, set));
+    if main && !cut {
         draft.emit(Event::FailureSetMet { set, subjects });
     }
     let Some(task) = &draft.state.task else {
         return;
     };
-    let met = task.met(set);
+    let met = if main { task.met(set) } else { 0 };
     let limit = soft::continues_limit(policy, pending);
     let given = task.totals.continues;
 
@@ -265,7 +275,7 @@ fn refuse(
         return finish(draft, pending.stop, scope, transition, why);
     }
     let feedback = Feedback {
-        stop: task.stops,
+        stop: if main { task.stops } else { 0 },
         met: met.max(1),
         attempts: policy.caps.attempts,
         continues_left: limit.saturating_sub(given + 1),
@@ -274,7 +284,10 @@ fn refuse(
             .lines
             .iter()
             .filter(|line| line.is_open())
-            .map(|line| check_feedback(task, line))
+            .map(|line| {
+                let told = if main { task.told(&line.verifier) } else { &[] };
+                check_feedback(told, line)
+            })
             .collect(),
         background: pending.background,
     };

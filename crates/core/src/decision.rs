@@ -81,7 +81,7 @@ pub enum StopDecision {
 /// What a refused stop tells the agent, as data: texts are looked up in the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// Which stop of the task this answers, from 1.
+    /// Which stop of the task this answers, from 1; 0 for a sub-agent's, which is none.
     pub stop: u32,
     /// How often this failure set has been met.
     pub met: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Cap;
 use crate::evidence::{Cause, Verdict};
 use crate::ids::{DetectorName, VerifierName};
+use crate::policy::Stance;
 
 /// Why a decision is what it is: facts in the order in which they were asked.
 pub type Why = Vec<Because>;
@@ -120,4 +121,11 @@ pub enum Because {
     Truncated,
     /// A person interrupted.
     Interrupted,
+    /// Checkrein itself could not judge; its stance stood in.
+    StanceUsed {
+        /// What was answered.
+        stance: Stance,
+        /// Why it could not judge.
+        why: String,
+    },
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
+use crate::policy::Stance;
 
 /// An input with the time it was taken in and what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,8 @@ pub enum Input {
     Interrupted,
     /// Under `run` and in the library: time went by.
     TimePassed,
+    /// Checkrein itself could not judge and answered by its own stance.
+    StanceUsed(StanceUsed),
 }
 
 /// The scope of an input that says nothing else.
@@ -68,6 +71,9 @@ pub struct SessionStarted {
     pub how: SessionSource,
     /// The session it was forked from.
     pub parent: Option<SessionId>,
+    /// Where the token reader starts: a conversation taken up again is not charged for
+    /// its history.
+    pub tokens: Option<TokenUse>,
 }
 
 /// How a session began.
@@ -254,6 +260,8 @@ pub struct TokenUse {
 /// See [`Input::StopFailed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopFailed {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
     /// The vendor's word for it.
     pub native_reason: String,
     /// It was the output limit.
@@ -294,4 +302,27 @@ pub struct ProcessFailed {
     pub exit_code: Option<i32>,
     /// What to tell a person.
     pub what: String,
+}
+
+/// See [`Input::StanceUsed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StanceUsed {
+    /// Main conversation or sub-agent.
+    pub scope: ScopeId,
+    /// What could not be judged.
+    pub at: StanceAt,
+    /// What was answered instead.
+    pub stance: Stance,
+    /// Why it could not be judged, for people.
+    pub why: String,
+}
+
+/// What Checkrein answered by a stance of its own, as in `[stance]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StanceAt {
+    /// A tool request.
+    Tool,
+    /// A stop.
+    Stop,
 }

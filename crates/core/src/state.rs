@@ -3,6 +3,7 @@
 //! INVARIANT: bounded. Windows, sets and lists have fixed capacities, so that the state
 //! cache stays small (16 KiB) however long a session runs.
 
+mod delivered;
 mod fold;
 mod task;
 mod verdicts;
@@ -14,23 +15,29 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, Short};
 use crate::event::{Cap, OpenedBy};
 use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
-use crate::ids::{AgentName, Millis, ScopeId, Seq, SourceName, TaskId, VerifierName};
+use crate::ids::{AgentName, Millis, ScopeId, Seq, TaskId, VerifierName};
 use crate::input::{Stamped, TreeFact, TreeUnknown};
 use crate::transition::Transition;
 
+pub use self::delivered::Delivered;
+use self::delivered::Deliveries;
+
 /// Calls a detector looks back at.
 pub const WINDOW: usize = 30;
-/// Scopes kept at once; the longest untouched one goes first.
-const MAX_SCOPES: usize = 9;
+/// Scopes whose counters are kept at once; the longest untouched sub-agent's go first.
+const MAX_SCOPES: usize = 64;
+/// Scopes whose last calls are kept at once; they take the room, counters do not.
+const MAX_WINDOWS: usize = 9;
+/// Scopes whose place in their transcripts is kept. A place that is forgotten is read
+/// from the start again, and its tokens count twice.
+const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
-const MAX_SEEN: usize = 256;
+const MAX_SEEN: usize = 192;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
 /// Told findings remembered per verifier.
 const MAX_TOLD: usize = 56;
-/// Pairs of scope and installed entry whose stops are counted.
-const MAX_DELIVERIES: usize = 24;
 
 /// Everything that is known about a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +52,9 @@ pub struct State {
     pub agent: Option<AgentName>,
     /// Counters of the whole session, which a new prompt does not reset.
     pub totals: Totals,
-    /// Prompts delivered, per installed entry.
-    pub prompts: Vec<(SourceName, u32)>,
-    /// Where the token reader stands, per scope.
+    /// Who delivered the newest prompt and stops.
+    deliveries: Deliveries,
+    /// Where the token reader stands, per scope, longest unread first.
     pub cursors: Vec<(ScopeId, String)>,
     /// The tree on which the newest stop was judged, and whether it failed there.
     pub last_judged: Option<(Digest, bool)>,
@@ -96,10 +103,10 @@ pub struct Task {
     pub totals: Totals,
     /// Main stops asked for.
     pub stops: u32,
-    /// Stops delivered, per scope and installed entry.
-    pub deliveries: Vec<(ScopeId, SourceName, u32)>,
     /// Output tokens at the last stop.
     pub tokens_at_stop: u64,
+    /// A reading of the token use succeeded since the last stop.
+    pub metered: bool,
     /// Output tokens between the last stops, newest first.
     pub deltas: [Option<u64>; 2],
     /// Failure sets and how often each was met.
@@ -112,7 +119,7 @@ pub struct Task {
     pub told: Vec<Told>,
     /// The one call over a cap was answered.
     pub grace: Option<Cap>,
-    /// Calls a detector denied.
+    /// Calls of the main conversation that a detector denied.
     pub criticals: u32,
     /// Multiples of ten already spoken about, per pattern.
     pub nudged: Vec<(Short, u32)>,
@@ -139,8 +146,10 @@ pub struct Scope {
     pub rounds: u64,
     /// A write of this scope succeeded.
     pub wrote: bool,
-    /// Its rounds are used up: every further call of it is denied.
+    /// Its rounds are used up, or it went in circles: every further call is denied.
     pub halted: bool,
+    /// Calls of this sub-agent that a detector denied.
+    pub criticals: u32,
     /// The one call over its cap was answered.
     pub grace: bool,
     /// The stop being judged.
@@ -158,6 +167,8 @@ pub struct Call {
     pub outcome: Option<Short>,
     /// Repeating it is legitimate while the answer changes.
     pub poll: bool,
+    /// It writes files, unless it fails.
+    pub write: bool,
     /// Its (call, outcome) pair was new in the task, or it wrote.
     pub progress: bool,
 }
@@ -247,6 +258,7 @@ impl Scope {
             rounds: 0,
             wrote: false,
             halted: false,
+            criticals: 0,
             grace: false,
             pending: None,
         }
@@ -286,22 +298,16 @@ impl State {
             .map_or("", |(_, cursor)| cursor)
     }
 
-    /// How many prompts this entry has delivered.
-    pub fn prompts_from(&self, source: &SourceName) -> u32 {
-        self.prompts
-            .iter()
-            .find(|(known, _)| known == source)
-            .map_or(0, |(_, count)| *count)
+    /// The newest prompt, as long as neither a tool request nor a stop came after it: the
+    /// same news from another installed entry can only be this one.
+    pub fn newest_prompt(&self) -> Option<&Delivered> {
+        self.deliveries.prompt.as_ref()
     }
 
-    /// How many stops of this scope this entry has delivered in the task.
-    pub fn stops_from(&self, scope: &ScopeId, source: &SourceName) -> u32 {
-        self.task.as_ref().map_or(0, |task| {
-            task.deliveries
-                .iter()
-                .find(|(id, known, _)| id == scope && known == source)
-                .map_or(0, |(_, _, count)| *count)
-        })
+    /// The newest stop of this scope, as long as neither a tool request of the scope nor
+    /// a prompt came after it, whether or not it ended the task.
+    pub fn newest_stop(&self, scope: &ScopeId) -> Option<&Delivered> {
+        self.deliveries.stop(scope)
     }
 
     /// Milliseconds of agent time of the task until now.

@@ -7,8 +7,8 @@ use crate::effect::Effect;
 use crate::event::{Cap, DecisionMade, Event, OpenedBy};
 use crate::explain::{Because, Why};
 use crate::ids::{ScopeId, Seq, TaskId};
-use crate::input::{Input, PromptSubmitted, SessionSource, Stamped, TreeFact};
-use crate::policy::Policy;
+use crate::input::{Input, PromptSubmitted, SessionSource, Stamped, StanceAt, TreeFact};
+use crate::policy::{Policy, Stance};
 use crate::state::State;
 use crate::transition::{Reason, Transition};
 use crate::{budget, tools};
@@ -63,6 +63,8 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         }
         Input::EvidenceArrived(arrived) => cascade::go_on(&mut draft, &arrived.scope),
         Input::TreeRead(read) => cascade::go_on(&mut draft, &read.scope),
+        // A sub-agent's turn is not the task's.
+        Input::StopFailed(failed) if !failed.scope.is_main() => draft.note(),
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
                 Transition::plain(Reason::Truncated)
@@ -103,6 +105,15 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
             ),
             None => draft.note(),
         },
+        Input::StanceUsed(used) => {
+            let stands_in = used.at == StanceAt::Stop && used.stance != Stance::Block;
+            if stands_in {
+                draft.ensure_task();
+                cascade::stand_in(&mut draft, seq, used);
+            } else {
+                draft.note();
+            }
+        }
         Input::ToolReturned(_) | Input::RoundEnded(_) => draft.note(),
     }
     Step {

@@ -5,7 +5,7 @@ use crate::decision::ToolDecision;
 use crate::detectors::{self, Context, Sighting, Window};
 use crate::event::{Action, Cap, Detected, Event, Level};
 use crate::explain::{Because, Why};
-use crate::ids::{DetectorName, Seq};
+use crate::ids::{DetectorName, ScopeId, Seq};
 use crate::input::{RuleDecision, ToolRequested};
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
@@ -75,7 +75,7 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
             .is_some_and(|task| task.grace.is_some());
         draft.emit(Event::CapReached {
             cap: over.cap,
-            scope: crate::ids::ScopeId::main(),
+            scope: ScopeId::main(),
         });
         let reason = GRACE.to_owned();
         return Some(if graced {
@@ -113,7 +113,8 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
 }
 
 /// Every detector in force looks. A warning is spoken of once per multiple of ten; a
-/// critical denies; the second critical of a task ends it.
+/// critical denies; the second critical of a task ends it. A sub-agent's second halts that
+/// sub-agent: the fold does, and its further calls are denied.
 fn detect(
     draft: &mut Draft<'_>,
     request: &ToolRequested,
@@ -148,7 +149,7 @@ fn detect(
         .iter()
         .map(|(_, seen)| match over {
             true => Action::Observe,
-            false => action(task, *seen),
+            false => action(task, &request.scope, *seen),
         })
         .collect();
 
@@ -189,9 +190,9 @@ fn detect(
     answer
 }
 
-fn action(task: &Task, seen: Sighting) -> Action {
+fn action(task: &Task, scope: &ScopeId, seen: Sighting) -> Action {
     match seen.level {
-        Level::Critical if task.criticals > 0 => Action::Halt,
+        Level::Critical if scope.is_main() && task.criticals > 0 => Action::Halt,
         Level::Critical => Action::Deny,
         Level::Warning if seen.count / 10 > task.nudged(seen.key) => Action::Nudge,
         Level::Warning => Action::Observe,

@@ -14,7 +14,6 @@ use checkrein_core::input::{
     CommandFact, Input, PromptSubmitted, RuleDecision, Scoped, Stamped, TokenUse, ToolFacts,
     ToolKind, ToolRequested, ToolReturned,
 };
-use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::step::step;
 use checkrein_runtime::config::{self, ConfigError, Driver};

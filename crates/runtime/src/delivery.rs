@@ -10,6 +10,7 @@ use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, TokenUse};
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
+use checkrein_verifiers::tree::Limits;
 
 use crate::config::{Compiled, ConfigError};
 
@@ -44,6 +45,23 @@ pub struct Patience<'a> {
     pub deadline: Option<Instant>,
     /// Set on SIGTERM or Ctrl-C.
     pub cancelled: &'a AtomicBool,
+}
+
+impl<'a> Patience<'a> {
+    /// Whether the answer is due.
+    pub(crate) fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// For reading a tree: until the answer is due, or we are told to go.
+    pub(crate) fn limits(&self) -> Limits<'a> {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        Limits {
+            time: self.deadline.map(left),
+            cancelled: Some(self.cancelled),
+        }
+    }
 }
 
 /// An answer, with what is needed to say it.

@@ -14,8 +14,11 @@ use checkrein_store::Store;
 
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
-use crate::load;
 use crate::workspace::Place;
+use crate::{kept, load};
+
+/// What a second installed entry says of a stop that the first one refuses in full.
+const BESIDE: &str = "checkrein: not done yet, for the reason given beside this.";
 
 /// One engine over one repo. Sessions share nothing mutable but the store (law 8).
 pub struct Runtime {
@@ -41,9 +44,13 @@ impl Runtime {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Decided, RuntimeError> {
         let session = delivery.session.clone();
-        let handled = self.handle(delivery)?;
+        let handled = self.handle(delivery, patience)?;
         let settled = self.settle(&session, handled, patience, progress)?;
         let text = match &settled.answer.0 {
+            // The entry that delivered it first says it in full: the agent pays for both.
+            Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
+                Some(BESIDE.to_owned())
+            }
             Decision::Stop(StopDecision::Continue { feedback }) => {
                 Some(feedback::render(feedback, &|key| self.evidence(key)))
             }
@@ -63,7 +70,7 @@ impl Runtime {
     /// The evidence under this key, if it can be read.
     pub fn evidence(&self, key: &Digest) -> Option<Evidence> {
         let kept = self.store.evidence(key).ok().flatten()?;
-        serde_json::from_slice(&kept.bytes).ok()
+        kept::decode(&kept.bytes).map(|(_, evidence)| evidence)
     }
 
     /// The session's state and policy; `None` for a session that has no log.

@@ -6,11 +6,11 @@
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Origin, Retryable, Verdict};
-use checkrein_core::ids::{SessionId, VerifierName};
+use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_store::{Claim, Standing};
 use checkrein_verifiers::tree::TreeReading;
@@ -19,6 +19,7 @@ use checkrein_verifiers::{Job, Report};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::{clock, kept, logs};
 
 /// How long to wait before looking again for evidence that another process is after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -72,6 +73,7 @@ impl Runtime {
         wanted: &[Wanted],
         origin: Origin,
         use_cache: bool,
+        since: Option<Millis>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
         on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
@@ -82,6 +84,7 @@ impl Runtime {
             policy,
             origin,
             use_cache,
+            since,
             patience,
             progress,
             before: OnceLock::new(),
@@ -126,6 +129,8 @@ struct Batch<'a> {
     policy: &'a Policy,
     origin: Origin,
     use_cache: bool,
+    /// When the task began, if this is for one.
+    since: Option<Millis>,
     patience: Patience<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
     /// The tree before the first check ran; not read at all if nothing has to run.
@@ -179,7 +184,7 @@ impl<'a> Batch<'a> {
             Err(why) => return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why)))),
         };
         // A check that was cut is not run again: there is no time left for it.
-        if held_still(spec, before, &after) || report.cause == Some(Cause::ReplyDeadline) {
+        if held_still(spec, before, &after) || report.0.cause == Some(Cause::ReplyDeadline) {
             let done = self.keep(spec, report, before, &after, false)?;
             return Ok(Found::Done(Box::new(done)));
         }
@@ -219,40 +224,38 @@ impl<'a> Batch<'a> {
         key: Digest,
     ) -> Result<Turn, RuntimeError> {
         let store = &self.runtime.store;
+        let before = store.evidence(&key)?;
         let mut waited = false;
         loop {
-            if self.use_cache || waited {
-                let known = store
-                    .evidence(&key)?
-                    .filter(|kept| kept.standing == Standing::Final || waited);
-                if let Some(evidence) =
-                    known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok())
+            let now = if waited {
+                store.evidence(&key)?
+            } else {
+                before.clone()
+            };
+            // Whoever waited takes what came of the run that was waited for, and nothing older.
+            let usable = now.filter(|kept| {
+                if waited
+                    && before
+                        .as_ref()
+                        .is_none_or(|before| before.bytes != kept.bytes)
                 {
-                    return Ok(Turn::Known(Box::new(Done {
-                        key,
-                        evidence,
-                        cached: true,
-                    })));
+                    return true;
                 }
+                self.use_cache && kept.standing == Standing::Final && self.is_current(&kept.bytes)
+            });
+            if let Some(done) = usable.and_then(|kept| known(key, &kept.bytes)) {
+                return Ok(Turn::Known(done));
             }
             if let Some(claim) = store.claim(&key)? {
                 // It may have been found between our look and our claim.
-                let kept = if self.use_cache {
-                    store.evidence(&key)?
-                } else {
-                    None
-                };
-                let known = kept.filter(|kept| kept.standing == Standing::Final || waited);
-                if let Some(evidence) =
-                    known.and_then(|kept| serde_json::from_slice::<Evidence>(&kept.bytes).ok())
-                {
-                    return Ok(Turn::Known(Box::new(Done {
-                        key,
-                        evidence,
-                        cached: true,
-                    })));
+                let again = store.evidence(&key)?;
+                if again == before || !(self.use_cache || waited) {
+                    return Ok(Turn::Mine(claim));
                 }
-                return Ok(Turn::Mine(claim));
+                match again.and_then(|kept| known(key, &kept.bytes)) {
+                    Some(done) => return Ok(Turn::Known(done)),
+                    None => return Ok(Turn::Mine(claim)),
+                }
             }
             if !waited {
                 (self.progress)(Progress::Waiting {
@@ -261,21 +264,11 @@ impl<'a> Batch<'a> {
             }
             waited = true;
             self.check_cancelled()?;
-            if self
-                .patience
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
+            if self.patience.is_over() {
                 let why = "another process was still running it when the answer was due";
                 let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
-                let evidence = self.evidence(
-                    spec,
-                    report,
-                    subject,
-                    subject,
-                    Digest::of(b""),
-                    Digest::of(b""),
-                );
+                let none = Digest::of(b"");
+                let evidence = self.evidence(spec, report, subject, subject, none, none);
                 return Ok(Turn::Given(Box::new(Done {
                     key,
                     evidence,
@@ -286,32 +279,45 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn run(&self, spec: &VerifierSpec) -> Report {
+    /// A pass holds wherever its key does. A fail holds in the task that saw it: what mended
+    /// it may lie outside everything that the key can name.
+    fn is_current(&self, bytes: &[u8]) -> bool {
+        let Some((at, evidence)) = kept::decode(bytes) else {
+            return false;
+        };
+        match (evidence.verdict, self.since) {
+            (Verdict::Pass, _) | (_, None) => true,
+            (_, Some(since)) => at >= since,
+        }
+    }
+
+    /// The report, and how often it took.
+    fn run(&self, spec: &VerifierSpec) -> (Report, u32) {
         let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
-            return Report::inconclusive(Cause::Internal, Retryable::No, why);
+            return (Report::inconclusive(Cause::Internal, Retryable::No, why), 0);
         };
         (self.progress)(Progress::Started {
             verifier: spec.name.clone(),
             command: spec.definition.clone(),
         });
         let place = &self.runtime.place;
-        place.prepare_logs();
+        let logs = logs::folder(place);
         let job = Job {
             spec,
             root: &place.root,
             deadline: self.patience.deadline,
-            log_dir: &place.logs,
+            log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
         };
         let mut report = verifier.verify(&job);
-        let mut tries = 0;
-        while tries < spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
+        let mut tries = 1;
+        while tries <= spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
             tries += 1;
             report = verifier.verify(&job);
         }
-        report
+        (report, tries)
     }
 
     fn read(&self) -> Result<TreeReading, String> {
@@ -322,14 +328,14 @@ impl<'a> Batch<'a> {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         self.runtime
             .place
-            .read(self.session, self.policy, None)
+            .read(self.session, self.policy, self.patience.limits())
             .map_err(|error| error.to_string())
     }
 
     fn keep(
         &self,
         spec: &VerifierSpec,
-        report: Report,
+        (report, tries): (Report, u32),
         before: &TreeReading,
         after: &TreeReading,
         again: bool,
@@ -347,6 +353,7 @@ impl<'a> Batch<'a> {
             before.fact.tree,
             after.fact.tree,
         );
+        evidence.tries = tries;
         evidence.check_writes = again && still;
         if !still {
             evidence.verdict = Verdict::Inconclusive;
@@ -362,8 +369,7 @@ impl<'a> Batch<'a> {
             Verdict::Pass | Verdict::Fail => Standing::Final,
             Verdict::Inconclusive => Standing::Inconclusive,
         };
-        // Evidence is plain data: serialising cannot fail.
-        let bytes = serde_json::to_vec(&evidence).unwrap_or_default();
+        let bytes = kept::encode(clock::now(), &evidence);
         self.runtime.store.put_evidence(&key, &bytes, standing)?;
         Ok(Done {
             key,
@@ -373,7 +379,13 @@ impl<'a> Batch<'a> {
     }
 
     fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
-        let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, why);
+        // Cut short like a check is, and mended in the same way.
+        let cause = if self.patience.is_over() {
+            Cause::ReplyDeadline
+        } else {
+            Cause::TreeUnreadable
+        };
+        let report = Report::inconclusive(cause, Retryable::Yes, why);
         let none = Digest::of(b"");
         Done {
             key,
@@ -441,6 +453,15 @@ impl<'a> Batch<'a> {
         }
         Ok(())
     }
+}
+
+fn known(key: Digest, bytes: &[u8]) -> Option<Box<Done>> {
+    let (_, evidence) = kept::decode(bytes)?;
+    Some(Box::new(Done {
+        key,
+        evidence,
+        cached: true,
+    }))
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {

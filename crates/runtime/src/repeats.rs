@@ -1,9 +1,10 @@
 //! The same news twice: which deliveries are one event, and what was answered to it.
 
 use checkrein_core::decision::Decision;
+use checkrein_core::digest::Digest;
 use checkrein_core::event::{DecisionMade, Event, Repeatable};
 use checkrein_core::explain::Why;
-use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
+use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::Input;
 use checkrein_core::state::State;
 use checkrein_store::Tail;
@@ -20,29 +21,53 @@ pub(crate) fn scope_of(input: &Input) -> ScopeId {
         Input::StopRequested(stop) => stop.scope.clone(),
         Input::EvidenceArrived(arrived) => arrived.scope.clone(),
         Input::TreeRead(read) => read.scope.clone(),
+        Input::StopFailed(failed) => failed.scope.clone(),
+        Input::StanceUsed(used) => used.scope.clone(),
         _ => ScopeId::main(),
     }
 }
 
-/// Stops and prompts have no native id, and an agent that says "Done." four times sends
-/// the same bytes four times: the n-th from one entry is the n-th from another.
-pub(crate) fn counted_key(
-    state: &State,
+/// Two deliveries of one event come within this time: an agent starts its hooks at once.
+const TOGETHER_MS: u64 = 30_000;
+
+/// The key by which the same tool event is known, whichever entry delivers it: the native
+/// id with the call, since some agents begin their ids anew with every turn.
+pub(crate) fn native_key(delivery: &Delivery<'_>, state: &State) -> Option<String> {
+    let key = delivery.key.as_ref()?;
+    let (call, id, scope) = match &delivery.input {
+        Input::ToolRequested(request) => (request.call, &request.call_id, &request.scope),
+        Input::ToolReturned(returned) => (returned.call, &returned.call_id, &returned.scope),
+        _ => return Some(key.clone()),
+    };
+    // The same id and call once more after its result: the agent's ids have begun anew.
+    let id = id.as_ref().map(|id| Digest::of(id.as_bytes()).short());
+    let is_over = matches!(delivery.input, Input::ToolRequested(_))
+        && state.scope(scope).is_some_and(|scope| {
+            let latest = scope.window.iter().rev().find(|known| known.call == call);
+            latest.is_some_and(|known| known.id == id && known.outcome.is_some())
+        });
+    (!is_over).then(|| format!("{key}:{:x}", call.0))
+}
+
+/// The stop or prompt that this delivery repeats. They have no native id, and an agent that
+/// says "Done." four times sends the same bytes four times: only the newest one, delivered
+/// by other entries a moment ago and with no work since, can be meant.
+pub(crate) fn repeats(
     delivery: &Delivery<'_>,
+    state: &State,
     scope: &ScopeId,
-) -> Option<String> {
-    match &delivery.input {
-        Input::PromptSubmitted(_) => Some(format!(
-            "prompt:{}",
-            state.prompts_from(&delivery.source) + 1
-        )),
-        Input::StopRequested(_) => {
-            let task = state.task.as_ref().map_or(1, |task| task.id.0);
-            let nth = state.stops_from(scope, &delivery.source) + 1;
-            Some(format!("stop:{task}:{scope}:{nth}"))
-        }
-        _ => None,
+    now: Millis,
+) -> Option<Seq> {
+    if delivery.key.is_some() {
+        return None;
     }
+    let newest = match &delivery.input {
+        Input::PromptSubmitted(_) => state.newest_prompt()?,
+        Input::StopRequested(_) => state.newest_stop(scope)?,
+        _ => return None,
+    };
+    let together = now.since(newest.at) <= TOGETHER_MS && newest.at.since(now) <= TOGETHER_MS;
+    (together && !newest.sources.contains(&delivery.source)).then_some(newest.seq)
 }
 
 pub(crate) fn repeated(

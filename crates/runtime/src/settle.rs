@@ -2,13 +2,13 @@
 //! waits for what another process is finding out, and takes over what it left.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
-use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
+use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead, TreeUnknown};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
@@ -30,6 +30,7 @@ pub(crate) struct Settled {
     pub(crate) answer: (Decision, Why),
     pub(crate) state: State,
     pub(crate) warnings: Vec<String>,
+    pub(crate) repeated: bool,
 }
 
 impl Runtime {
@@ -42,12 +43,14 @@ impl Runtime {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Settled, RuntimeError> {
         let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
+        let repeated = first.repeated;
         if let Some(answer) = first.answer {
             return Ok(Settled {
                 seq: stop,
                 answer,
                 state: first.state,
                 warnings,
+                repeated,
             });
         }
         let mut handled = first;
@@ -64,6 +67,7 @@ impl Runtime {
                     stop,
                     &scope,
                     &handled.policy,
+                    handled.state.task.as_ref().map(|task| task.opened_at),
                     effects,
                     patience,
                     progress,
@@ -76,6 +80,7 @@ impl Runtime {
                     answer,
                     state: handled.state,
                     warnings,
+                    repeated,
                 });
             }
         }
@@ -92,6 +97,7 @@ impl Runtime {
         stop: Seq,
         scope: &ScopeId,
         policy: &Policy,
+        since: Option<Millis>,
         effects: Vec<Effect>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
@@ -116,7 +122,7 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let reading = self.place.read(Some(session), policy, None);
+            let reading = self.place.read(Some(session), policy, patience.limits());
             let tree = reading
                 .map(|reading| reading.fact)
                 .map_err(|error| TreeUnknown {
@@ -130,11 +136,8 @@ impl Runtime {
                 stop: asked_by,
                 tree,
             });
-            keep(self.handle(own(
-                session,
-                Some(format!("tree:{asked_by}:{again}")),
-                input,
-            ))?);
+            let key = format!("tree:{asked_by}:{again}");
+            keep(self.handle(own(session, Some(key), input), patience)?);
         }
         self.perform(
             session,
@@ -142,6 +145,7 @@ impl Runtime {
             &wanted,
             Origin::Gate,
             true,
+            since,
             patience,
             progress,
             &mut |done| {
@@ -158,7 +162,7 @@ impl Runtime {
                     scope: scope.clone(),
                     evidence,
                 });
-                keep(self.handle(own(session, Some(key), input))?);
+                keep(self.handle(own(session, Some(key), input), patience)?);
                 Ok(())
             },
         )?;
@@ -199,15 +203,13 @@ impl Runtime {
                     state,
                     policy,
                     warnings,
+                    repeated: true,
                 });
             }
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
-            if patience
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
+            if patience.is_over() {
                 return Err(RuntimeError::Deadline);
             }
             std::thread::sleep(LOOK_AGAIN);

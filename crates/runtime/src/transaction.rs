@@ -8,17 +8,18 @@ use checkrein_core::event::{self, EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
-use checkrein_core::input::{Input, Stamped, TreeUnknown};
+use checkrein_core::input::{Input, Stamped, TokenUse, TreeUnknown};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
+use checkrein_verifiers::tree::Limits;
 
 use crate::config::Compiled;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::repeats::{counted_key, recorded_answer, repeated, scope_of};
+use crate::repeats::{native_key, recorded_answer, repeated, repeats, scope_of};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, load, summary};
 
@@ -34,14 +35,20 @@ pub(crate) struct Handled {
     pub(crate) state: State,
     pub(crate) policy: Policy,
     pub(crate) warnings: Vec<String>,
+    /// It was known already: another entry delivered it.
+    pub(crate) repeated: bool,
 }
 
 impl Runtime {
     /// One transaction: tail, fold, step, append.
-    pub(crate) fn handle(&self, mut delivery: Delivery<'_>) -> Result<Handled, RuntimeError> {
+    pub(crate) fn handle(
+        &self,
+        mut delivery: Delivery<'_>,
+        patience: Patience<'_>,
+    ) -> Result<Handled, RuntimeError> {
         let session = delivery.session.clone();
         let mut compiled: Option<Compiled> = None;
-        self.read_subjects(&mut delivery, &mut compiled)?;
+        self.read_subjects(&mut delivery, &mut compiled, patience)?;
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
@@ -82,6 +89,7 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         compiled: &mut Option<Compiled>,
+        patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         if !matches!(
             delivery.input,
@@ -96,15 +104,17 @@ impl Runtime {
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
                 self.place.begin_task(&delivery.session);
-                let reading = self
-                    .place
-                    .read(Some(&delivery.session), &policy, Some(PROMPT_LIMIT));
+                let limits = Limits {
+                    time: Some(PROMPT_LIMIT),
+                    ..patience.limits()
+                };
+                let reading = self.place.read(Some(&delivery.session), &policy, limits);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
                 stop.tree = self
                     .place
-                    .read(Some(&delivery.session), &policy, None)
+                    .read(Some(&delivery.session), &policy, patience.limits())
                     .map(|reading| reading.fact)
                     .map_err(|error| TreeUnknown {
                         why: error.to_string(),
@@ -145,13 +155,13 @@ impl Runtime {
             compiled.policy.clone()
         };
         let scope = scope_of(&delivery.input);
-        let key = delivery
-            .key
-            .clone()
-            .or_else(|| counted_key(&state, delivery, &scope));
-        if let Some(key) = &key
-            && let Some(known) = tail.find_key(key)?
-        {
+        let now = clock::now();
+        let key = native_key(delivery, &state);
+        let known = match &key {
+            Some(key) => tail.find_key(key)?,
+            None => repeats(delivery, &state, &scope, now),
+        };
+        if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
             if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {
                 state.apply(&repeated);
@@ -166,13 +176,14 @@ impl Runtime {
                 state,
                 policy,
                 warnings,
+                repeated: true,
             };
             return Ok(Some((handled, Some(batch))));
         }
 
         let input = self.complete(&policy, &state, delivery);
         let stamped = Stamped {
-            at: clock::now(),
+            at: now,
             source: delivery.source.clone(),
             input,
         };
@@ -231,6 +242,7 @@ impl Runtime {
             state,
             policy,
             warnings,
+            repeated: false,
         };
         Ok(Some((handled, Some(batch))))
     }
@@ -240,8 +252,18 @@ impl Runtime {
         let mut input = delivery.input.clone();
         let scope = scope_of(&input);
         let tokens = delivery.usage.and_then(|usage| usage(state.cursor(&scope)));
+        // What was used before we came is not ours to charge.
+        let baseline = |tokens: Option<TokenUse>| match state.cursor(&scope) {
+            "" => tokens.map(|tokens| TokenUse {
+                output: 0,
+                input: 0,
+                ..tokens
+            }),
+            _ => tokens,
+        };
         match &mut input {
-            Input::PromptSubmitted(prompt) => prompt.tokens = tokens,
+            Input::SessionStarted(started) => started.tokens = baseline(tokens),
+            Input::PromptSubmitted(prompt) => prompt.tokens = baseline(tokens),
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
                 if let Some(argv) = delivery.argv {

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use checkrein_core::policy::{Policy, SubjectKind};
-use checkrein_verifiers::tree::{TreeError, TreeReader, TreeReading, View, tracked_files};
+use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
+
+use crate::environment;
 
 /// At a prompt the tree is read only as long as nobody notices.
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
-
-/// Full outputs kept in the repo's `.checkrein/logs`; older ones go.
-const KEPT_LOGS: usize = 60;
 
 /// A tree and its state folder.
 #[derive(Debug, Clone)]
@@ -23,8 +22,6 @@ pub struct Place {
     pub root: PathBuf,
     /// The state folder of this repo.
     pub state: PathBuf,
-    /// Where full outputs of checks go.
-    pub logs: PathBuf,
     /// The environment that checks get a filtered copy of.
     pub env: BTreeMap<OsString, OsString>,
 }
@@ -41,7 +38,7 @@ impl Place {
         let file = self.tracked_file(session);
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let _ = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-        let fresh = file.with_extension("new");
+        let fresh = file.with_extension(std::process::id().to_string());
         if std::fs::write(&fresh, names).is_ok() {
             let _ = std::fs::rename(&fresh, &file);
         }
@@ -52,7 +49,7 @@ impl Place {
         &self,
         session: Option<&SessionId>,
         policy: &Policy,
-        limit: Option<Duration>,
+        limits: Limits<'_>,
     ) -> Result<TreeReading, TreeError> {
         let views: Vec<View<'_>> = policy
             .verifiers
@@ -74,8 +71,9 @@ impl Place {
                 || tracked_files(&self.root),
                 |session| self.tracked(session),
             ),
+            apart: Some(self.state.clone()),
         };
-        reader.read(&views, limit)
+        reader.read(&views, limits)
     }
 
     fn tracked(&self, session: &SessionId) -> BTreeSet<String> {
@@ -100,50 +98,12 @@ impl Place {
 
     /// Part of the content key: a check that sees another environment is another check.
     pub(crate) fn environment(&self) -> Digest {
-        let path = self.env.get(std::ffi::OsStr::new("PATH"));
-        Digest::of_parts([
-            self.root.as_os_str().as_encoded_bytes(),
-            path.map_or(&b""[..], |path| path.as_encoded_bytes()),
-            std::env::consts::OS.as_bytes(),
-            std::env::consts::ARCH.as_bytes(),
-        ])
-    }
-
-    /// Logs lie in the repo, where agent and person can read them, out of git's sight.
-    pub(crate) fn prepare_logs(&self) {
-        let kept_out = self.logs.parent().map(|folder| folder.join(".gitignore"));
-        // A log that cannot be written is said in the report of the check itself.
-        if std::fs::create_dir_all(&self.logs).is_ok()
-            && let Some(file) = kept_out
-            && !file.exists()
-        {
-            let _ = std::fs::write(file, "*\n");
-        }
-        self.prune_logs();
-    }
-
-    fn prune_logs(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.logs) else {
-            return;
-        };
-        let mut logs: Vec<(std::time::SystemTime, PathBuf)> = entries
-            .flatten()
-            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-            .collect();
-        logs.sort();
-        let surplus = logs.len().saturating_sub(KEPT_LOGS);
-        for (_, path) in logs.into_iter().take(surplus) {
-            let _ = std::fs::remove_file(path);
-        }
+        environment::digest(&self.root, &self.env)
     }
 
     pub(crate) fn root_text(&self) -> String {
-        display(&self.root)
+        self.root.display().to_string()
     }
-}
-
-fn display(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn short_name(bytes: &[u8]) -> String {

@@ -22,8 +22,8 @@ mod patterns;
 mod runners;
 pub mod tree;
 
-pub use command::{Command, process};
 pub use command::withheld;
+pub use command::{Command, process};
 pub use job::{Job, Report};
 
 /// A way of finding out.

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
-use checkrein_verifiers::tree::{LeftOut, TreeError, TreeReader, TreeReading, View, tracked_files};
+use checkrein_verifiers::tree::{
+    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
+};
 use world::World;
 
 /// A view as a test writes it: name, inputs, outputs.
@@ -27,6 +29,7 @@ fn reader(world: &World) -> TreeReader {
         root: world.root(),
         cache_file: world.outside().join("state/tree-cache"),
         always: tracked_files(&world.root()),
+        apart: None,
     }
 }
 
@@ -46,12 +49,12 @@ fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReading {
             outputs,
         })
         .collect();
-    let reading = reader.read(&views, None).unwrap();
+    let reading = reader.read(&views, Limits::default()).unwrap();
     assert!(reading.cache_error.is_none());
     // Whatever the cache says, a reading without it says the same.
     let mut fresh = reader.clone();
     fresh.cache_file = reader.cache_file.with_file_name("unused");
-    let again = fresh.read(&views, None).unwrap();
+    let again = fresh.read(&views, Limits::default()).unwrap();
     assert_eq!(again.fact, reading.fact);
     let _ = std::fs::remove_file(&fresh.cache_file);
     reading
@@ -349,6 +352,7 @@ fn a_folder_of_a_larger_repository() {
 #[test]
 fn views() {
     let world = project();
+    world.write("coverage/a.xml", "1");
     let reader = reader(&world);
     let views: &[ViewSpec<'_>] = &[
         ("tests", &["app", "tests/**"], &["coverage/**"]),
@@ -394,6 +398,14 @@ fn views() {
         &|| world.write("coverage/a.xml", "2"),
     );
     check("an output", &[], false, &|| world.write("report.xml", "2"));
+    // A view that matches nothing is about everything: else its verdict would never grow stale.
+    std::fs::remove_file(world.path("coverage/a.xml")).unwrap();
+    check(
+        "all, to one that matches nothing",
+        &["cover", "all"],
+        true,
+        &|| world.write("README", "3"),
+    );
 
     let reading = read(&reader, views);
     let files: Vec<usize> = reading.views.iter().map(|view| view.files).collect();
@@ -414,7 +426,7 @@ fn views() {
                 inputs: &["a[".into()],
                 outputs: &[]
             }],
-            None
+            Limits::default()
         ),
         Err(TreeError::Glob { .. })
     ));
@@ -469,7 +481,7 @@ fn odd_names_and_unreadable_files() {
             root: world.path("gone"),
             ..reader
         }
-        .read(&[], None),
+        .read(&[], Limits::default()),
         Err(TreeError::Root { .. })
     ));
 }
@@ -492,7 +504,7 @@ fn a_damaged_cache_is_an_empty_one() {
         cache_file: world.root(),
         ..reader.clone()
     };
-    let reading = blocked.read(&[], None).unwrap();
+    let reading = blocked.read(&[], Limits::default()).unwrap();
     assert_eq!(
         (reading.fact.tree, reading.cache_error.is_some()),
         (right, true)
@@ -531,7 +543,13 @@ fn five_thousand_files() {
     assert_eq!(first.changed_paths(&second, None), ["src/m7/f7.rs"]);
 
     assert!(matches!(
-        reader.read(&[], Some(Duration::ZERO)),
+        reader.read(
+            &[],
+            Limits {
+                time: Some(Duration::ZERO),
+                cancelled: None
+            }
+        ),
         Err(TreeError::TooSlow {
             limit: Duration::ZERO
         })
@@ -569,9 +587,38 @@ fn how_fast() {
     ];
     for label in ["cold", "young", "warm", "warm", "warm", "warm"] {
         let started = std::time::Instant::now();
-        reader.read(&views, None).unwrap();
+        reader.read(&views, Limits::default()).unwrap();
         println!("{label}: {:?}", started.elapsed());
         // Out of the time in which a file counts as young.
         std::thread::sleep(Duration::from_millis(150));
     }
+}
+
+#[test]
+fn our_own_state_is_no_part_of_the_tree() {
+    let world = project();
+    world.write("state/store.db", "1");
+    let reader = TreeReader {
+        apart: Some(world.path("state")),
+        ..reader(&world)
+    };
+    let before = digest(&reader);
+    world.write("state/store.db", "2");
+    assert_eq!(digest(&reader), before);
+    world.write("other/store.db", "2");
+    assert_ne!(digest(&reader), before);
+}
+
+#[test]
+fn a_reading_that_is_cancelled_is_given_up() {
+    let world = project();
+    let cancelled = std::sync::atomic::AtomicBool::new(true);
+    let limits = Limits {
+        time: None,
+        cancelled: Some(&cancelled),
+    };
+    assert!(matches!(
+        reader(&world).read(&[], limits),
+        Err(TreeError::Cancelled)
+    ));
 }

@@ -2,13 +2,16 @@
 //! without a person, which API it speaks. A new one is one file and one line in [`ALL`].
 
 use std::ffi::OsString;
-use std::io::Result;
+use std::io::{Error, Result};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use super::claude_code::ClaudeCode;
 use super::codex::Codex;
 use super::model::Wire;
 use super::programs::Package;
-use super::world::World;
+use super::world::{World, put};
 
 /// Seconds that hooks may take, the agent's limit and checkrein's.
 pub(super) const DEADLINE: u32 = 60;
@@ -19,13 +22,56 @@ pub(super) trait Agent: Sync {
     fn name(&self) -> &'static str;
     fn package(&self) -> Package;
     fn wire(&self) -> Wire;
-    /// Writes settings and hooks; each source gets an entry for every event.
-    fn install(&self, world: &World<'_>, sources: &[&str]) -> Result<()>;
+    /// The file for hooks, below the home folder or below the repo.
+    fn hooks_file(&self) -> &'static str;
+    /// What is in it, with an entry for every event.
+    fn hooks(&self, world: &World<'_>, source: &str) -> Value;
+    /// Writes all other settings.
+    fn settle(&self, world: &World<'_>) -> Result<()>;
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)>;
     /// Arguments for a run without a person.
     fn headless(&self, prompt: &str) -> Vec<OsString>;
     /// Arguments for its terminal UI, the prompt given.
     fn interactive(&self, prompt: &str) -> Vec<OsString>;
+}
+
+/// Which hooks are installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hooks {
+    /// Ours, in the home folder.
+    User,
+    /// Ours, in the repo.
+    Project,
+    /// Those that our documentation tells people to paste into the repo.
+    Documented,
+}
+
+/// Makes a world's agent ready.
+pub(super) fn install(world: &World<'_>, hooks: &[Hooks]) -> Result<()> {
+    let agent = world.stage.agent;
+    for place in hooks {
+        let (folder, text) = match place {
+            Hooks::User => (&world.home, agent.hooks(world, "user").to_string()),
+            Hooks::Project => (&world.repo, agent.hooks(world, "project").to_string()),
+            Hooks::Documented => (&world.repo, documented(agent.name())?),
+        };
+        put(&folder.join(agent.hooks_file()), &text)?;
+    }
+    agent.settle(world)
+}
+
+/// The first JSON block of the agent's page.
+fn documented(agent: &str) -> Result<String> {
+    let page =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(PathBuf::from_iter(["..", "docs", agent]));
+    let page = page.with_extension("md");
+    let text = std::fs::read_to_string(&page)?;
+    let block = text
+        .split_once("```json\n")
+        .and_then(|(_, rest)| rest.split_once("```"));
+    block
+        .map(|(block, _)| block.to_owned())
+        .ok_or_else(|| Error::other(format!("{} has no JSON block", page.display())))
 }
 
 /// All of them.

@@ -13,8 +13,16 @@ use super::world::{World, put};
 
 /// Every event that checkrein reads.
 const EVENTS: &[&str] = &[
-    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch",
-    "Stop", "SubagentStop", "StopFailure", "SessionEnd",
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Stop",
+    "SubagentStop",
+    "StopFailure",
+    "SessionEnd",
 ];
 
 /// Not a key: the scripted model asks for none.
@@ -41,14 +49,24 @@ impl Agent for ClaudeCode {
         Wire::Anthropic
     }
 
-    fn install(&self, world: &World<'_>, sources: &[&str]) -> Result<()> {
-        for source in sources {
-            let folder = if *source == "user" { &world.home } else { &world.repo };
-            let hooks: Map<String, Value> = EVENTS.iter().map(|event| ((*event).to_owned(), entry(world, event, source))).collect();
-            put(&folder.join(".claude/settings.json"), &format!("{:#}\n", json!({ "hooks": hooks })))?;
-        }
+    fn hooks_file(&self) -> &'static str {
+        ".claude/settings.json"
+    }
+
+    fn hooks(&self, world: &World<'_>, source: &str) -> Value {
+        let hooks: Map<String, Value> = EVENTS
+            .iter()
+            .map(|event| ((*event).to_owned(), entry(world, event, source)))
+            .collect();
+        json!({ "hooks": hooks })
+    }
+
+    fn settle(&self, world: &World<'_>) -> Result<()> {
         // What its dialogs ask a person at the first start. A key is remembered by its end.
-        let end: String = KEY.chars().skip(KEY.chars().count().saturating_sub(20)).collect();
+        let end: String = KEY
+            .chars()
+            .skip(KEY.chars().count().saturating_sub(20))
+            .collect();
         let mut projects = Map::new();
         projects.insert(
             world.repo.display().to_string(),
@@ -85,23 +103,41 @@ impl Agent for ClaudeCode {
     }
 
     fn headless(&self, prompt: &str) -> Vec<OsString> {
-        words(&["-p", prompt, "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"])
+        words(&[
+            "-p",
+            prompt,
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--permission-mode",
+            "bypassPermissions",
+        ])
     }
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {
         // Not bypassPermissions, which asks a person first.
-        words(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write,Edit", "--", prompt])
+        words(&[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash,Write,Edit",
+            "--",
+            prompt,
+        ])
     }
 }
 
 fn entry(world: &World<'_>, event: &str, source: &str) -> Value {
     let deadline = DEADLINE.to_string();
-    let mut hook = json!({
+    // Only a tool request can be refused where the hook itself fails.
+    let failing = if event == "PreToolUse" {
+        "block"
+    } else {
+        "continue"
+    };
+    json!([{ "hooks": [{
         "type": "command", "command": world.stage.programs.checkrein, "timeout": DEADLINE,
         "args": ["hook", "claude-code", "--source", source, "--deadline", deadline],
-    });
-    if event == "PreToolUse" {
-        hook["onFailure"] = json!("block");
-    }
-    json!([{ "hooks": [hook] }])
+        "onFailure": failing,
+    }] }])
 }

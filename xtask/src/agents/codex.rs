@@ -1,8 +1,8 @@
-//! Codex on loopback: a config whose only provider is the scripted model, hooks in the
-//! user's `hooks.json`, trust given for the one call.
+//! Codex on loopback: a config whose only provider is the scripted model, hooks in a
+//! `hooks.json`, trust given for the one call.
 
 use std::ffi::OsString;
-use std::io::{Error, Result};
+use std::io::Result;
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,15 @@ use super::programs::Package;
 use super::world::{World, put};
 
 /// Every event that checkrein reads.
-const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"];
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "Stop",
+    "SubagentStop",
+    "SessionEnd",
+];
 
 /// Codex allows a SessionEnd hook no more.
 const SESSION_END: u32 = 3;
@@ -38,13 +46,19 @@ impl Agent for Codex {
         Wire::OpenAi
     }
 
-    fn install(&self, world: &World<'_>, sources: &[&str]) -> Result<()> {
-        if sources != ["user"] {
-            return Err(Error::other("for Codex only user hooks are installed here"));
-        }
-        let hooks: Map<String, Value> = EVENTS.iter().map(|event| ((*event).to_owned(), entry(world, event))).collect();
-        let folder = world.home.join(".codex");
-        put(&folder.join("hooks.json"), &format!("{:#}\n", json!({ "hooks": hooks })))?;
+    fn hooks_file(&self) -> &'static str {
+        ".codex/hooks.json"
+    }
+
+    fn hooks(&self, world: &World<'_>, source: &str) -> Value {
+        let hooks: Map<String, Value> = EVENTS
+            .iter()
+            .map(|event| ((*event).to_owned(), entry(world, event, source)))
+            .collect();
+        json!({ "hooks": hooks })
+    }
+
+    fn settle(&self, world: &World<'_>) -> Result<()> {
         let base = world.model.base();
         // A model of its catalogue, because only those are given the patch tool; the offer of a
         // newer one, which a person would have to answer, counts as answered.
@@ -58,7 +72,7 @@ impl Agent for Codex {
              env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n",
             repo = json!(world.repo),
         );
-        put(&folder.join("config.toml"), &config)
+        put(&world.home.join(".codex/config.toml"), &config)
     }
 
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
@@ -80,13 +94,28 @@ impl Agent for Codex {
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {
         // Without the shared server nothing outlives the screen.
-        words(&["--no-daemon", "--no-alt-screen", "--dangerously-bypass-hook-trust", prompt])
+        words(&[
+            "--no-daemon",
+            "--no-alt-screen",
+            "--dangerously-bypass-hook-trust",
+            prompt,
+        ])
     }
 }
 
-fn entry(world: &World<'_>, event: &str) -> Value {
-    let timeout = if event == "SessionEnd" { SESSION_END } else { DEADLINE };
-    let program = world.stage.programs.checkrein.display().to_string().replace('\'', "'\\''");
-    let command = format!("'{program}' hook codex --source user --deadline {timeout}");
+fn entry(world: &World<'_>, event: &str, source: &str) -> Value {
+    let timeout = if event == "SessionEnd" {
+        SESSION_END
+    } else {
+        DEADLINE
+    };
+    let program = world
+        .stage
+        .programs
+        .checkrein
+        .display()
+        .to_string()
+        .replace('\'', "'\\''");
+    let command = format!("'{program}' hook codex --source {source} --deadline {timeout}");
     json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }])
 }

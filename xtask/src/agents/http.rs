@@ -28,11 +28,19 @@ pub(super) struct Response {
 
 impl Response {
     pub(super) fn json(status: u16, value: &serde_json::Value) -> Self {
-        Self { status, kind: "application/json", body: value.to_string().into_bytes() }
+        Self {
+            status,
+            kind: "application/json",
+            body: value.to_string().into_bytes(),
+        }
     }
 
     pub(super) fn events(body: String) -> Self {
-        Self { status: 200, kind: "text/event-stream; charset=utf-8", body: body.into_bytes() }
+        Self {
+            status: 200,
+            kind: "text/event-stream; charset=utf-8",
+            body: body.into_bytes(),
+        }
     }
 }
 
@@ -45,7 +53,9 @@ pub(super) struct Server {
 
 impl Server {
     /// Each connection has a thread and carries one request.
-    pub(super) fn start(handle: impl Fn(Request) -> Response + Send + Sync + 'static) -> std::io::Result<Self> {
+    pub(super) fn start(
+        handle: impl Fn(Request) -> Response + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let over = Arc::new(AtomicBool::new(false));
@@ -78,7 +88,9 @@ impl Drop for Server {
 
 fn serve(stream: TcpStream, handle: &(dyn Fn(Request) -> Response + Send + Sync)) {
     // A client that goes away in the middle is its own affair.
-    let Ok(Some(request)) = read(&stream) else { return };
+    let Ok(Some(request)) = read(&stream) else {
+        return;
+    };
     let silent = request.method == "HEAD";
     let response = handle(request);
     let _ = write(&stream, &response, silent);
@@ -91,14 +103,18 @@ fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
         return Ok(None);
     }
     let mut words = line.split_whitespace().map(str::to_owned);
-    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+    let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        return Ok(None);
+    };
     let (mut length, mut chunked) = (0, false);
     loop {
         let mut header = String::new();
         if input.read_line(&mut header)? == 0 || header.trim().is_empty() {
             break;
         }
-        let Some((name, value)) = header.split_once(':') else { continue };
+        let Some((name, value)) = header.split_once(':') else {
+            continue;
+        };
         match name.trim().to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap_or(0),
             "transfer-encoding" => chunked = value.to_ascii_lowercase().contains("chunked"),
@@ -115,7 +131,11 @@ fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
     } else {
         exactly(&mut input, length, &mut body)?;
     }
-    Ok(Some(Request { method, target, body }))
+    Ok(Some(Request {
+        method,
+        target,
+        body,
+    }))
 }
 
 fn chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
@@ -127,7 +147,11 @@ fn chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
 
 fn exactly(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
     let read = input.take(length.min(MAX_BODY)).read_to_end(body)?;
-    if read as u64 == length { Ok(()) } else { Err(Error::from(ErrorKind::UnexpectedEof)) }
+    if read as u64 == length {
+        Ok(())
+    } else {
+        Err(Error::from(ErrorKind::UnexpectedEof))
+    }
 }
 
 fn write(mut stream: &TcpStream, response: &Response, silent: bool) -> std::io::Result<()> {
@@ -141,4 +165,51 @@ fn write(mut stream: &TcpStream, response: &Response, silent: bool) -> std::io::
         stream.write_all(body)?;
     }
     stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The body of the answer to raw bytes.
+    fn ask(server: &Server, raw: &[u8]) -> String {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(raw).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn bodies_are_read_whole_however_they_come() {
+        let server = Server::start(|request| {
+            let said = format!(
+                "{} {} {}",
+                request.method,
+                request.target,
+                String::from_utf8_lossy(&request.body)
+            );
+            Response {
+                status: 200,
+                kind: "text/plain",
+                body: said.into_bytes(),
+            }
+        })
+        .unwrap();
+        let check = |raw: &str, expected: &str| assert_eq!(ask(&server, raw.as_bytes()), expected);
+        check(
+            "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+            "POST /a hello",
+        );
+        check(
+            "POST /b HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=1\r\nlo\r\n0\r\n\r\n",
+            "POST /b hello",
+        );
+        check("GET /c?d=e HTTP/1.1\r\n\r\n", "GET /c?d=e ");
+        check("HEAD / HTTP/1.1\r\n\r\n", "");
+        check(
+            "CONNECT example.org:443 HTTP/1.1\r\n\r\n",
+            "CONNECT example.org:443 ",
+        );
+    }
 }

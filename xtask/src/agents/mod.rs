@@ -34,7 +34,9 @@ struct Wanted {
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let wanted = read(arguments)?;
-    let folder = programs::cache()?.join("runs").join(std::process::id().to_string());
+    let folder = programs::cache()?
+        .join("runs")
+        .join(std::process::id().to_string());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let result = all(&wanted, &folder);
     if wanted.keep {
@@ -47,21 +49,34 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 fn read(arguments: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted { agent: None, case: None, keep: false };
+    let mut wanted = Wanted {
+        agent: None,
+        case: None,
+        keep: false,
+    };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--keep" => wanted.keep = true,
             "--case" => wanted.case = words.next().cloned(),
-            name if agent::ALL.iter().any(|agent| agent.name() == name) => wanted.agent = Some(name.to_owned()),
-            other => return Err(format!("'{other}' is not known; [claude-code|codex] [--case NAME] [--keep]")),
+            name if agent::ALL.iter().any(|agent| agent.name() == name) => {
+                wanted.agent = Some(name.to_owned())
+            }
+            other => {
+                return Err(format!(
+                    "'{other}' is not known; [claude-code|codex] [--case NAME] [--keep]"
+                ));
+            }
         }
     }
     if let Some(case) = &wanted.case
         && !cases::ALL.iter().any(|known| known.name == case)
     {
         let known: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
-        return Err(format!("no case is named '{case}'; known: {}", known.join(", ")));
+        return Err(format!(
+            "no case is named '{case}'; known: {}",
+            known.join(", ")
+        ));
     }
     Ok(wanted)
 }
@@ -69,7 +84,12 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
 fn all(wanted: &Wanted, folder: &Path) -> Result<ExitCode, String> {
     let programs = Programs::gather(folder)?;
     let (mut checked, mut failed) = (0, 0);
-    for agent in agent::ALL.iter().filter(|agent| wanted.agent.as_ref().is_none_or(|name| name == agent.name())) {
+    for agent in agent::ALL.iter().filter(|agent| {
+        wanted
+            .agent
+            .as_ref()
+            .is_none_or(|name| name == agent.name())
+    }) {
         let program = programs::find(&agent.package())?;
         for case in cases::ALL {
             let chosen = wanted.case.as_ref().is_none_or(|name| name == case.name);
@@ -87,7 +107,11 @@ fn all(wanted: &Wanted, folder: &Path) -> Result<ExitCode, String> {
         }
     }
     println!("\n{checked} checks, {failed} failed");
-    Ok(if failed == 0 && checked > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if failed == 0 && checked > 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 fn one(agent: &dyn Agent, case: &Case, stage: &Stage<'_>) -> Report {

@@ -39,7 +39,12 @@ pub(super) struct Model {
 
 impl Model {
     /// `log` gets the body of every request, one a line.
-    pub(super) fn start(wire: Wire, repo: PathBuf, log: &Path, script: Script) -> std::io::Result<Self> {
+    pub(super) fn start(
+        wire: Wire,
+        repo: PathBuf,
+        log: &Path,
+        script: Script,
+    ) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let kept = Arc::clone(&seen);
         let (script, log) = (Mutex::new(script), Mutex::new(File::create(log)?));
@@ -69,7 +74,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(wire: Wire, repo: &Path, request: Request, seen: &Mutex<Seen>, script: &Mutex<Script>) -> Response {
+fn answer(
+    wire: Wire,
+    repo: &Path,
+    request: Request,
+    seen: &Mutex<Seen>,
+    script: &Mutex<Script>,
+) -> Response {
     if request.method == "CONNECT" {
         held(seen).outside.push(request.target);
         return Response::json(502, &json!({ "error": "loopback only" }));
@@ -82,9 +93,16 @@ fn answer(wire: Wire, repo: &Path, request: Request, seen: &Mutex<Seen>, script:
         }
         (Wire::Anthropic, "POST", "/v1/messages") => anthropic::read(&body),
         (Wire::OpenAi, "POST", "/v1/responses") => responses::read(&body),
-        (Wire::OpenAi, "GET", "/v1/models") => return Response::json(200, &json!({ "models": [], "data": [] })),
+        (Wire::OpenAi, "GET", "/v1/models") => {
+            return Response::json(200, &json!({ "models": [], "data": [] }));
+        }
         (_, "HEAD", _) | (_, _, "/") => return Response::json(200, &json!({})),
-        _ => return Response::json(404, &json!({ "type": "error", "error": { "type": "not_found_error", "message": "not scripted" } })),
+        _ => {
+            return Response::json(
+                404,
+                &json!({ "type": "error", "error": { "type": "not_found_error", "message": "not scripted" } }),
+            );
+        }
     };
     let (number, acts, tokens) = match read {
         None => (usize::MAX, super::script::Act::say("ok"), 1),
@@ -106,6 +124,10 @@ fn answer(wire: Wire, repo: &Path, request: Request, seen: &Mutex<Seen>, script:
     if streamed {
         Response::events(text)
     } else {
-        Response { status: 200, kind: "application/json", body: text.into_bytes() }
+        Response {
+            status: 200,
+            kind: "application/json",
+            body: text.into_bytes(),
+        }
     }
 }

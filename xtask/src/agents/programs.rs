@@ -35,9 +35,11 @@ impl Programs {
             None => build()?,
         };
         let checkrein = folder.join("checkrein");
-        std::fs::copy(&built, &checkrein).map_err(|error| format!("{}: {error}", built.display()))?;
+        std::fs::copy(&built, &checkrein)
+            .map_err(|error| format!("{}: {error}", built.display()))?;
         // Shims look for their settings in the home folder, which is an empty one here.
-        let mut folders = Vec::new();
+        // And hooks as documented name checkrein by its name alone.
+        let mut folders = vec![folder.to_owned()];
         if let Some(sysroot) = said("rustc", &["--print", "sysroot"]) {
             folders.push(PathBuf::from(sysroot).join("bin"));
         }
@@ -51,7 +53,11 @@ impl Programs {
 }
 
 fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
@@ -59,7 +65,16 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
 fn build() -> Result<PathBuf, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "checkrein-cli", "--bin", "checkrein", "--message-format", "json"])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "checkrein-cli",
+            "--bin",
+            "checkrein",
+            "--message-format",
+            "json",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
@@ -67,7 +82,9 @@ fn build() -> Result<PathBuf, String> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some("checkrein"))
+        .filter(|message| {
+            message.pointer("/target/name").and_then(Value::as_str) == Some("checkrein")
+        })
         .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
         .ok_or_else(|| "cargo did not build checkrein".to_owned())
 }
@@ -75,7 +92,9 @@ fn build() -> Result<PathBuf, String> {
 /// `${XDG_CACHE_HOME:-~/.cache}/checkrein-agents`. Not the folder for temporary files: Codex
 /// refuses to keep its home there.
 pub(super) fn cache() -> Result<PathBuf, String> {
-    let named = env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let named = env::var_os("XDG_CACHE_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
     let folder = named
         .or_else(|| env::home_dir().map(|home| home.join(".cache")))
         .ok_or("neither XDG_CACHE_HOME nor a home folder is known")?
@@ -91,22 +110,42 @@ pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
         return if program.is_file() {
             Ok(program)
         } else {
-            Err(format!("{} names no file: {}", package.variable, program.display()))
+            Err(format!(
+                "{} names no file: {}",
+                package.variable,
+                program.display()
+            ))
         };
     }
-    let os = if cfg!(target_os = "macos") { "darwin" } else { env::consts::OS };
+    let os = if cfg!(target_os = "macos") {
+        "darwin"
+    } else {
+        env::consts::OS
+    };
     let arch = match env::consts::ARCH {
         "x86_64" => "x64",
         "aarch64" => "arm64",
         other => other,
     };
     let name = package.name.replace("{os}", os).replace("{arch}", arch);
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
     let folder = cache()?.join(plain);
     if let Some(program) = within(&folder, package.program) {
         return Ok(program);
     }
-    eprintln!("fetching {name}; {} would name a program that is there already", package.variable);
+    eprintln!(
+        "fetching {name}; {} would name a program that is there already",
+        package.variable
+    );
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let packed = Command::new("npm")
         .args(["pack", "--silent", &name])
@@ -115,9 +154,16 @@ pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
         .map_err(|error| format!("npm pack {name}: {error}"))?;
     let archive = String::from_utf8_lossy(&packed.stdout).trim().to_owned();
     if !packed.status.success() || archive.is_empty() {
-        return Err(format!("npm pack {name}: {}", String::from_utf8_lossy(&packed.stderr).trim()));
+        return Err(format!(
+            "npm pack {name}: {}",
+            String::from_utf8_lossy(&packed.stderr).trim()
+        ));
     }
-    let unpacked = Command::new("tar").arg("xzf").arg(&archive).current_dir(&folder).status();
+    let unpacked = Command::new("tar")
+        .arg("xzf")
+        .arg(&archive)
+        .current_dir(&folder)
+        .status();
     if !unpacked.is_ok_and(|status| status.success()) {
         return Err(format!("{archive} could not be unpacked with tar"));
     }

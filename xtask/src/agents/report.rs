@@ -35,8 +35,17 @@ impl Report {
         }
     }
 
-    pub(super) fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, seen: &T, wanted: &T) {
-        let text = if seen == wanted { format!("{seen:?}") } else { format!("{seen:?} instead of {wanted:?}") };
+    pub(super) fn equal<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        what: &str,
+        seen: &T,
+        wanted: &T,
+    ) {
+        let text = if seen == wanted {
+            format!("{seen:?}")
+        } else {
+            format!("{seen:?} instead of {wanted:?}")
+        };
         self.check(what, seen == wanted, &text);
     }
 

@@ -12,7 +12,10 @@ const SHELL: &str = "exec_command";
 
 /// `None`: a side request (the terminal UI asks for a title).
 pub(super) fn read(body: &Value) -> Option<Asked> {
-    let tools: Vec<String> = list(body, "tools").iter().filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned)).collect();
+    let tools: Vec<String> = list(body, "tools")
+        .iter()
+        .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
+        .collect();
     if !tools.iter().any(|tool| tool == SHELL) {
         return None;
     }
@@ -30,7 +33,9 @@ pub(super) fn read(body: &Value) -> Option<Asked> {
 }
 
 fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
-    body.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    body.get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// Results of calls and messages of others are not.
@@ -42,12 +47,21 @@ fn by_the_model(item: &Value) -> bool {
 }
 
 fn said(item: &Value) -> String {
-    ["content", "output"].iter().filter_map(|field| item.get(field)).map(texts).collect::<Vec<_>>().join("\n")
+    ["content", "output"]
+        .iter()
+        .filter_map(|field| item.get(field))
+        .map(texts)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-/// The n-th response. `tokens` is what it claims to have cost.
+/// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
 pub(super) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (bool, String) {
-    let items: Vec<Value> = acts.iter().enumerate().map(|(at, act)| item(act, &format!("{number}_{at}"))).collect();
+    let items: Vec<Value> = acts
+        .iter()
+        .enumerate()
+        .map(|(at, act)| item(act, &format!("{number}_{at}")))
+        .collect();
     let usage = json!({
         "input_tokens": 1000, "input_tokens_details": { "cached_tokens": 0 },
         "output_tokens": tokens, "output_tokens_details": { "reasoning_tokens": 0 },
@@ -65,17 +79,18 @@ pub(super) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (
     }
     let mut out = String::new();
     let mut sequence = 0;
-    let mut event = |mut value: Value| {
+    let mut event = |kind: &str, name: &str, value: &Value, index: Option<usize>| {
         sequence += 1;
-        value["sequence_number"] = json!(sequence);
-        let _ = write!(out, "event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default());
+        let data = json!({ "type": kind, "sequence_number": sequence, "output_index": index, name: value });
+        let _ = write!(out, "event: {kind}\ndata: {data}\n\n");
     };
-    event(json!({ "type": "response.created", "response": response("in_progress", &[], &Value::Null) }));
+    let begun = response("in_progress", &[], &Value::Null);
+    event("response.created", "response", &begun, None);
     for (index, item) in items.iter().enumerate() {
-        event(json!({ "type": "response.output_item.added", "output_index": index, "item": item }));
-        event(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+        event("response.output_item.added", "item", item, Some(index));
+        event("response.output_item.done", "item", item, Some(index));
     }
-    event(json!({ "type": "response.completed", "response": done }));
+    event("response.completed", "response", &done, None);
     (true, out)
 }
 
@@ -103,6 +118,39 @@ fn item(act: &Act, id: &str) -> Value {
             let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
             patch(format!("*** Add File: {path}\n{added}"))
         }
-        Act::Replace { path, old, new } => patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n")),
+        Act::Replace { path, old, new } => {
+            patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_what_came_since_the_last_word() {
+        let said = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
+        let body = json!({
+            "tools": [{ "name": SHELL }],
+            "input": [
+                said("developer", "rules"),
+                said("user", "the errand"),
+                { "type": "function_call", "call_id": "c", "name": SHELL, "arguments": "{}" },
+                { "type": "function_call_output", "call_id": "c", "output": "blocked" },
+            ],
+        });
+        let asked = read(&body).unwrap();
+        assert!(
+            asked.opening.contains("rules") && asked.opening.contains("the errand"),
+            "{}",
+            asked.opening
+        );
+        assert_eq!(asked.fresh, "blocked");
+    }
+
+    #[test]
+    fn a_title_is_no_turn_of_the_task() {
+        assert!(read(&json!({ "tools": [{ "name": "apply_patch" }], "input": [] })).is_none());
     }
 }

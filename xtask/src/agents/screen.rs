@@ -20,15 +20,32 @@ impl Screen {
     pub(super) fn start(world: &World<'_>, prompt: &str) -> Result<Self> {
         let socket = world.folder.join("tmux");
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(&socket).args(["-f", "/dev/null", "new-session", "-d", "-x", WIDTH, "-y", HEIGHT]);
-        command.arg(&world.stage.program).args(world.stage.agent.interactive(prompt));
+        command.arg("-S").arg(&socket).args([
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            WIDTH,
+            "-y",
+            HEIGHT,
+        ]);
+        command
+            .arg(&world.stage.program)
+            .args(world.stage.agent.interactive(prompt));
         // The server takes its environment from whoever starts it.
         world.clean(&mut command);
-        let started = command.stdin(Stdio::null()).output()?;
+        let started = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Error::other(format!("tmux: {error}")))?;
         if started.status.success() {
             Ok(Self { socket })
         } else {
-            Err(Error::other(format!("tmux: {}", String::from_utf8_lossy(&started.stderr).trim())))
+            Err(Error::other(format!(
+                "tmux: {}",
+                String::from_utf8_lossy(&started.stderr).trim()
+            )))
         }
     }
 
@@ -47,11 +64,19 @@ impl Screen {
 
     fn capture(&self) -> String {
         let output = self.tmux(&["capture-pane", "-p", "-J", "-S", "-400"]);
-        output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+        output.map_or_else(
+            |_| String::new(),
+            |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
     }
 
     fn tmux(&self, arguments: &[&str]) -> Result<std::process::Output> {
-        Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).stdin(Stdio::null()).output()
+        Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
     }
 }
 

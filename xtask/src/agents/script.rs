@@ -13,7 +13,11 @@ pub(super) enum Act {
     /// A new file, by its path in the repo.
     Write { path: String, text: String },
     /// One line of a file becomes another, through the agent's own editing tool.
-    Replace { path: String, old: String, new: String },
+    Replace {
+        path: String,
+        old: String,
+        new: String,
+    },
     /// A look at a file; Claude Code edits only what was read.
     Read(String),
     /// Starts a sub-agent.
@@ -30,7 +34,10 @@ impl Act {
     }
 
     pub(super) fn write(path: &str, text: &str) -> Vec<Self> {
-        vec![Self::Write { path: path.to_owned(), text: text.to_owned() }]
+        vec![Self::Write {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }]
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::agent::Agent;
+use super::agent::{self, Agent, Hooks};
 use super::model::Model;
 use super::programs::Programs;
 use super::script::Script;
@@ -25,8 +25,7 @@ pub(super) struct Setup<'a> {
     pub(super) files: &'a [(&'a str, &'a str)],
     /// `checkrein.toml`.
     pub(super) config: String,
-    /// Where the hooks are installed: `user`, `project`.
-    pub(super) sources: &'a [&'a str],
+    pub(super) hooks: &'a [Hooks],
     pub(super) script: Script,
 }
 
@@ -74,14 +73,37 @@ impl Stage<'_> {
         put(&repo.join("checkrein.toml"), &setup.config)?;
         // A login shell, which is how Codex starts its hooks, may set PATH anew.
         let path = self.programs.path.to_string_lossy();
-        put(&home.join(".profile"), &format!("export PATH='{}'\n", path.replace('\'', "'\\''")))?;
-        let model = Model::start(self.agent.wire(), repo.clone(), &folder.join("requests.jsonl"), setup.script)?;
-        let world = World { stage: self, folder, repo, home, model };
-        self.agent.install(&world, setup.sources)?;
+        put(
+            &home.join(".profile"),
+            &format!("export PATH='{}'\n", path.replace('\'', "'\\''")),
+        )?;
+        let model = Model::start(
+            self.agent.wire(),
+            repo.clone(),
+            &folder.join("requests.jsonl"),
+            setup.script,
+        )?;
+        let world = World {
+            stage: self,
+            folder,
+            repo,
+            home,
+            model,
+        };
+        agent::install(&world, setup.hooks)?;
         for arguments in [
             &["init", "--quiet"][..],
             &["add", "--all"],
-            &["-c", "user.name=probe", "-c", "user.email=probe@localhost", "commit", "--quiet", "--message", "start"],
+            &[
+                "-c",
+                "user.name=probe",
+                "-c",
+                "user.email=probe@localhost",
+                "commit",
+                "--quiet",
+                "--message",
+                "start",
+            ],
         ] {
             let done = world.run(Command::new("git").args(arguments))?;
             if done.status != Some(0) {
@@ -132,7 +154,11 @@ impl World<'_> {
     /// What `sessions --json` says, oldest task first.
     pub(super) fn tasks(&self) -> Result<Vec<Value>> {
         let listed = self.checkrein(&["sessions", "--json"])?;
-        let mut tasks: Vec<Value> = listed.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut tasks: Vec<Value> = listed
+            .stdout
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
         tasks.reverse();
         Ok(tasks)
     }
@@ -167,14 +193,22 @@ impl World<'_> {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        let read = |file: &Path| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(Ran { status, stdout: read(&out)?, stderr: read(&err)? })
+        let read =
+            |file: &Path| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Ran {
+            status,
+            stdout: read(&out)?,
+            stderr: read(&err)?,
+        })
     }
 }
 
 /// A field of a task, as text; `reason (detail)` for its transition.
 pub(super) fn ending(task: &Value) -> String {
-    let word = |name: &str| task.pointer(&format!("/transition/{name}")).and_then(Value::as_str);
+    let word = |name: &str| {
+        task.pointer(&format!("/transition/{name}"))
+            .and_then(Value::as_str)
+    };
     match (word("reason"), word("detail")) {
         (None, _) => "open".to_owned(),
         (Some(reason), None) => reason.to_owned(),

@@ -1,5 +1,6 @@
-//! Processes timed against each other: A B C A B C ..., so that a busy machine is busy for
-//! all of them. Whole process, from spawn to the end of the wait.
+//! Processes timed against each other in turn, so that a busy machine is busy for all of
+//! them, and in another order each time, so that none always finds the caches as the same
+//! neighbour left them. Whole process, from spawn to the end of the wait.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,8 +22,16 @@ pub(crate) struct Contestant<'a> {
 }
 
 impl<'a> Contestant<'a> {
-    pub(crate) fn new(name: impl Into<String>, prepare: impl FnMut(usize) -> Result<Command, Failure> + 'a) -> Self {
-        Self { name: name.into(), prepare: Box::new(prepare), after: Box::new(|_| Ok(())), any_exit: false }
+    pub(crate) fn new(
+        name: impl Into<String>,
+        prepare: impl FnMut(usize) -> Result<Command, Failure> + 'a,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            prepare: Box::new(prepare),
+            after: Box::new(|_| Ok(())),
+            any_exit: false,
+        }
     }
 
     pub(crate) fn after(mut self, after: impl FnMut(usize) -> Result<(), Failure> + 'a) -> Self {
@@ -46,7 +55,11 @@ pub(crate) struct Times {
 
 impl Times {
     pub(crate) fn of(name: impl Into<String>, wall: Vec<Duration>) -> Self {
-        Self { name: name.into(), wall, cpu: Vec::new() }
+        Self {
+            name: name.into(),
+            wall,
+            cpu: Vec::new(),
+        }
     }
 
     /// Milliseconds.
@@ -63,11 +76,18 @@ impl Times {
     }
 
     pub(crate) fn heading() -> String {
-        format!("{:<44} {:>10} {:>10} {:>10} {:>10}", "milliseconds", "median", "p99", "least", "cpu median")
+        format!(
+            "{:<44} {:>10} {:>10} {:>10} {:>10}",
+            "milliseconds", "median", "p99", "least", "cpu median"
+        )
     }
 
     pub(crate) fn line(&self) -> String {
-        let cpu = if self.cpu.is_empty() { "-".to_owned() } else { format!("{:.2}", self.cpu()) };
+        let cpu = if self.cpu.is_empty() {
+            "-".to_owned()
+        } else {
+            format!("{:.2}", self.cpu())
+        };
         format!(
             "{:<44} {:>10.2} {:>10.2} {:>10.2} {cpu:>10}",
             self.name,
@@ -86,15 +106,29 @@ fn at(times: &[Duration], permille: usize) -> f64 {
 }
 
 /// Runs them in turn, `runs` times each after one that is not counted.
-pub(crate) fn interleave(contestants: &mut [Contestant<'_>], runs: usize) -> Result<Vec<Times>, Failure> {
+pub(crate) fn interleave(
+    contestants: &mut [Contestant<'_>],
+    runs: usize,
+) -> Result<Vec<Times>, Failure> {
     let mut all: Vec<Times> = contestants
         .iter()
-        .map(|contestant| Times { name: contestant.name.clone(), ..Times::default() })
+        .map(|contestant| Times {
+            name: contestant.name.clone(),
+            ..Times::default()
+        })
         .collect();
+    let mut order: Vec<usize> = (0..contestants.len()).collect();
+    let mut dice = 0x9e37_79b9_u64;
     for run in 0..=runs {
-        for (contestant, times) in contestants.iter_mut().zip(&mut all) {
+        shuffle(&mut order, &mut dice);
+        for at in &order {
+            let (Some(contestant), Some(times)) = (contestants.get_mut(*at), all.get_mut(*at))
+            else {
+                continue;
+            };
             let mut command = (contestant.prepare)(run)?;
-            let (wall, cpu, ok) = time(&mut command).map_err(|error| format!("{}: {error}", contestant.name))?;
+            let (wall, cpu, ok) =
+                time(&mut command).map_err(|error| format!("{}: {error}", contestant.name))?;
             if !ok && !contestant.any_exit {
                 return Err(format!("{}: ended with an error", contestant.name));
             }
@@ -108,6 +142,17 @@ pub(crate) fn interleave(contestants: &mut [Contestant<'_>], runs: usize) -> Res
     Ok(all)
 }
 
+/// The same orders in every bench.
+fn shuffle(order: &mut [usize], dice: &mut u64) {
+    for last in (1..order.len()).rev() {
+        *dice = dice
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let pick = (*dice >> 33) as usize % (last + 1);
+        order.swap(last, pick);
+    }
+}
+
 /// One process: wall time, processor time where it can be told, and whether it ended well.
 pub(crate) fn time(command: &mut Command) -> std::io::Result<(Duration, Option<Duration>, bool)> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -116,7 +161,9 @@ pub(crate) fn time(command: &mut Command) -> std::io::Result<(Duration, Option<D
     let mut child = command.spawn()?;
     let status = child.wait()?;
     let wall = began.elapsed();
-    let used = cpu_of_children().zip(cpu).and_then(|(after, before)| after.checked_sub(before));
+    let used = cpu_of_children()
+        .zip(cpu)
+        .and_then(|(after, before)| after.checked_sub(before));
     Ok((wall, used, status.success()))
 }
 
@@ -126,10 +173,15 @@ fn cpu_of_children() -> Option<Duration> {
     use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let micros = |time: nix::sys::time::TimeVal| {
-        let micros = time.tv_sec().saturating_mul(1_000_000).saturating_add(time.tv_usec());
+        let micros = time
+            .tv_sec()
+            .saturating_mul(1_000_000)
+            .saturating_add(time.tv_usec());
         u64::try_from(micros).unwrap_or(0)
     };
-    Some(Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time())))
+    Some(Duration::from_micros(
+        micros(usage.user_time()) + micros(usage.system_time()),
+    ))
 }
 
 #[cfg(not(unix))]

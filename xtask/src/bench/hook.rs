@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::contest::{Contestant, Times, interleave};
 use super::scene::Scene;
-use super::{Bound, Options, Target};
+use super::{Bound, Options, Profile, Target};
 
 /// For people.
 pub(crate) type Failure = String;
@@ -25,7 +25,16 @@ const CROWD: &str = "eight-at-once";
 pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
     let scene = Scene::new(binary)?;
     assert_gated(&scene)?;
-    let filled = fill(&scene, options.events.unwrap_or(if options.debug { 100 } else { 10_000 }))?;
+    let filled = fill(
+        &scene,
+        options
+            .events
+            .unwrap_or(if options.profile == Profile::Dev {
+                100
+            } else {
+                10_000
+            }),
+    )?;
     open(&scene, SHORT)?;
     let (_, events) = scene.recorded(LONG)?;
     println!("the long session has {events} events");
@@ -37,8 +46,10 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
         Contestant::new("/bin/true", |_| Ok(quiet("/bin/true"))),
         Contestant::new(short.clone(), |n| scene.hook(&scene.before(SHORT, n + 1)?))
             .after(|n| scene.call(&scene.result(SHORT, n + 1)?)),
-        Contestant::new(long.clone(), |n| scene.hook(&scene.before(LONG, filled + n)?))
-            .after(|n| scene.call(&scene.result(LONG, filled + n)?)),
+        Contestant::new(long.clone(), |n| {
+            scene.hook(&scene.before(LONG, filled + n)?)
+        })
+        .after(|n| scene.call(&scene.result(LONG, filled + n)?)),
         Contestant::new("checkrein hook, first of a session", |n| {
             scene.hook(&scene.before(&format!("first-{n}"), 0)?)
         }),
@@ -74,29 +85,63 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
     drop(contestants);
     let crowd = at_once(&scene, options.runs.div_ceil(4))?;
 
-    println!("{} timed runs each, interleaved; stdin is a file, stdout is not read\n", options.runs);
+    println!(
+        "{} timed runs each, interleaved; stdin is a file, stdout is not read\n",
+        options.runs
+    );
     println!("{}", Times::heading());
     for times in times.iter().chain([&crowd.times]) {
         println!("{}", times.line());
     }
     let of = |name: &str| times.iter().find(|times| times.name == name).cloned();
     let median = |name: &str| of(name).map(|times| times.median());
-    let (Some(truth), Some(hook), Some(after)) = (median("/bin/true"), median(&short), median(&long)) else {
+    let (Some(truth), Some(hook), Some(after)) =
+        (median("/bin/true"), median(&short), median(&long))
+    else {
         return Err("a contestant is missing".to_owned());
     };
-    let mut targets = vec![Target::new("hook over /bin/true, median", hook - truth, Bound::AtMost(5.0), "ms")];
+    let mut targets = vec![Target::new(
+        "hook over /bin/true, median",
+        hook - truth,
+        Bound::AtMost(5.0),
+        "ms",
+    )];
     if let Some(codex) = median("codex execpolicy check") {
-        targets.push(Target::new("hook / codex execpolicy check", hook / codex, Bound::AtMost(0.2), "x"));
+        targets.push(Target::new(
+            "hook / codex execpolicy check",
+            hook / codex,
+            Bound::AtMost(0.2),
+            "x",
+        ));
     }
     if let Some(node) = median("node -e 0") {
-        targets.push(Target::new("hook / node -e 0", hook / node, Bound::AtMost(1.0 / 3.0), "x"));
+        targets.push(Target::new(
+            "hook / node -e 0",
+            hook / node,
+            Bound::AtMost(1.0 / 3.0),
+            "x",
+        ));
     }
     let growth = (after / hook - 1.0) * 100.0;
-    targets.push(Target::new(format!("hook after {events} events, more than at first"), growth, Bound::AtMost(20.0), "%"));
-    for name in ["checkrein hook, first of a session", "checkrein hook, first of a store"] {
-        targets.extend(median(name).map(|first| Target::new(name, first, Bound::AtMost(50.0), "ms")));
+    targets.push(Target::new(
+        format!("hook after {events} events, more than at first"),
+        growth,
+        Bound::AtMost(20.0),
+        "%",
+    ));
+    for name in [
+        "checkrein hook, first of a session",
+        "checkrein hook, first of a store",
+    ] {
+        targets
+            .extend(median(name).map(|first| Target::new(name, first, Bound::AtMost(50.0), "ms")));
     }
-    targets.push(Target::new("eight hooks of one session at once, p99", crowd.times.p99(), Bound::AtMost(25.0), "ms"));
+    targets.push(Target::new(
+        "eight hooks of one session at once, p99",
+        crowd.times.p99(),
+        Bound::AtMost(25.0),
+        "ms",
+    ));
     let mut lost = Target::new(
         format!("eight at once: events lost of {}", crowd.sent),
         crowd.lost as f64,
@@ -114,12 +159,17 @@ fn assert_gated(scene: &Scene) -> Result<(), Failure> {
     let text = std::fs::read_to_string(&payload).map_err(|error| error.to_string())?;
     let text = text.replace("git status --short", "rm -rf x");
     std::fs::write(&payload, text).map_err(|error| error.to_string())?;
-    let output = scene.hook(&payload)?.output().map_err(|error| format!("checkrein hook: {error}"))?;
+    let output = scene
+        .hook(&payload)?
+        .output()
+        .map_err(|error| format!("checkrein hook: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     if said.contains("\"deny\"") && said.contains("use trash") {
         Ok(())
     } else {
-        Err(format!("the bench's policy is not in force: a forbidden command was answered '{said}'"))
+        Err(format!(
+            "the bench's policy is not in force: a forbidden command was answered '{said}'"
+        ))
     }
 }
 
@@ -179,9 +229,15 @@ fn at_once(scene: &Scene, rounds: usize) -> Result<Crowd, Failure> {
                         hook.stdout(Stdio::null()).stderr(Stdio::null());
                         start.wait();
                         let began = Instant::now();
-                        let status = hook.status().map_err(|error| format!("checkrein hook: {error}"))?;
+                        let status = hook
+                            .status()
+                            .map_err(|error| format!("checkrein hook: {error}"))?;
                         let took = began.elapsed();
-                        if status.success() { Ok(took) } else { Err(format!("checkrein hook: {status}")) }
+                        if status.success() {
+                            Ok(took)
+                        } else {
+                            Err(format!("checkrein hook: {status}"))
+                        }
                     })
                 })
                 .collect();
@@ -195,7 +251,11 @@ fn at_once(scene: &Scene, rounds: usize) -> Result<Crowd, Failure> {
     let sent = rounds * AT_ONCE;
     let arrived = usize::try_from(scene.recorded(CROWD)?.0 - before).unwrap_or(0);
     let times = Times::of("checkrein hook, eight at once", wall);
-    Ok(Crowd { times, sent, lost: sent.abs_diff(arrived) })
+    Ok(Crowd {
+        times,
+        sent,
+        lost: sent.abs_diff(arrived),
+    })
 }
 
 fn quiet(program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -206,12 +266,17 @@ fn quiet(program: impl AsRef<std::ffi::OsStr>) -> Command {
 
 fn runs(program: &str, argument: &str) -> bool {
     let mut command = quiet(program);
-    command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(argument)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
 /// By `CODEX_BIN`, else on PATH.
 fn codex() -> Option<PathBuf> {
-    let named = std::env::var_os("CODEX_BIN").map(PathBuf::from).filter(|file| file.is_file());
+    let named = std::env::var_os("CODEX_BIN")
+        .map(PathBuf::from)
+        .filter(|file| file.is_file());
     named.or_else(|| runs("codex", "--version").then(|| PathBuf::from("codex")))
 }

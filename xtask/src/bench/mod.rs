@@ -10,18 +10,44 @@ mod scene;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check [--runs N] [--events N] [--debug] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check [--runs N] [--events N] [--debug|--static|--binary FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
+  --static     without dynamic linker and relocations: half of what a hook costs
+  --binary F   measures this checkrein, as installed, and builds none
   --strict     exit 1 if a target is missed";
 
 /// What was asked for.
 struct Options {
     runs: usize,
     events: Option<usize>,
-    debug: bool,
+    profile: Profile,
+    /// Instead of building one.
+    binary: Option<PathBuf>,
     strict: bool,
+}
+
+/// How the command is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Dev,
+    Dist,
+    /// `dist`, linked statically at a fixed address.
+    Static,
+    /// Whoever gave it knows.
+    Given,
+}
+
+impl Profile {
+    fn words(self) -> &'static str {
+        match self {
+            Profile::Given => "a given binary",
+            Profile::Dev => "dev profile: NOT A MEASUREMENT",
+            Profile::Dist => "dist profile",
+            Profile::Static => "dist profile, linked statically",
+        }
+    }
 }
 
 /// The command.
@@ -34,8 +60,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         "check" => check::run,
         _ => return Err(USAGE.to_owned()),
     };
-    let binary = build(options.debug)?;
-    println!("{}", machine(&binary, options.debug));
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => build(options.profile)?,
+    };
+    println!("{}", machine(&binary, options.profile));
     let targets = bench(&binary, &options)?;
     println!();
     let mut code = ExitCode::SUCCESS;
@@ -50,17 +79,35 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 fn parse(rest: &[String]) -> Result<Options, String> {
-    let mut options = Options { runs: 200, events: None, debug: false, strict: false };
+    let mut options = Options {
+        runs: 200,
+        events: None,
+        profile: Profile::Dist,
+        binary: None,
+        strict: false,
+    };
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let mut number = || {
             let number = words.next().and_then(|text| text.parse::<usize>().ok());
-            number.filter(|number| *number > 0).ok_or(format!("{word} takes a number above 0\n{USAGE}"))
+            number
+                .filter(|number| *number > 0)
+                .ok_or(format!("{word} takes a number above 0\n{USAGE}"))
         };
         match word.as_str() {
             "--runs" => options.runs = number()?,
             "--events" => options.events = Some(number()?),
-            "--debug" => options.debug = true,
+            "--debug" => options.profile = Profile::Dev,
+            "--static" => options.profile = Profile::Static,
+            "--binary" => {
+                let file = words
+                    .next()
+                    .map(PathBuf::from)
+                    .and_then(|file| file.canonicalize().ok())
+                    .filter(|file| file.is_file());
+                options.binary = Some(file.ok_or(format!("--binary takes a file\n{USAGE}"))?);
+                options.profile = Profile::Given;
+            }
             "--strict" => options.strict = true,
             _ => return Err(format!("unknown argument '{word}'\n{USAGE}")),
         }
@@ -86,7 +133,13 @@ enum Bound {
 
 impl Target {
     fn new(what: impl Into<String>, measured: f64, bound: Bound, unit: &'static str) -> Self {
-        Self { what: what.into(), measured, bound, unit, essential: false }
+        Self {
+            what: what.into(),
+            measured,
+            bound,
+            unit,
+            essential: false,
+        }
     }
 
     fn met(&self) -> bool {
@@ -102,6 +155,8 @@ impl Target {
             Bound::AtLeast(least) => (">=", least),
         };
         let digits = |number: f64| if number.abs() >= 100.0 { 0 } else { 2 };
+        let bound = format!("{bound:.2}");
+        let bound = bound.trim_end_matches('0').trim_end_matches('.');
         let verdict = if self.met() { "met" } else { "MISSED" };
         let (measured, unit) = (self.measured, self.unit);
         format!(
@@ -113,17 +168,43 @@ impl Target {
 }
 
 /// Builds the command and says where it is.
-fn build(debug: bool) -> Result<PathBuf, String> {
-    let profile = if debug { "dev" } else { "dist" };
-    let args = ["build", "--package", "checkrein-cli", "--profile", profile];
-    let output = cargo()
+fn build(profile: Profile) -> Result<PathBuf, String> {
+    let name = if profile == Profile::Dev {
+        "dev"
+    } else {
+        "dist"
+    };
+    let args = [
+        "--package",
+        "checkrein-cli",
+        "--bin",
+        "checkrein",
+        "--profile",
+        name,
+    ];
+    let mut command = cargo();
+    // `rustc`, not `build`: the flags are of the last link only, nothing else is built again.
+    command.arg(if profile == Profile::Static {
+        "rustc"
+    } else {
+        "build"
+    });
+    command
         .args(args)
-        .arg("--message-format=json-render-diagnostics")
+        .arg("--message-format=json-render-diagnostics");
+    if profile == Profile::Static {
+        command.args([
+            "--",
+            "-Ctarget-feature=+crt-static",
+            "-Crelocation-model=static",
+        ]);
+    }
+    let output = command
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
     if !output.status.success() {
-        return Err(format!("cargo {} failed", args.join(" ")));
+        return Err(format!("cargo cannot build {}", args.join(" ")));
     }
     String::from_utf8_lossy(&output.stdout)
         .lines()
@@ -134,18 +215,22 @@ fn build(debug: bool) -> Result<PathBuf, String> {
 }
 
 fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from));
+    let mut cargo = Command::new(
+        std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from),
+    );
     cargo.current_dir(root());
     cargo
 }
 
 /// The checkout.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."))
 }
 
 /// The line without which no figure means anything.
-fn machine(binary: &Path, debug: bool) -> String {
+fn machine(binary: &Path, profile: Profile) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
@@ -153,11 +238,11 @@ fn machine(binary: &Path, debug: bool) -> String {
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or("unknown processor", |(_, model)| model);
     let size = std::fs::metadata(binary).map_or(0, |file| file.len());
-    let profile = if debug { "dev profile: NOT A MEASUREMENT" } else { "dist profile" };
     format!(
-        "machine: {cores} cores, {model}, {}, load {}; {profile}, {:.1} MB",
+        "machine: {cores} cores, {model}, {}, load {}; {}, {:.1} MB",
         std::env::consts::OS,
         load(),
+        profile.words(),
         size as f64 / 1e6
     )
 }
@@ -165,5 +250,9 @@ fn machine(binary: &Path, debug: bool) -> String {
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let three: Vec<&str> = text.split_whitespace().take(3).collect();
-    if three.is_empty() { "unknown".to_owned() } else { three.join(" ") }
+    if three.is_empty() {
+        "unknown".to_owned()
+    } else {
+        three.join(" ")
+    }
 }

@@ -46,8 +46,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(binary: &Path) -> Result<Self, Failure> {
-        let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
-        let scene = Self { folder, binary: binary.to_owned() };
+        let folder =
+            tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        let scene = Self {
+            folder,
+            binary: binary.to_owned(),
+        };
         for made in ["repo/rules", "repo/src", "home", "payloads"] {
             fs::create_dir_all(scene.path(made)).map_err(|error| format!("{made}: {error}"))?;
         }
@@ -71,7 +75,10 @@ impl Scene {
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> Result<(), Failure> {
-        let done = Command::new("git").args(args).current_dir(self.path("repo")).status();
+        let done = Command::new("git")
+            .args(args)
+            .current_dir(self.path("repo"))
+            .status();
         match done {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("git {}: {status}", args.join(" "))),
@@ -94,7 +101,8 @@ impl Scene {
 
     /// `checkrein hook claude-code`, with this on stdin.
     pub(crate) fn hook(&self, payload: &Path) -> Result<Command, Failure> {
-        let stdin = File::open(payload).map_err(|error| format!("{}: {error}", payload.display()))?;
+        let stdin =
+            File::open(payload).map_err(|error| format!("{}: {error}", payload.display()))?;
         let mut command = self.checkrein(&["hook", "claude-code", "--source", "project"]);
         command.stdin(stdin);
         Ok(command)
@@ -108,7 +116,11 @@ impl Scene {
             .stderr(Stdio::null())
             .status()
             .map_err(|error| format!("checkrein hook: {error}"))?;
-        if done.success() { Ok(()) } else { Err(format!("checkrein hook: {done}")) }
+        if done.success() {
+            Ok(())
+        } else {
+            Err(format!("checkrein hook: {done}"))
+        }
     }
 
     /// The agent's message before its `n`-th tool call, and a line more in its transcript.
@@ -161,7 +173,8 @@ impl Scene {
             map.insert("tool_response".to_owned(), response);
         }
         let file = self.path(&format!("payloads/{session}-{n}-{event}.json"));
-        fs::write(&file, message.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
+        fs::write(&file, message.to_string())
+            .map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(file)
     }
 
@@ -179,7 +192,10 @@ impl Scene {
             .and_then(|line| Some((line.get("inputs")?.as_u64()?, line.get("events")?.as_u64()?)));
         match counts {
             Some(counts) if output.status.success() => Ok(counts),
-            _ => Err(format!("checkrein replay {session}: {text}{}", String::from_utf8_lossy(&output.stderr))),
+            _ => Err(format!(
+                "checkrein replay {session}: {text}{}",
+                String::from_utf8_lossy(&output.stderr)
+            )),
         }
     }
 }

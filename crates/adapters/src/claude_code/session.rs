@@ -22,6 +22,7 @@ pub(super) fn started(fields: &Fields, knock: &mut Knock) {
         agent,
         how,
         parent: None,
+        tokens: None,
     }));
 }
 

@@ -50,6 +50,7 @@ pub(super) fn failed(fields: &Fields, knock: &mut Knock) {
     let native_reason = fields.text("error").unwrap_or("unknown").to_owned();
     let truncated = native_reason == "max_output_tokens";
     knock.input = Some(Input::StopFailed(StopFailed {
+        scope: super::scope(fields),
         native_reason,
         truncated,
     }));

@@ -21,6 +21,7 @@ pub(super) fn started(fields: &Fields, knock: &mut Knock) {
         agent,
         how,
         parent: None,
+        tokens: None,
     }));
 }
 

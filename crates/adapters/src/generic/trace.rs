@@ -369,6 +369,7 @@ pub(super) fn session_input(agent: Option<&str>) -> Input {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
         how: SessionSource::Startup,
         parent: None,
+        tokens: None,
     })
 }
 

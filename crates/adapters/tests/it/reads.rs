@@ -224,6 +224,7 @@ fn claude_code_sessions() {
             agent,
             how,
             parent: None,
+            tokens: None,
         });
         assert_eq!(input(claude(file)), expected, "{file}");
     };
@@ -259,6 +260,7 @@ fn claude_code_sessions() {
     assert_eq!(
         input(read("claude-code", "StopFailure@2.1.330-by-schema.json")),
         Input::StopFailed(StopFailed {
+            scope: ScopeId::main(),
             native_reason: "server_error".into(),
             truncated: false
         })
@@ -363,6 +365,7 @@ fn generic_messages() {
             agent: AgentName::from("my-agent"),
             how: SessionSource::Startup,
             parent: None,
+            tokens: None,
         })
     );
     let argv = generic("tool_call-argv");

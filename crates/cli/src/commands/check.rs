@@ -27,14 +27,30 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     let policy = compiled.policy;
     if policy.verifiers.is_empty() {
         return Err(CommandError::usage(
-            format!("no verifier is configured for {}", located.place.root.display()),
-            format!("write one into {CONFIG}:\n    [[verifier]]\n    name = \"tests\"\n    run = \"cargo test\""),
+            format!(
+                "no verifier is configured for {}",
+                located.place.root.display()
+            ),
+            format!(
+                "write one into {CONFIG}:\n    [[verifier]]\n    name = \"tests\"\n    run = \"cargo test\""
+            ),
         ));
     }
-    let names: Vec<VerifierName> = args.verifiers.iter().map(|name| VerifierName::new(name.as_str())).collect();
+    let names: Vec<VerifierName> = args
+        .verifiers
+        .iter()
+        .map(|name| VerifierName::new(name.as_str()))
+        .collect();
     if let Some(unknown) = names.iter().find(|name| policy.verifier(name).is_none()) {
-        let known: Vec<&str> = policy.verifiers.iter().map(|spec| spec.name.as_str()).collect();
-        return Err(CommandError::usage(format!("no verifier is named '{unknown}'"), format!("known: {}", known.join(", "))));
+        let known: Vec<&str> = policy
+            .verifiers
+            .iter()
+            .map(|spec| spec.name.as_str())
+            .collect();
+        return Err(CommandError::usage(
+            format!("no verifier is named '{unknown}'"),
+            format!("known: {}", known.join(", ")),
+        ));
     }
     let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
     let checks = Checks::new();
@@ -43,7 +59,10 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
             checks.show(progress);
         }
     };
-    let patience = Patience { deadline: None, cancelled: &signals::CANCELLED };
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
     let report = runtime.check(&policy, &names, !args.no_cache, patience, &show)?;
     if args.json {
         ui::json(&document(&report));
@@ -59,7 +78,10 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
 
 /// `accept` as a verdict; false only because something could not tell is inconclusive.
 fn verdict(report: &CheckReport) -> Verdict {
-    let failed = report.checks.iter().any(|check| check.required && check.evidence.verdict == Verdict::Fail);
+    let failed = report
+        .checks
+        .iter()
+        .any(|check| check.required && check.evidence.verdict == Verdict::Fail);
     match report.value {
         Truth::True => Verdict::Pass,
         Truth::False if failed => Verdict::Fail,
@@ -75,12 +97,18 @@ fn print(report: &CheckReport) {
                 (Some(file), None) => format!("{file}: "),
                 (None, _) => String::new(),
             };
-            ui::answer(&format!("{}: {place}{}", check.evidence.verifier, finding.message));
+            ui::answer(&format!(
+                "{}: {place}{}",
+                check.evidence.verifier, finding.message
+            ));
         }
         if check.evidence.verdict != Verdict::Pass
             && let Some(log) = &check.evidence.log
         {
-            ui::answer(&format!("{}: full output in {log}", check.evidence.verifier));
+            ui::answer(&format!(
+                "{}: full output in {log}",
+                check.evidence.verifier
+            ));
         }
     }
     let (paint, word) = match verdict(report) {

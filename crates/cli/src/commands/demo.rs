@@ -15,8 +15,8 @@ use checkrein_core::input::Input;
 use checkrein_core::transition::Reason;
 
 use crate::args::Demo;
-use crate::commands::run::{self, Plan};
 use crate::commands::lookup;
+use crate::commands::run::{self, Plan};
 use crate::locate;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -34,7 +34,9 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         _ => {}
     }
     signals::listen();
-    let folder = tempfile::Builder::new().prefix("checkrein-demo-").tempdir()?;
+    let folder = tempfile::Builder::new()
+        .prefix("checkrein-demo-")
+        .tempdir()?;
     let repo = folder.path().join("adder");
     std::fs::create_dir(&repo)?;
     let me = std::env::current_exe()?;
@@ -46,7 +48,10 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         }
         std::fs::write(file, text)?;
     }
-    let config = format!("goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\n", toml_string(&project.test));
+    let config = format!(
+        "goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\n",
+        toml_string(&project.test)
+    );
     std::fs::write(repo.join(locate::CONFIG), &config)?;
 
     let say = |line: &str| {
@@ -55,12 +60,18 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         }
     };
     let strong = |text: &str| On::Stderr.paint(Paint::Strong, text);
-    say(&strong(&format!("A tiny {} project with a failing test, and an agent that says it is done.", project.language)));
+    say(&strong(&format!(
+        "A tiny {} project with a failing test, and an agent that says it is done.",
+        project.language
+    )));
     say(&format!("The check is: {}\n", project.test));
 
     let mut located = locate::locate(&repo, Some(&folder.path().join("state")));
     // Checks see this program as a check, wherever it plays that part.
-    located.place.env.insert(OsString::from(ROLE), OsString::from("check"));
+    located
+        .place
+        .env
+        .insert(OsString::from(ROLE), OsString::from("check"));
     located.person = None;
     let plan = Plan {
         command: vec![me.into_os_string(), OsString::from("demo")],
@@ -70,7 +81,10 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         agent: "demo",
         env: vec![
             (OsString::from(ROLE), OsString::from("agent")),
-            (OsString::from("CHECKREIN_DEMO_FILE"), repo.join(project.broken).into_os_string()),
+            (
+                OsString::from("CHECKREIN_DEMO_FILE"),
+                repo.join(project.broken).into_os_string(),
+            ),
         ],
     };
     let (checks, quiet) = (Checks::new(), args.json);
@@ -86,7 +100,11 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         say("");
         print_story(&outcome)?;
     }
-    let code = outcome.transition.reason.exit_code().unwrap_or(exit_code::NO);
+    let code = outcome
+        .transition
+        .reason
+        .exit_code()
+        .unwrap_or(exit_code::NO);
     Ok(exit_code::exit(code))
 }
 
@@ -96,7 +114,9 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
         .map(|(_, event)| event)
         .collect();
     let start = events.iter().find_map(|event| match event {
-        Event::Input(stamped) if !matches!(stamped.input, Input::SessionStarted(_)) => Some(stamped.at),
+        Event::Input(stamped) if !matches!(stamped.input, Input::SessionStarted(_)) => {
+            Some(stamped.at)
+        }
         _ => None,
     });
     ui::answer(&On::Stdout.paint(Paint::Strong, "What happened"));
@@ -106,7 +126,9 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
     ui::answer("");
     ui::answer(&words::meaning(&outcome.transition));
     if outcome.transition.reason == Reason::TaskComplete {
-        ui::answer("In your own repo: write a checkrein.toml with one [[verifier]], then checkrein run -- YOUR-AGENT.");
+        ui::answer(
+            "In your own repo: write a checkrein.toml with one [[verifier]], then checkrein run -- YOUR-AGENT.",
+        );
     }
     Ok(())
 }
@@ -127,7 +149,10 @@ impl Project {
             return Self {
                 language: "Rust",
                 files: vec![
-                    ("Cargo.toml", "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"),
+                    (
+                        "Cargo.toml",
+                        "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+                    ),
                     (
                         "src/lib.rs",
                         "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(2, 2), 4);\n}\n",
@@ -137,7 +162,9 @@ impl Project {
                 test: "cargo test --offline --quiet".to_owned(),
             };
         }
-        let python = ["python3", "python"].into_iter().find(|name| runs(name, &["-c", "import unittest"]));
+        let python = ["python3", "python"]
+            .into_iter()
+            .find(|name| runs(name, &["-c", "import unittest"]));
         if let Some(python) = python {
             return Self {
                 language: "Python",
@@ -149,7 +176,9 @@ impl Project {
                     ),
                 ],
                 broken: "adder.py",
-                test: format!("{python} -m unittest"),
+                // Without bytecode: it is told apart by second and size, and the mended file
+                // has those of the broken one.
+                test: format!("{python} -B -m unittest"),
             };
         }
         if runs("node", &["--version"]) {

@@ -1,11 +1,12 @@
 //! Opens store and runtime for a place.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use checkrein_runtime::config::Driver;
 use checkrein::{Engine, Progress};
+use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Place, Runtime};
-use checkrein_store::{SqliteStore, StoreError};
+use checkrein_store::{Options, SqliteStore, StoreError};
 
 use crate::locate::Located;
 use crate::signals;
@@ -13,6 +14,14 @@ use crate::signals;
 /// The store of this place, made when missing.
 pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
     SqliteStore::open(&place.state).map(Arc::new)
+}
+
+/// The same for who cannot wait long while others keep it busy.
+pub(crate) fn store_within(
+    place: &Place,
+    patience: Duration,
+) -> Result<Arc<SqliteStore>, StoreError> {
+    SqliteStore::open_with(&place.state, Options { patience }).map(Arc::new)
 }
 
 /// A runtime whose new sessions are sealed with this place's config.

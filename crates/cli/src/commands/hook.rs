@@ -2,6 +2,7 @@
 //! wrong (arguments, input, config, store, a panic), the agent gets an answer in its own
 //! protocol, by stance, and the person a line on stderr.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,17 +11,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use checkrein_adapters::{self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript};
+use checkrein_adapters::{
+    self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript,
+};
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::SourceName;
-use checkrein_core::input::{Input, TokenUse};
+use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
-use crate::locate;
+use crate::locate::{self, Located};
 use crate::ui::{self, words};
 use crate::{exit_code, signals};
 
@@ -30,15 +33,24 @@ const MAX_INPUT: u64 = 8 * 1024 * 1024;
 const MAX_TRANSCRIPT: u64 = 256 * 1024;
 /// At a stop the rest of it, up to this much.
 const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
+/// How long a hook waits at a time for a store that others keep busy: less than the margin
+/// before the agent's deadline.
+const LONGEST_BUSY: Duration = Duration::from_secs(4);
 /// How long a stop waits for a transcript that lags.
 const LAG: Duration = Duration::from_millis(300);
 
 /// The arguments as typed by an agent: read here without the big parser.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
-    let agent = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let agent = words
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let Some(adapter) = adapters::find(&agent) else {
         let known: Vec<&str> = adapters::ALL.iter().map(|adapter| adapter.name()).collect();
-        ui::say(&format!("checkrein hook: no agent is named '{agent}'; known: {}", known.join(", ")));
+        ui::say(&format!(
+            "checkrein hook: no agent is named '{agent}'; known: {}",
+            known.join(", ")
+        ));
         // Not 2: that would be taken for a refusal by agents we know nothing of.
         return exit_code::exit(exit_code::NO);
     };
@@ -55,14 +67,24 @@ pub(crate) fn parsed(args: Hook) -> ExitCode {
 }
 
 fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
-    let mut args = Hook { agent, source: None, deadline: None, state: None };
+    let mut args = Hook {
+        agent,
+        source: None,
+        deadline: None,
+        state: None,
+    };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         let (flag, inline) = match word.split_once('=') {
             Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
             None => (word, None),
         };
-        let mut value = || inline.clone().or_else(|| words.next()).ok_or_else(|| format!("{flag} needs a value"));
+        let mut value = || {
+            inline
+                .clone()
+                .or_else(|| words.next())
+                .ok_or_else(|| format!("{flag} needs a value"))
+        };
         match flag.as_str() {
             "--source" => args.source = Some(value()?),
             "--deadline" => {
@@ -71,8 +93,16 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 args.deadline = Some(seconds.ok_or("--deadline takes whole seconds above 0")?);
             }
             "--state" => args.state = Some(PathBuf::from(value()?)),
-            "--require-trust" | "--profile" => return Err(format!("this build does not act on {flag} yet; take it out")),
-            _ => return Err(format!("'{flag}' is not an argument of hook; known: --source, --deadline, --state")),
+            "--require-trust" | "--profile" => {
+                return Err(format!(
+                    "this build does not act on {flag} yet; take it out"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state"
+                ));
+            }
         }
     }
     Ok(args)
@@ -86,38 +116,68 @@ fn emit(reply: Reply) -> ExitCode {
 
 /// A panic of ours is answered by stance as well.
 fn guarded(adapter: &'static dyn Adapter, args: Result<Hook, String>) -> Reply {
-    catch_unwind(AssertUnwindSafe(|| answer(adapter, args))).unwrap_or_else(|_| {
-        let text = "checkrein failed in a way it should not; please report the lines above";
-        adapter.stance(ReplyForm::Unknown, Stances::default().stop, text)
+    let form = Cell::new(ReplyForm::Unknown);
+    catch_unwind(AssertUnwindSafe(|| answer(adapter, args, &form))).unwrap_or_else(|_| {
+        let why = "it failed in a way it should not; please report the lines above";
+        by_stance(adapter, form.get(), None, why, Stances::default())
     })
 }
 
-fn answer(adapter: &'static dyn Adapter, args: Result<Hook, String>) -> Reply {
+/// `form` is what the agent waits for, as soon as that is known.
+fn answer(
+    adapter: &'static dyn Adapter,
+    args: Result<Hook, String>,
+    form: &Cell<ReplyForm>,
+) -> Reply {
     let started = Instant::now();
+    let read = |bytes: &[u8]| adapter.read(bytes, &|name| std::env::var(name).ok());
     let bytes = match read_stdin() {
         Ok(bytes) => bytes,
-        Err(why) => return by_stance(adapter, ReplyForm::Unknown, None, &why, Stances::default()),
+        Err(Unread { head, why }) => {
+            // Its beginning mostly tells the kind of event: size is no way around the gate.
+            form.set(read(&head).map_or_else(|unreadable| unreadable.form, |knock| knock.form));
+            return by_stance(adapter, form.get(), None, &why, configured_stances(None));
+        }
     };
-    let knock = match adapter.read(&bytes, &|name| std::env::var(name).ok()) {
+    let knock = match read(&bytes) {
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
-            return by_stance(adapter, unreadable.form, None, &why, configured_stances());
+            return by_stance(
+                adapter,
+                unreadable.form,
+                None,
+                &why,
+                configured_stances(None),
+            );
         }
     };
     let args = match args {
         Ok(args) => args,
         Err(why) => {
             let why = format!("checkrein hook {}: {why}", adapter.name());
-            return by_stance(adapter, knock.form, knock.first_stop, &why, configured_stances());
+            return by_stance(
+                adapter,
+                knock.form,
+                knock.first_stop,
+                &why,
+                configured_stances(None),
+            );
         }
     };
     if knock.input.is_none() {
         return Reply::nothing();
     }
-    let (form, first_stop) = (knock.form, knock.first_stop);
+    form.set(knock.form);
+    let first_stop = knock.first_stop;
     judge(adapter, &args, knock, started).unwrap_or_else(|failure| {
-        by_stance(adapter, form, first_stop, &failure.why, failure.stances)
+        by_stance(
+            adapter,
+            form.get(),
+            first_stop,
+            &failure.why,
+            failure.stances,
+        )
     })
 }
 
@@ -127,23 +187,38 @@ struct Failure {
     stances: Stances,
 }
 
-fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> Result<Reply, Failure> {
+fn judge(
+    adapter: &dyn Adapter,
+    args: &Hook,
+    knock: Knock,
+    started: Instant,
+) -> Result<Reply, Failure> {
     let here = knock
         .cwd
         .clone()
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let fail = |why: String| Failure { why, stances: configured_stances() };
     let located = locate::locate(&here, args.state.as_deref());
-    let store = engine::store(&located.place).map_err(|error| fail(error.to_string()))?;
+    let fail = |why: String| Failure {
+        why,
+        stances: configured_stances(Some(&located)),
+    };
+    let deadline = args
+        .deadline
+        .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
+    let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
+    // A stop may have to wait for a busy store twice before it says so.
+    let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
+        .map_err(|error| fail(error.to_string()))?;
     let runtime = engine::runtime(&located, store, Driver::Hook);
     if knock.event == EventKind::Stop {
         signals::listen();
     }
-    let deadline = args.deadline.unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
-    let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
-    let patience = Patience { deadline: started.checked_add(due), cancelled: &signals::CANCELLED };
+    let patience = Patience {
+        deadline: started.checked_add(due),
+        cancelled: &signals::CANCELLED,
+    };
 
     let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
     let transcript = knock.transcript.clone();
@@ -151,12 +226,20 @@ fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> 
     if at_stop && let Some(transcript) = &transcript {
         wait_for_lag(&runtime, adapter, &knock, transcript);
     }
+    // At a tool event only what is new; where a task begins or ends, all of it.
+    let limit = match knock.event {
+        EventKind::Stop | EventKind::Prompt | EventKind::SessionStart => MAX_TRANSCRIPT_AT_STOP,
+        _ => MAX_TRANSCRIPT,
+    };
     let usage = |cursor: &str| {
         let transcript = transcript.as_ref()?;
-        token_use(adapter, transcript, cursor, if at_stop { MAX_TRANSCRIPT_AT_STOP } else { MAX_TRANSCRIPT })
+        token_use(adapter, transcript, cursor, limit)
     };
     let mut answered: Option<Decided> = None;
-    let news = [(knock.input.clone(), knock.key.clone()), (knock.then.clone(), knock.then_key.clone())];
+    let news = [
+        (knock.input.clone(), knock.key.clone()),
+        (knock.then.clone(), knock.then_key.clone()),
+    ];
     for (input, key) in news {
         let Some(input) = input else { continue };
         let delivery = Delivery {
@@ -168,9 +251,13 @@ fn judge(adapter: &dyn Adapter, args: &Hook, knock: Knock, started: Instant) -> 
             argv: knock.argv.as_deref(),
             usage: transcript.is_some().then_some(&usage),
         };
-        let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| Failure {
-            stances: stances_of(&runtime, &knock, &error),
-            why: error.to_string(),
+        let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| {
+            let failure = Failure {
+                stances: stances_of(&runtime, &knock, &located, &error),
+                why: error.to_string(),
+            };
+            record_stance(&runtime, &knock, &source, &failure);
+            failure
         })?;
         for warning in &decided.warnings {
             ui::say(&format!("checkrein: {warning}"));
@@ -187,7 +274,11 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
         .filter(|_| decided.decision != Decision::Noted)
         .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
         .map(|transition| {
-            let task = decided.state.task.as_ref().map_or(checkrein_core::ids::TaskId(1), |task| task.id);
+            let task = decided
+                .state
+                .task
+                .as_ref()
+                .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
             words::ending_line(&transition, &lookup::short(&knock.session, task))
         });
     let answer = Answer {
@@ -204,18 +295,29 @@ fn margin(deadline: u64) -> Duration {
     Duration::from_secs(5).min(Duration::from_secs(deadline) / 5)
 }
 
-fn read_stdin() -> Result<Vec<u8>, String> {
+/// A message that was not read to its end.
+struct Unread {
+    head: Vec<u8>,
+    why: String,
+}
+
+fn read_stdin() -> Result<Vec<u8>, Unread> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock();
-    stdin
-        .by_ref()
-        .take(MAX_INPUT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("the agent's message could not be read: {error}"))?;
+    if let Err(error) = stdin.by_ref().take(MAX_INPUT + 1).read_to_end(&mut bytes) {
+        return Err(Unread {
+            head: bytes,
+            why: format!("the agent's message could not be read: {error}"),
+        });
+    }
     if bytes.len() as u64 > MAX_INPUT {
         // The agent must not be left writing into a closed pipe.
         let _ = std::io::copy(&mut stdin, &mut std::io::sink());
-        return Err(format!("the agent's message is larger than {} MiB; it was not judged", MAX_INPUT >> 20));
+        let why = format!(
+            "the agent's message is larger than {} MiB; it was not judged",
+            MAX_INPUT >> 20
+        );
+        return Err(Unread { head: bytes, why });
     }
     Ok(bytes)
 }
@@ -228,37 +330,84 @@ fn by_stance(
     stances: Stances,
 ) -> Reply {
     ui::say(&format!("checkrein: {why}"));
-    let stance = match form {
+    let stance = effective(form, first_stop, stances);
+    adapter.stance(form, stance, &format!("checkrein could not judge: {why}"))
+}
+
+/// The stance that is answered by.
+fn effective(form: ReplyForm, first_stop: Option<bool>, stances: Stances) -> Stance {
+    match form {
         ReplyForm::Tool => stances.tool,
         // What cannot be counted is not continued (law 2).
         ReplyForm::Stop if first_stop == Some(true) => stances.stop,
         ReplyForm::Stop | ReplyForm::Silent | ReplyForm::Unknown => Stance::Allow,
-    };
-    adapter.stance(form, stance, &format!("checkrein could not judge: {why}"))
-}
-
-/// The stances of the config, if it can be read; else the defaults.
-fn configured_stances() -> Stances {
-    let stances = || {
-        let located = locate::locate(&std::env::current_dir().ok()?, None);
-        Some(located.compile(Driver::Hook).ok()?.policy.stance)
-    };
-    stances().unwrap_or_default()
-}
-
-/// The sealed stances, if the store can still tell.
-fn stances_of(runtime: &Runtime, knock: &Knock, error: &RuntimeError) -> Stances {
-    match error {
-        RuntimeError::Store(_) | RuntimeError::Config(_) => configured_stances(),
-        _ => runtime
-            .peek(&knock.session)
-            .ok()
-            .flatten()
-            .map_or_else(configured_stances, |(_, policy)| policy.stance),
     }
 }
 
-fn token_use(adapter: &dyn Adapter, transcript: &Transcript, cursor: &str, limit: u64) -> Option<TokenUse> {
+/// Each use of a stance is an event (law 6), wherever there is a store that takes it.
+fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure: &Failure) {
+    let (scope, at) = match &knock.input {
+        Some(Input::StopRequested(stop)) => (stop.scope.clone(), StanceAt::Stop),
+        Some(Input::ToolRequested(request)) => (request.scope.clone(), StanceAt::Tool),
+        _ => return,
+    };
+    let stance = effective(knock.form, knock.first_stop, failure.stances);
+    let input = Input::StanceUsed(StanceUsed {
+        scope,
+        at,
+        stance,
+        why: failure.why.clone(),
+    });
+    let delivery = Delivery {
+        session: knock.session.clone(),
+        source: source.clone(),
+        key: None,
+        input,
+        shell: None,
+        argv: None,
+        usage: None,
+    };
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    // A store that cannot be written is why we are here, or the next thing that is said.
+    let _ = runtime.take(delivery, patience, &|_| {});
+}
+
+/// The stances of the config, if it can be read; else the defaults.
+fn configured_stances(located: Option<&Located>) -> Stances {
+    let here = || Some(locate::locate(&std::env::current_dir().ok()?, None));
+    let compiled = match located {
+        Some(located) => located.compile(Driver::Hook).ok(),
+        None => here().and_then(|located| located.compile(Driver::Hook).ok()),
+    };
+    compiled.map_or_else(Stances::default, |compiled| compiled.policy.stance)
+}
+
+/// The sealed stances, if the store can still tell.
+fn stances_of(
+    runtime: &Runtime,
+    knock: &Knock,
+    located: &Located,
+    error: &RuntimeError,
+) -> Stances {
+    let sealed = match error {
+        RuntimeError::Store(_) | RuntimeError::Config(_) => None,
+        _ => runtime.peek(&knock.session).ok().flatten(),
+    };
+    sealed.map_or_else(
+        || configured_stances(Some(located)),
+        |(_, policy)| policy.stance,
+    )
+}
+
+fn token_use(
+    adapter: &dyn Adapter,
+    transcript: &Transcript,
+    cursor: &str,
+    limit: u64,
+) -> Option<TokenUse> {
     let mut file = File::open(&transcript.path).ok()?;
     file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
     let mut bytes = Vec::new();
@@ -269,10 +418,19 @@ fn token_use(adapter: &dyn Adapter, transcript: &Transcript, cursor: &str, limit
 /// A transcript may lag behind the very message that triggered the hook: waits, bounded,
 /// until its tail has that message.
 fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcript: &Transcript) {
-    let Some(Input::StopRequested(stop)) = &knock.input else { return };
-    let Ok(Some((state, _))) = runtime.peek(&knock.session) else { return };
+    let Some(Input::StopRequested(stop)) = &knock.input else {
+        return;
+    };
+    let Ok(Some((state, _))) = runtime.peek(&knock.session) else {
+        return;
+    };
     let cursor = state.cursor(&transcript.scope).to_owned();
-    let head: String = stop.message.chars().take_while(|c| c.is_alphanumeric() || *c == ' ').take(40).collect();
+    let head: String = stop
+        .message
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == ' ')
+        .take(40)
+        .collect();
     if head.is_empty() {
         return;
     }
@@ -284,7 +442,11 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
             file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
         });
         // A transcript that is not there at all will not come for waiting.
-        if read.is_err() || bytes.windows(head.len()).any(|window| window == head.as_bytes()) {
+        if read.is_err()
+            || bytes
+                .windows(head.len())
+                .any(|window| window == head.as_bytes())
+        {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -19,7 +19,10 @@ pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, Com
         Some((session, "")) => (session, None),
         Some((session, number)) => {
             let number = number.parse().map_err(|_| {
-                CommandError::usage(format!("'{number}' is not the number of a task"), "write SESSION/TASK, for instance 3f2a/2")
+                CommandError::usage(
+                    format!("'{number}' is not the number of a task"),
+                    "write SESSION/TASK, for instance 3f2a/2",
+                )
             })?;
             (session, Some(TaskId(number)))
         }
@@ -38,7 +41,10 @@ pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, Com
     };
     if id.is_some() && fitting.any(|row| row.session != found.session) {
         let id = id.unwrap_or_default();
-        return Err(CommandError::usage(format!("'{id}' could be several sessions"), "write more of the id"));
+        return Err(CommandError::usage(
+            format!("'{id}' could be several sessions"),
+            "write more of the id",
+        ));
     }
     Ok(found)
 }
@@ -52,18 +58,30 @@ pub(crate) fn short(session: &SessionId, task: TaskId) -> String {
 /// How a row ended, with its stable word.
 pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
     let word = row.reason.as_deref()?;
-    let reason = checkrein_core::transition::Reason::ALL.into_iter().find(|reason| reason.as_str() == word)?;
-    Some(Transition { reason, detail: row.detail.clone(), native_reason: row.native_reason.clone() })
+    let reason = checkrein_core::transition::Reason::ALL
+        .into_iter()
+        .find(|reason| reason.as_str() == word)?;
+    Some(Transition {
+        reason,
+        detail: row.detail.clone(),
+        native_reason: row.native_reason.clone(),
+    })
 }
 
 /// The events of a task, in order, with their places.
-pub(crate) fn events(store: &SqliteStore, session: &SessionId, task: TaskId) -> Result<Vec<(Seq, Event)>, CommandError> {
+pub(crate) fn events(
+    store: &SqliteStore,
+    session: &SessionId,
+    task: TaskId,
+) -> Result<Vec<(Seq, Event)>, CommandError> {
     let mut current = TaskId(0);
     let mut found = Vec::new();
     let mut news: Option<(Seq, Event)> = None;
     for raw in store.events(session, Seq(0))? {
         // What a newer version wrote and we do not know cannot be shown.
-        let Ok(event) = event::decode(&raw.payload) else { continue };
+        let Ok(event) = event::decode(&raw.payload) else {
+            continue;
+        };
         if let Event::Input(_) = &event {
             news = Some((raw.seq, event.clone()));
         }

@@ -32,21 +32,35 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, CommandError> {
         if path.is_file() {
             file(path, &policy(args)?, args.json)?;
         } else if path.extension().is_some_and(|ending| ending == "jsonl") {
-            return Err(CommandError::usage(format!("no file '{what}'"), "name a trace file, or a session's id"));
+            return Err(CommandError::usage(
+                format!("no file '{what}'"),
+                "name a trace file, or a session's id",
+            ));
         } else {
             same &= session(what, args.json)?;
         }
     }
-    Ok(exit_code::exit(if same { exit_code::YES } else { exit_code::NO }))
+    Ok(exit_code::exit(if same {
+        exit_code::YES
+    } else {
+        exit_code::NO
+    }))
 }
 
 fn policy(args: &Replay) -> Result<Policy, CommandError> {
     let source = args
         .config
         .as_ref()
-        .map(|name| std::fs::read_to_string(name).map(|text| Source { name: name.clone(), text }))
+        .map(|name| {
+            std::fs::read_to_string(name).map(|text| Source {
+                name: name.clone(),
+                text,
+            })
+        })
         .transpose()
-        .map_err(|error| CommandError::usage(format!("--config: {error}"), "name a checkrein.toml"))?;
+        .map_err(|error| {
+            CommandError::usage(format!("--config: {error}"), "name a checkrein.toml")
+        })?;
     let mut policy = config::compile(source.as_ref(), None, Driver::Hook)?.policy;
     if let Some(preset) = &args.preset {
         policy.loops = config::loops(Path::new("--preset"), preset)?;
@@ -62,11 +76,15 @@ fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
     for through_cache in [false, true] {
         let replayed = replay::session(&store, &row.session, through_cache)?;
         same &= replayed.differs_at.is_none();
-        let how = if through_cache { "with state cache" } else { "from the log alone" };
+        let how = if through_cache {
+            "with state cache"
+        } else {
+            "from the log alone"
+        };
         if as_json {
-            let differs = replayed.differs_at.as_ref().map(|at| {
-                json!({ "seq": at.seq, "recorded": at.recorded, "replayed": at.replayed })
-            });
+            let differs = replayed.differs_at.as_ref().map(
+                |at| json!({ "seq": at.seq, "recorded": at.recorded, "replayed": at.replayed }),
+            );
             ui::json(&json!({
                 "schema": "checkrein/replay/1",
                 "session": row.session,
@@ -146,7 +164,9 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError>
                     watch.take(input, call.as_ref());
                 }
                 Item::End { .. } => {}
-                Item::Warning { line, what } => ui::say(&format!("checkrein: {name}:{line}: {what}")),
+                Item::Warning { line, what } => {
+                    ui::say(&format!("checkrein: {name}:{line}: {what}"))
+                }
             }
         }
     }
@@ -178,7 +198,11 @@ impl<'a> Watch<'a> {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
         self.clock += 1;
-        let stamped = Stamped { at: Millis(self.clock), source: SourceName::new("trace"), input };
+        let stamped = Stamped {
+            at: Millis(self.clock),
+            source: SourceName::new("trace"),
+            input,
+        };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;
         if is_request {
@@ -187,12 +211,29 @@ impl<'a> Watch<'a> {
         for event in &done.events {
             match event {
                 Event::Detected(seen) => {
-                    self.finding(index, seen.detector.as_str(), seen.level, u64::from(seen.count), seen.action, call);
+                    self.finding(
+                        index,
+                        seen.detector.as_str(),
+                        seen.level,
+                        u64::from(seen.count),
+                        seen.action,
+                        call,
+                    );
                 }
                 Event::CapReached { cap, .. } => {
-                    let halted = done.events.iter().any(|event| matches!(event, Event::TaskEnded { .. }));
+                    let halted = done
+                        .events
+                        .iter()
+                        .any(|event| matches!(event, Event::TaskEnded { .. }));
                     let action = if halted { Action::Halt } else { Action::Grace };
-                    self.finding(index, cap.as_str(), Level::Critical, index + 1, action, call);
+                    self.finding(
+                        index,
+                        cap.as_str(),
+                        Level::Critical,
+                        index + 1,
+                        action,
+                        call,
+                    );
                 }
                 Event::TaskEnded { transition, .. } => self.transition = Some(transition.clone()),
                 _ => {}
@@ -200,7 +241,15 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn finding(&mut self, index: u64, detector: &str, level: Level, count: u64, action: Action, call: Option<&CallRef>) {
+    fn finding(
+        &mut self,
+        index: u64,
+        detector: &str,
+        level: Level,
+        count: u64,
+        action: Action,
+        call: Option<&CallRef>,
+    ) {
         if level == Level::Warning {
             self.warnings += 1;
         }
@@ -219,7 +268,11 @@ impl<'a> Watch<'a> {
             }));
         } else if action != Action::Observe {
             let tool = call.map_or("", |call| call.tool.as_str());
-            ui::answer(&format!("call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}", detector, word(action)));
+            ui::answer(&format!(
+                "call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}",
+                detector,
+                word(action)
+            ));
         }
     }
 
@@ -241,10 +294,21 @@ impl<'a> Watch<'a> {
             ui::json(&object);
             return;
         }
-        let halted = self.halted_at.map_or_else(|| "never halted".to_owned(), |at| format!("halted at call {at}"));
-        let ending = self.transition.as_ref().map_or_else(String::new, |ended| format!(", {}", words::transition(ended)));
-        let id = self.id.as_deref().map_or_else(String::new, |id| format!(" {id}"));
-        ui::answer(&format!("{}{id}: {} calls, {} warnings, {halted}{ending}", self.file, self.calls, self.warnings));
+        let halted = self.halted_at.map_or_else(
+            || "never halted".to_owned(),
+            |at| format!("halted at call {at}"),
+        );
+        let ending = self.transition.as_ref().map_or_else(String::new, |ended| {
+            format!(", {}", words::transition(ended))
+        });
+        let id = self
+            .id
+            .as_deref()
+            .map_or_else(String::new, |id| format!(" {id}"));
+        ui::answer(&format!(
+            "{}{id}: {} calls, {} warnings, {halted}{ending}",
+            self.file, self.calls, self.warnings
+        ));
     }
 }
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use checkrein::{Decided, Progress, Session};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein::{Decided, Progress, Session};
 use checkrein_store::{SqliteStore, Store as _};
 use checkrein_verifiers::process::{self, Ended};
 use checkrein_verifiers::withheld;
@@ -37,7 +37,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     signals::listen();
     let located = locate::locate(&std::env::current_dir()?, None);
     if args.attempts == Some(0) {
-        return Err(CommandError::usage("--attempts must be 1 or more", "leave it out for the config's"));
+        return Err(CommandError::usage(
+            "--attempts must be 1 or more",
+            "leave it out for the config's",
+        ));
     }
     let plan = Plan {
         command: args.command.clone(),
@@ -57,9 +60,18 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
     }
     if outcome.transition.reason != Reason::TaskComplete {
-        ui::say(&words::ending_line(&outcome.transition, &lookup::short(&outcome.session, outcome.task)));
+        ui::say(&words::ending_line(
+            &outcome.transition,
+            &lookup::short(&outcome.session, outcome.task),
+        ));
     }
-    Ok(exit_code::exit(outcome.transition.reason.exit_code().unwrap_or(exit_code::NO)))
+    Ok(exit_code::exit(
+        outcome
+            .transition
+            .reason
+            .exit_code()
+            .unwrap_or(exit_code::NO),
+    ))
 }
 
 /// What to run and how.
@@ -108,9 +120,9 @@ pub(crate) fn drive(
                 Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
                 other => other?.1,
             },
-            AgentEnd::Failed(exit_code, what) => {
-                seat.session.take(Input::ProcessFailed(ProcessFailed { exit_code, what }))?
-            }
+            AgentEnd::Failed(exit_code, what) => seat
+                .session
+                .take(Input::ProcessFailed(ProcessFailed { exit_code, what }))?,
             AgentEnd::Interrupted => seat.session.take(Input::Interrupted)?,
             AgentEnd::Over(decided) => *decided,
         };
@@ -119,17 +131,32 @@ pub(crate) fn drive(
                 feedback = decided.text.unwrap_or_default();
                 say(&feedback);
             }
-            _ => break decided.ending().unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
+            _ => {
+                break decided
+                    .ending()
+                    .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein"));
+            }
         }
     };
-    Ok(Outcome { session: seat.session.id().clone(), task: TaskId(1), transition, attempts: attempt, store })
+    Ok(Outcome {
+        session: seat.session.id().clone(),
+        task: TaskId(1),
+        transition,
+        attempts: attempt,
+        store,
+    })
 }
 
 /// The JSON document of `run` and `demo`.
 pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
-    let events = outcome.store.events(&outcome.session, checkrein_core::ids::Seq(0)).unwrap_or_default();
-    let events: Vec<serde_json::Value> =
-        events.iter().map(|raw| json!({ "seq": raw.seq, "kind": raw.kind })).collect();
+    let events = outcome
+        .store
+        .events(&outcome.session, checkrein_core::ids::Seq(0))
+        .unwrap_or_default();
+    let events: Vec<serde_json::Value> = events
+        .iter()
+        .map(|raw| json!({ "seq": raw.seq, "kind": raw.kind }))
+        .collect();
     json!({
         "schema": "checkrein/run/1",
         "transition": outcome.transition,
@@ -184,7 +211,10 @@ impl Seat<'_> {
             ("{feedback_file}", file.clone().into_os_string()),
         ];
         let mut filled = false;
-        let mut words = plan.command.iter().map(|word| fill(word, &fills, &mut filled));
+        let mut words = plan
+            .command
+            .iter()
+            .map(|word| fill(word, &fills, &mut filled));
         let program = words.next().unwrap_or_default();
         let mut command = Command::new(&program);
         command.args(words.collect::<Vec<_>>());
@@ -196,14 +226,25 @@ impl Seat<'_> {
             .env("CHECKREIN_ATTEMPT", attempt.to_string())
             .env("CHECKREIN_STATE", state_root(located));
         // stdout is ours to answer on: the agent's goes with the conversation.
-        command.stdout(Stdio::from(std::io::stderr())).stderr(Stdio::inherit());
-        command.stdin(if filled { Stdio::null() } else { Stdio::from(std::fs::File::open(&stdin)?) });
+        command
+            .stdout(Stdio::from(std::io::stderr()))
+            .stderr(Stdio::inherit());
+        command.stdin(if filled {
+            Stdio::null()
+        } else {
+            Stdio::from(std::fs::File::open(&stdin)?)
+        });
         let shown = program.to_string_lossy().into_owned();
         let tag = new_id();
         command.env(withheld::CHECK_VARIABLE, &tag);
         let (wait, kill) = match process::spawn(command, &tag) {
             Ok(started) => started,
-            Err(error) => return Ok(AgentEnd::Failed(None, format!("cannot start '{shown}': {error}"))),
+            Err(error) => {
+                return Ok(AgentEnd::Failed(
+                    None,
+                    format!("cannot start '{shown}': {error}"),
+                ));
+            }
         };
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
@@ -219,13 +260,16 @@ impl Seat<'_> {
         Ok(match over {
             Watched::Ended(Ended::Exited(0)) => AgentEnd::Claimed,
             Watched::Ended(_) if plan.any_exit => AgentEnd::Claimed,
-            Watched::Ended(Ended::Exited(code)) => {
-                AgentEnd::Failed(Some(code), format!("'{shown}' ended with exit status {code}"))
-            }
+            Watched::Ended(Ended::Exited(code)) => AgentEnd::Failed(
+                Some(code),
+                format!("'{shown}' ended with exit status {code}"),
+            ),
             Watched::Ended(Ended::Signalled(signal)) => {
                 AgentEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
             }
-            Watched::Ended(Ended::Lost) => AgentEnd::Failed(None, format!("'{shown}' was lost sight of")),
+            Watched::Ended(Ended::Lost) => {
+                AgentEnd::Failed(None, format!("'{shown}' was lost sight of"))
+            }
             Watched::Interrupted => AgentEnd::Interrupted,
             Watched::Over(decided) => AgentEnd::Over(decided),
         })
@@ -263,8 +307,13 @@ impl Seat<'_> {
 
     /// Whether a hook halted the task, or its time is up.
     fn over(&self) -> Result<Option<Decided>, CommandError> {
-        let Some((state, policy)) = self.session.peek()? else { return Ok(None) };
-        let halted = state.task.as_ref().is_some_and(|task| task.halted && task.ended.is_some());
+        let Some((state, policy)) = self.session.peek()? else {
+            return Ok(None);
+        };
+        let halted = state
+            .task
+            .as_ref()
+            .is_some_and(|task| task.halted && task.ended.is_some());
         let now = checkrein_runtime::now();
         let busy = state.task.as_ref().map_or(0, |task| {
             task.totals.busy_ms + task.working_since.map_or(0, |since| now.since(since))
@@ -287,7 +336,9 @@ enum Watched {
 }
 
 fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString {
-    let Some(text) = word.to_str() else { return word.to_owned() };
+    let Some(text) = word.to_str() else {
+        return word.to_owned();
+    };
     let mut text = text.to_owned();
     for (name, value) in fills {
         if text.contains(name) {
@@ -300,14 +351,24 @@ fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString
 
 /// The state folder under which hooks of this run find the same store.
 fn state_root(located: &Located) -> PathBuf {
-    located.place.state.parent().map_or_else(|| located.place.state.clone(), PathBuf::from)
+    located
+        .place
+        .state
+        .parent()
+        .map_or_else(|| located.place.state.clone(), PathBuf::from)
 }
 
 fn new_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let seed = format!("{now} {} {:?}", std::process::id(), std::thread::current().id());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
+    let seed = format!(
+        "{now} {} {:?}",
+        std::process::id(),
+        std::thread::current().id()
+    );
     let mut id = Digest::of(seed.as_bytes()).to_hex();
     id.truncate(20);
     id
 }
-

@@ -33,7 +33,10 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         ui::say("No task is recorded for this repo yet. See the main job at work: checkrein demo");
         return Ok(exit_code::exit(exit_code::YES));
     }
-    let head = format!("{:<16} {:<12} {:<34} {:>5} {:>6} {:>9} {:>8}", "TASK", "AGENT", "ENDING", "STOPS", "CALLS", "TOKENS", "TOOK");
+    let head = format!(
+        "{:<16} {:<12} {:<34} {:>5} {:>6} {:>9} {:>8}",
+        "TASK", "AGENT", "ENDING", "STOPS", "CALLS", "TOKENS", "TOOK"
+    );
     ui::answer(&On::Stdout.paint(Paint::Dim, &head));
     for row in &rows {
         ui::answer(&line(row));
@@ -47,8 +50,12 @@ fn line(row: &TaskRow) -> String {
         Some(ending) => (words::transition(ending), of_reason(ending.reason)),
         None => ("open".to_owned(), Paint::Dim),
     };
-    let tokens = row.output_tokens.map_or("unknown".to_owned(), |tokens| tokens.to_string());
-    let took = row.ended_at.map_or_else(String::new, |ended| duration(ended.since(row.opened_at)));
+    let tokens = row
+        .output_tokens
+        .map_or("unknown".to_owned(), |tokens| tokens.to_string());
+    let took = row
+        .ended_at
+        .map_or_else(String::new, |ended| duration(ended.since(row.opened_at)));
     format!(
         "{:<16} {:<12} {} {:>5} {:>6} {:>9} {:>8}",
         lookup::short(&row.session, row.task),

@@ -31,7 +31,10 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         let mut document = sessions::document(&row);
         if let Some(object) = document.as_object_mut() {
             object.insert("schema".to_owned(), json!("checkrein/show/1"));
-            object.insert("why".to_owned(), json!(last_decision(&events).map(|made| &made.why)));
+            object.insert(
+                "why".to_owned(),
+                json!(last_decision(&events).map(|made| &made.why)),
+            );
             object.insert("events".to_owned(), json!(rows));
         }
         ui::json(&document);
@@ -46,7 +49,12 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
 }
 
 fn story(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) {
-    let title = format!("task {} · {} · {}", lookup::short(&row.session, row.task), row.agent, row.root);
+    let title = format!(
+        "task {} · {} · {}",
+        lookup::short(&row.session, row.task),
+        row.agent,
+        row.root
+    );
     ui::answer(&On::Stdout.paint(Paint::Strong, &title));
     let plain: Vec<Event> = events.iter().map(|(_, event)| event.clone()).collect();
     let start = plain
@@ -74,7 +82,9 @@ fn last_words(ending: Option<&Transition>, events: &[(Seq, Event)]) -> Option<St
     }
     events.iter().rev().find_map(|(_, event)| match event {
         Event::Input(stamped) => match &stamped.input {
-            Input::StopRequested(stop) if !stop.message.trim().is_empty() => Some(timeline::quote(&stop.message)),
+            Input::StopRequested(stop) if !stop.message.trim().is_empty() => {
+                Some(timeline::quote(&stop.message))
+            }
             _ => None,
         },
         _ => None,
@@ -97,8 +107,13 @@ fn why(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) -> V
     if !facts.is_empty() {
         lines.push(format!("because: {}", facts.join("; ")));
     }
-    let took = row.ended_at.map_or_else(String::new, |ended| format!(" in {}", duration(ended.since(row.opened_at))));
-    lines.push(format!("after: {} stops, sent back {} times, {} tool calls{took}", row.stops, row.continues, row.tool_calls));
+    let took = row.ended_at.map_or_else(String::new, |ended| {
+        format!(" in {}", duration(ended.since(row.opened_at)))
+    });
+    lines.push(format!(
+        "after: {} stops, sent back {} times, {} tool calls{took}",
+        row.stops, row.continues, row.tool_calls
+    ));
     if let Some(native) = &ending.native_reason {
         lines.push(format!("the agent calls it: {native}"));
     }
@@ -130,17 +145,23 @@ fn next_step(ending: &Transition) -> Option<String> {
 }
 
 fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
-    let ended = events.iter().rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
-    events.iter().take(ended).rev().find_map(|(_, event)| match event {
-        Event::DecisionMade(made)
-            if matches!(
-                made.decision,
-                Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. })
-                    | Decision::Tool(checkrein_core::decision::ToolDecision::Halt { .. })
-            ) =>
-        {
-            Some(made)
-        }
-        _ => None,
-    })
+    let ended = events
+        .iter()
+        .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
+    events
+        .iter()
+        .take(ended)
+        .rev()
+        .find_map(|(_, event)| match event {
+            Event::DecisionMade(made)
+                if matches!(
+                    made.decision,
+                    Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. })
+                        | Decision::Tool(checkrein_core::decision::ToolDecision::Halt { .. })
+                ) =>
+            {
+                Some(made)
+            }
+            _ => None,
+        })
 }

@@ -28,17 +28,29 @@ pub(crate) struct CommandError {
 
 impl CommandError {
     pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, what: what.into(), hint: Some(hint.into()) }
+        Self {
+            kind: Kind::Usage,
+            what: what.into(),
+            hint: Some(hint.into()),
+        }
     }
 
     pub(crate) fn failed(what: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, what: what.into(), hint: None }
+        Self {
+            kind: Kind::Failed,
+            what: what.into(),
+            hint: None,
+        }
     }
 }
 
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
-        Self { kind: Kind::Usage, what: error.to_string(), hint: None }
+        Self {
+            kind: Kind::Usage,
+            what: error.to_string(),
+            hint: None,
+        }
     }
 }
 

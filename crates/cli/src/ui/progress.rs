@@ -23,15 +23,26 @@ impl Checks {
     /// Live on a terminal.
     pub(crate) fn new() -> Self {
         let live = std::io::stderr().is_terminal();
-        Self { bars: live.then(MultiProgress::new), running: Mutex::new(BTreeMap::new()) }
+        Self {
+            bars: live.then(MultiProgress::new),
+            running: Mutex::new(BTreeMap::new()),
+        }
     }
 
     /// Takes news in; called from many threads.
     pub(crate) fn show(&self, progress: Progress) {
         match progress {
             Progress::Started { verifier, .. } => self.start(verifier, "running"),
-            Progress::Waiting { verifier } => self.start(verifier, "another process runs it; waiting"),
-            Progress::Finished { verifier, verdict, cause, duration_ms, cached } => {
+            Progress::Waiting { verifier } => {
+                self.start(verifier, "another process runs it; waiting")
+            }
+            Progress::Finished {
+                verifier,
+                verdict,
+                cause,
+                duration_ms,
+                cached,
+            } => {
                 let line = line(&verifier, verdict, cause, duration_ms, cached);
                 let bar = self.lock().remove(&verifier);
                 match (bar, &self.bars) {
@@ -60,7 +71,9 @@ impl Checks {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VerifierName, ProgressBar>> {
-        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.running
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -78,7 +91,15 @@ pub(crate) fn line(
         Verdict::Inconclusive => (Paint::Warn, "????"),
     };
     let mark = On::Stderr.paint(paint, mark);
-    let took = if cached { "unchanged, not run again".to_owned() } else { duration(duration_ms) };
+    let took = if cached {
+        "unchanged, not run again".to_owned()
+    } else {
+        duration(duration_ms)
+    };
     let why = cause.map_or_else(String::new, |cause| format!("  {}", words::cause(cause)));
-    format!("  {mark}  {:<14} {}{why}", verifier.as_str(), On::Stderr.paint(Paint::Dim, &took))
+    format!(
+        "  {mark}  {:<14} {}{why}",
+        verifier.as_str(),
+        On::Stderr.paint(Paint::Dim, &took)
+    )
 }

@@ -51,7 +51,9 @@ impl On {
 pub(crate) fn of_reason(reason: Reason) -> Paint {
     match reason {
         Reason::TaskComplete => Paint::Good,
-        Reason::Unverified | Reason::AwaitingHuman | Reason::Abandoned | Reason::UserInterrupt => Paint::Warn,
+        Reason::Unverified | Reason::AwaitingHuman | Reason::Abandoned | Reason::UserInterrupt => {
+            Paint::Warn
+        }
         Reason::Error
         | Reason::GaveUp
         | Reason::HardCap

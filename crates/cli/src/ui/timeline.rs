@@ -21,7 +21,10 @@ pub(crate) fn lines(events: &[Event], start: Millis) -> Vec<String> {
             now = now.max(stamped.at);
         }
         if let Some((mark, text)) = line(event) {
-            let at = On::Stdout.paint(Paint::Dim, &format!("{:>9}", format!("+{}", duration(now.since(start)))));
+            let at = On::Stdout.paint(
+                Paint::Dim,
+                &format!("{:>9}", format!("+{}", duration(now.since(start)))),
+            );
             lines.push(format!("{at}  {mark} {text}"));
         }
     }
@@ -30,17 +33,23 @@ pub(crate) fn lines(events: &[Event], start: Millis) -> Vec<String> {
 
 fn line(event: &Event) -> Option<(String, String)> {
     let plain = |mark: &str, text: String| Some((mark.to_owned(), text));
-    let painted = |paint: Paint, mark: &str, text: String| Some((On::Stdout.paint(paint, mark), text));
+    let painted =
+        |paint: Paint, mark: &str, text: String| Some((On::Stdout.paint(paint, mark), text));
     match event {
         Event::Input(stamped) => match &stamped.input {
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
                 plain("❯", format!("person: {}", quote(&prompt.text)))
             }
-            Input::ToolRequested(request) => {
-                plain("·", format!("{} {}", request.tool, quote(&told(&request.args))))
-            }
-            Input::StopRequested(stop) => painted(Paint::Strong, "■", format!("agent wants to stop: {}", quote(&stop.message))),
+            Input::ToolRequested(request) => plain(
+                "·",
+                format!("{} {}", request.tool, quote(&told(&request.args))),
+            ),
+            Input::StopRequested(stop) => painted(
+                Paint::Strong,
+                "■",
+                format!("agent wants to stop: {}", quote(&stop.message)),
+            ),
             Input::EvidenceArrived(arrived) => {
                 let fact = &arrived.evidence;
                 let (paint, word) = match fact.verdict {
@@ -48,13 +57,34 @@ fn line(event: &Event) -> Option<(String, String)> {
                     Verdict::Fail => (Paint::Bad, "fails"),
                     Verdict::Inconclusive => (Paint::Warn, "cannot tell"),
                 };
-                let exit = fact.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
-                let took = if fact.cached { ", not run again".to_owned() } else { format!(", {}", duration(fact.duration_ms)) };
-                let cause = fact.cause.map_or_else(String::new, |cause| format!(" ({})", words::cause(cause)));
-                painted(paint, "◆", format!("{} {word}{cause}{exit}{took}", fact.verifier))
+                let exit = fact
+                    .exit_code
+                    .map_or_else(String::new, |code| format!(", exit code {code}"));
+                let took = if fact.cached {
+                    ", not run again".to_owned()
+                } else {
+                    format!(", {}", duration(fact.duration_ms))
+                };
+                let cause = fact
+                    .cause
+                    .map_or_else(String::new, |cause| format!(" ({})", words::cause(cause)));
+                painted(
+                    paint,
+                    "◆",
+                    format!("{} {word}{cause}{exit}{took}", fact.verifier),
+                )
             }
-            Input::StopFailed(failed) => painted(Paint::Bad, "✗", format!("the agent's turn failed: {}", failed.native_reason)),
+            Input::StopFailed(failed) => painted(
+                Paint::Bad,
+                "✗",
+                format!("the agent's turn failed: {}", failed.native_reason),
+            ),
             Input::ProcessFailed(failed) => painted(Paint::Bad, "✗", failed.what.clone()),
+            Input::StanceUsed(used) => painted(
+                Paint::Warn,
+                "!",
+                words::stance_used(used.at, used.stance, &used.why),
+            ),
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
             Input::SessionStarted(_)
             | Input::ToolReturned(_)
@@ -63,26 +93,51 @@ fn line(event: &Event) -> Option<(String, String)> {
             | Input::TreeRead(_)
             | Input::TimePassed => None,
         },
-        Event::Detected(detected) if detected.action != Action::Observe => {
-            painted(Paint::Warn, "⟳", format!("{}: {} times", detected.detector, detected.count))
+        Event::Detected(detected) if detected.action != Action::Observe => painted(
+            Paint::Warn,
+            "⟳",
+            format!("{}: {} times", detected.detector, detected.count),
+        ),
+        Event::CapReached { cap, .. } => {
+            painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str()))
         }
-        Event::CapReached { cap, .. } => painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str())),
         Event::DecisionMade(made) => match &made.decision {
             Decision::Tool(ToolDecision::Allow) | Decision::Noted => None,
-            Decision::Tool(ToolDecision::Nudge { text }) => painted(Paint::Warn, "←", format!("nudge: {text}")),
-            Decision::Tool(ToolDecision::Rewrite { reason, .. }) => painted(Paint::Warn, "←", format!("suggested otherwise: {reason}")),
-            Decision::Tool(ToolDecision::Ask { reason, .. }) => painted(Paint::Warn, "?", format!("asks a person: {reason}")),
-            Decision::Tool(ToolDecision::Deny { reason }) => painted(Paint::Bad, "⛔", format!("denied: {reason}")),
-            Decision::Tool(ToolDecision::Halt { reason }) => painted(Paint::Bad, "⛔", format!("halted: {reason}")),
+            Decision::Tool(ToolDecision::Nudge { text }) => {
+                painted(Paint::Warn, "←", format!("nudge: {text}"))
+            }
+            Decision::Tool(ToolDecision::Rewrite { reason, .. }) => {
+                painted(Paint::Warn, "←", format!("suggested otherwise: {reason}"))
+            }
+            Decision::Tool(ToolDecision::Ask { reason, .. }) => {
+                painted(Paint::Warn, "?", format!("asks a person: {reason}"))
+            }
+            Decision::Tool(ToolDecision::Deny { reason }) => {
+                painted(Paint::Bad, "⛔", format!("denied: {reason}"))
+            }
+            Decision::Tool(ToolDecision::Halt { reason }) => {
+                painted(Paint::Bad, "⛔", format!("halted: {reason}"))
+            }
             Decision::Stop(StopDecision::Continue { feedback }) => {
-                let names: Vec<&str> = feedback.checks.iter().map(|check| check.verifier.as_str()).collect();
-                painted(Paint::Warn, "←", format!("sent back: {} not satisfied", names.join(", ")))
+                let names: Vec<&str> = feedback
+                    .checks
+                    .iter()
+                    .map(|check| check.verifier.as_str())
+                    .collect();
+                painted(
+                    Paint::Warn,
+                    "←",
+                    format!("sent back: {} not satisfied", names.join(", ")),
+                )
             }
             Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. }) => None,
         },
         Event::TaskEnded { transition, .. } => {
             let paint = of_reason(transition.reason);
-            Some((On::Stdout.paint(paint, "●"), On::Stdout.paint(paint, &words::transition(transition))))
+            Some((
+                On::Stdout.paint(paint, "●"),
+                On::Stdout.paint(paint, &words::transition(transition)),
+            ))
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
         Event::PolicySealed { .. }
@@ -108,5 +163,9 @@ pub(crate) fn quote(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut chars = line.chars();
     let short: String = chars.by_ref().take(QUOTE).collect();
-    if chars.next().is_some() { format!("{short}…") } else { short }
+    if chars.next().is_some() {
+        format!("{short}…")
+    } else {
+        short
+    }
 }

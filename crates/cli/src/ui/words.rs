@@ -2,6 +2,8 @@
 
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::explain::Because;
+use checkrein_core::input::StanceAt;
+use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
 /// Why a verdict is inconclusive.
@@ -38,7 +40,7 @@ pub(crate) fn meaning(transition: &Transition) -> String {
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
             "advisory_only" => "Let through unchecked: all verifiers are advisory.".to_owned(),
-            _ => "Let through without full evidence: a check could not tell, and its stance allows that.".to_owned(),
+            _ => "Let through without full evidence: a check, or checkrein itself, could not tell, and the stance allows that.".to_owned(),
         },
         Reason::GaveUp => match detail {
             "continues" => "Not done: the agent was sent back as often as allowed.".to_owned(),
@@ -67,14 +69,28 @@ pub(crate) fn meaning(transition: &Transition) -> String {
 pub(crate) fn because(because: &Because) -> String {
     match because {
         Because::Halted => "the task had been ended already".to_owned(),
-        Because::Cap { cap, used, limit } => format!("{} of {limit} {} used", used, cap.as_str().replace('_', " ")),
-        Because::Detector { detector, count } => format!("{detector} saw the pattern {count} times"),
+        Because::Cap { cap, used, limit } => format!(
+            "{} of {limit} {} used",
+            used,
+            cap.as_str().replace('_', " ")
+        ),
+        Because::Detector { detector, count } => {
+            format!("{detector} saw the pattern {count} times")
+        }
         Because::Rule { reason } => format!("exec policy: {reason}"),
         Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
         Because::NoChange => "the tree is as it was at the prompt".to_owned(),
         Because::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),
         Because::NoChecks => "no verifier is configured".to_owned(),
-        Because::Verdict { verifier, verdict, cause: why, findings, cached, required, by_stance } => {
+        Because::Verdict {
+            verifier,
+            verdict,
+            cause: why,
+            findings,
+            cached,
+            required,
+            by_stance,
+        } => {
             let verdict = match verdict {
                 Verdict::Pass => "passes",
                 Verdict::Fail => "fails",
@@ -99,11 +115,21 @@ pub(crate) fn because(because: &Because) -> String {
             words
         }
         Because::TreeUnknown { why } => format!("the tree could not be read: {why}"),
-        Because::TreeMoved => "the tree moved while it was judged, so it was judged anew".to_owned(),
-        Because::SameFailures { met, attempts } => format!("the same failures were met {met} times; {attempts} are allowed"),
-        Because::Continues { given, limit } => format!("sent back {given} times; {limit} are allowed"),
-        Because::TokenBudget { used, line } => format!("{used} output tokens used; the line is at {line}"),
-        Because::Diminishing { delta, previous } => format!("the last two stops brought {delta} and {previous} tokens"),
+        Because::TreeMoved => {
+            "the tree moved while it was judged, so it was judged anew".to_owned()
+        }
+        Because::SameFailures { met, attempts } => {
+            format!("the same failures were met {met} times; {attempts} are allowed")
+        }
+        Because::Continues { given, limit } => {
+            format!("sent back {given} times; {limit} are allowed")
+        }
+        Because::TokenBudget { used, line } => {
+            format!("{used} output tokens used; the line is at {line}")
+        }
+        Because::Diminishing { delta, previous } => {
+            format!("the last two stops brought {delta} and {previous} tokens")
+        }
         Because::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
         Because::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
         Because::Background { count } => format!("{count} background tasks were still running"),
@@ -111,10 +137,28 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Process { what } => what.clone(),
         Because::Truncated => "the answer was cut by its output limit".to_owned(),
         Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
+        Because::StanceUsed { stance, why } => stance_used(StanceAt::Stop, *stance, why),
     }
+}
+
+/// What Checkrein did when it could not judge.
+pub(crate) fn stance_used(at: StanceAt, stance: Stance, why: &str) -> String {
+    let done = match (at, stance) {
+        (StanceAt::Stop, Stance::Allow) => "the stop was let through",
+        (StanceAt::Stop, Stance::Ask) => "the stop was let through, parked for a person",
+        (StanceAt::Stop, Stance::Block) => "the stop was refused",
+        (StanceAt::Tool, Stance::Allow) => "the call was let through",
+        (StanceAt::Tool, Stance::Ask) => "a person was asked about the call",
+        (StanceAt::Tool, Stance::Block) => "the call was denied",
+    };
+    format!("checkrein could not judge: {why}; {done}")
 }
 
 /// The line that every ending other than `task_complete` shows a person.
 pub(crate) fn ending_line(transition: &Transition, id: &str) -> String {
-    format!("checkrein: {}. {} Why: checkrein show {id} --why", self::transition(transition), meaning(transition))
+    format!(
+        "checkrein: {}. {} Why: checkrein show {id} --why",
+        self::transition(transition),
+        meaning(transition)
+    )
 }

@@ -119,7 +119,8 @@ impl<'w> Agent<'w> {
     }
 
     pub(crate) fn call(&self, id: &str, command: &str) -> Value {
-        let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
+        let call =
+            json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
         self.message("PreToolUse", call)
     }
 
@@ -146,7 +147,10 @@ impl<'w> Agent<'w> {
     }
 
     pub(crate) fn stop_message(&self, active: bool, words: &str) -> Value {
-        self.message("Stop", json!({ "stop_hook_active": active, "last_assistant_message": words }))
+        self.message(
+            "Stop",
+            json!({ "stop_hook_active": active, "last_assistant_message": words }),
+        )
     }
 
     pub(crate) fn message(&self, event: &str, more: Value) -> Value {
@@ -156,18 +160,27 @@ impl<'w> Agent<'w> {
             "permission_mode": "default",
             "hook_event_name": event,
         });
-        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         message
     }
 
     pub(crate) fn hook(&self) -> Command {
         let mut command = self.world.checkrein(&["hook", self.name]);
-        command.args(&self.extra).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+            .args(&self.extra)
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 
     pub(crate) fn tell(&self, message: &Value) -> Answer {
-        read(self.name, message["hook_event_name"].as_str().unwrap(), &feed(&mut self.hook(), message.to_string().as_bytes()))
+        read(
+            self.name,
+            message["hook_event_name"].as_str().unwrap(),
+            &feed(&mut self.hook(), message.to_string().as_bytes()),
+        )
     }
 }
 
@@ -195,12 +208,19 @@ pub(crate) fn read(agent: &str, event: &str, said: &Said) -> Answer {
         assert_eq!(own["hookEventName"], event, "{json}");
     }
     if agent == "codex" {
-        assert!(json.get("continue").is_none(), "Codex takes this for a failed hook: {json}");
+        assert!(
+            json.get("continue").is_none(),
+            "Codex takes this for a failed hook: {json}"
+        );
     }
     let reason = text(&own["permissionDecisionReason"]);
     let denied = match own["permissionDecision"].as_str() {
         None => None,
-        Some("deny") => Some(reason.filter(|reason| !reason.is_empty()).expect("a denial has a reason")),
+        Some("deny") => Some(
+            reason
+                .filter(|reason| !reason.is_empty())
+                .expect("a denial has a reason"),
+        ),
         Some(other) => panic!("{other} is never said: {json}"),
     };
     if json["continue"] == json!(false) {
@@ -210,10 +230,16 @@ pub(crate) fn read(agent: &str, event: &str, said: &Said) -> Answer {
         return Answer::Denied(reason);
     }
     if json["decision"] == "block" {
-        return Answer::SentBack(text(&json["reason"]).filter(|reason| !reason.is_empty()).unwrap());
+        return Answer::SentBack(
+            text(&json["reason"])
+                .filter(|reason| !reason.is_empty())
+                .unwrap(),
+        );
     }
     if let Some(advice) = text(&own["additionalContext"]) {
         return Answer::Advice(advice);
     }
-    Answer::Notice(text(&json["systemMessage"]).unwrap_or_else(|| panic!("says nothing we know: {json}")))
+    Answer::Notice(
+        text(&json["systemMessage"]).unwrap_or_else(|| panic!("says nothing we know: {json}")),
+    )
 }

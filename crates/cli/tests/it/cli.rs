@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::world::World;
+use crate::world::{Said, World, gone, read_line, signal, start};
 
 const COMMANDS: [&str; 7] = ["check", "demo", "hook", "replay", "run", "sessions", "show"];
 
@@ -31,10 +31,21 @@ fn every_command_is_listed_and_shows_examples() {
     for command in listed {
         let help = world.says(&[command, "--help"]);
         assert_eq!(help.code, Some(0), "{help:?}");
-        assert!(help.stdout.contains("Examples"), "{command} shows no example:\n{}", help.stdout);
-        assert!(help.stdout.contains(&format!("checkrein {command}")), "{command}:\n{}", help.stdout);
+        assert!(
+            help.stdout.contains("Examples"),
+            "{command} shows no example:\n{}",
+            help.stdout
+        );
+        assert!(
+            help.stdout.contains(&format!("checkrein {command}")),
+            "{command}:\n{}",
+            help.stdout
+        );
     }
-    assert!(!world.state().exists(), "asking for help leaves nothing behind");
+    assert!(
+        !world.state().exists(),
+        "asking for help leaves nothing behind"
+    );
 }
 
 #[test]
@@ -46,22 +57,66 @@ fn errors_say_what_to_do() {
         assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
         assert_eq!(said.stdout, "", "errors are no answer: {args:?}");
         for word in words {
-            assert!(said.stderr.contains(word), "{args:?} does not say {word:?}: {}", said.stderr);
+            assert!(
+                said.stderr.contains(word),
+                "{args:?} does not say {word:?}: {}",
+                said.stderr
+            );
         }
     };
     let nothing = |_: &World| {};
     let config = |text: &'static str| move |world: &World| world.config(text);
     check(&nothing, &["chek"], 2, &["check"]);
-    check(&nothing, &["check"], 2, &["no verifier is configured", "[[verifier]]"]);
-    check(&config("[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"), &["check", "test"], 2, &["'test'", "known: tests"]);
+    check(
+        &nothing,
+        &["check"],
+        2,
+        &["no verifier is configured", "[[verifier]]"],
+    );
+    check(
+        &config("[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"),
+        &["check", "test"],
+        2,
+        &["'test'", "known: tests"],
+    );
     check(&nothing, &["run"], 2, &["CMD"]);
-    check(&nothing, &["show"], 2, &["nothing is recorded", "checkrein demo"]);
+    check(
+        &nothing,
+        &["show"],
+        2,
+        &["nothing is recorded", "checkrein demo"],
+    );
     check(&nothing, &["replay"], 2, &["ID|FILE"]);
-    check(&nothing, &["replay", "none.jsonl"], 2, &["no file 'none.jsonl'"]);
-    check(&config("accept = \"tests and lint\"\n[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"), &["check"], 2, &["lint"]);
-    check(&config("[caps]\ntool_calls = 0\n"), &["run", "--", "true"], 2, &["caps.tool_calls", "must be 1 or more"]);
-    check(&config("[caps\n"), &["check"], 2, &["checkrein.toml", "line 1"]);
-    check(&config("[store]\nkeep = \"30d\"\n"), &["check"], 2, &["'store", "take it out"]);
+    check(
+        &nothing,
+        &["replay", "none.jsonl"],
+        2,
+        &["no file 'none.jsonl'"],
+    );
+    check(
+        &config("accept = \"tests and lint\"\n[[verifier]]\nname = \"tests\"\nrun = \"true\"\n"),
+        &["check"],
+        2,
+        &["lint"],
+    );
+    check(
+        &config("[caps]\ntool_calls = 0\n"),
+        &["run", "--", "true"],
+        2,
+        &["caps.tool_calls", "must be 1 or more"],
+    );
+    check(
+        &config("[caps\n"),
+        &["check"],
+        2,
+        &["checkrein.toml", "line 1"],
+    );
+    check(
+        &config("[store]\nkeep = \"30d\"\n"),
+        &["check"],
+        2,
+        &["'store", "take it out"],
+    );
 }
 
 #[test]
@@ -72,10 +127,21 @@ fn a_session_that_nobody_knows() {
     for args in [["show", "nobody"], ["replay", "nobody"]] {
         let said = world.says(&args);
         assert_eq!(said.code, Some(2), "{said:?}");
-        assert!(said.stderr.contains("'nobody'") && said.stderr.contains("checkrein sessions"), "{said:?}");
+        assert!(
+            said.stderr.contains("'nobody'") && said.stderr.contains("checkrein sessions"),
+            "{said:?}"
+        );
     }
-    for args in [&["show", "codex"][..], &["show", "codex-session/1"], &["show", "--why", "codex"]] {
-        assert_eq!(world.says(args).code, Some(0), "the beginning of an id is enough");
+    for args in [
+        &["show", "codex"][..],
+        &["show", "codex-session/1"],
+        &["show", "--why", "codex"],
+    ] {
+        assert_eq!(
+            world.says(args).code,
+            Some(0),
+            "the beginning of an id is enough"
+        );
     }
 }
 
@@ -106,7 +172,12 @@ fn piped_output_has_no_escape_codes() {
         &["demo"],
     ] {
         let mut command = world.checkrein(args);
-        let said = crate::world::feed(command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor"), b"");
+        let said = crate::world::feed(
+            command
+                .env("TERM", "xterm-256color")
+                .env("COLORTERM", "truecolor"),
+            b"",
+        );
         assert!(!said.stdout.contains('\x1b'), "{args:?}: {:?}", said.stdout);
         assert!(!said.stderr.contains('\x1b'), "{args:?}: {:?}", said.stderr);
     }
@@ -116,7 +187,8 @@ fn piped_output_has_no_escape_codes() {
 fn a_reader_that_goes_away_is_no_error() {
     let world = World::with_check("true");
     world.says(&["run", "--", "true"]);
-    let script = "\"$BIN\" show --json | head -c 1 > /dev/null; \"$BIN\" --help | head -c 1 > /dev/null";
+    let script =
+        "\"$BIN\" show --json | head -c 1 > /dev/null; \"$BIN\" --help | head -c 1 > /dev/null";
     let said = crate::world::feed(world.hermetic("sh").args(["-c", script]), b"");
     assert_eq!(said.stderr, "");
 }
@@ -125,21 +197,32 @@ fn a_reader_that_goes_away_is_no_error() {
 fn check_answers_by_its_exit_status() {
     let check = |run: &str, code: i32, verdict: &str, cause: Option<&str>| {
         let world = World::new();
-        world.config(&format!("[[verifier]]\nname = \"tests\"\ntimeout = \"1s\"\nrun = '''{run}'''\n"));
+        world.config(&format!(
+            "[[verifier]]\nname = \"tests\"\ntimeout = \"1s\"\nrun = '''{run}'''\n"
+        ));
         let said = world.says(&["check", "--json"]);
         assert_eq!(said.code, Some(code), "{run}: {said:?}");
         let document = said.json();
         assert_eq!(document["schema"], "checkrein/check/1");
         assert_eq!(document["verdict"], verdict, "{run}: {document}");
         let verifier = &document["verifiers"][0];
-        assert_eq!((verifier["name"].as_str(), verifier["verdict"].as_str()), (Some("tests"), Some(verdict)), "{document}");
+        assert_eq!(
+            (verifier["name"].as_str(), verifier["verdict"].as_str()),
+            (Some("tests"), Some(verdict)),
+            "{document}"
+        );
         assert_eq!(verifier["cause"].as_str(), cause, "{document}");
     };
     check("true", 0, "pass", None);
     check("exit 4", 1, "fail", None);
     check("sleep 610", 3, "inconclusive", Some("timeout"));
     check("kill -9 $$", 3, "inconclusive", Some("crash"));
-    check("no-such-program-at-all", 3, "inconclusive", Some("missing_program"));
+    check(
+        "no-such-program-at-all",
+        3,
+        "inconclusive",
+        Some("missing_program"),
+    );
 }
 
 #[test]
@@ -149,10 +232,26 @@ fn check_runs_nothing_twice_on_the_same_tree() {
     let first = world.says(&["check", "--json"]).json();
     let second = world.says(&["check", "--json"]).json();
     assert_eq!(world.runs("tests"), 1);
-    assert_eq!((&first["verifiers"][0]["cached"], &second["verifiers"][0]["cached"]), (&false.into(), &true.into()));
-    assert_eq!(first["verifiers"][0]["findings"], second["verifiers"][0]["findings"]);
+    assert_eq!(
+        (
+            &first["verifiers"][0]["cached"],
+            &second["verifiers"][0]["cached"]
+        ),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(
+        first["verifiers"][0]["findings"],
+        second["verifiers"][0]["findings"]
+    );
     let finding = &first["verifiers"][0]["findings"][0];
-    assert_eq!((finding["file"].as_str(), finding["line"].as_u64(), finding["message"].as_str()), (Some("a.py"), Some(7), Some("broken")));
+    assert_eq!(
+        (
+            finding["file"].as_str(),
+            finding["line"].as_u64(),
+            finding["message"].as_str()
+        ),
+        (Some("a.py"), Some(7), Some("broken"))
+    );
     world.says(&["check", "--no-cache"]);
     assert_eq!(world.runs("tests"), 2);
 }
@@ -176,4 +275,66 @@ fn the_demo_ends_well() {
     let document = said.json();
     assert_eq!(document["transition"]["reason"], "task_complete");
     assert!(document["attempts"].as_u64().unwrap() >= 2, "{document}");
+}
+
+#[test]
+fn a_trace_file_gives_findings_and_a_summary() {
+    let world = World::new();
+    let call = "{\"type\":\"tool_call\",\"tool\":\"read\",\"args\":{\"path\":\"a\"},\"result\":\"same\"}\n";
+    world.write("trace.jsonl", &format!("{{\"type\":\"session\",\"id\":\"t\",\"agent\":\"x\"}}\n{}{{\"type\":\"stop\",\"text\":\"Done.\"}}\n", call.repeat(25)));
+    let said = world.says(&["replay", "trace.jsonl", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let lines: Vec<Value> = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (summary, findings) = lines.split_last().unwrap();
+    let seen: Vec<(u64, &str)> = findings
+        .iter()
+        .filter(|finding| finding["action"] != "observe")
+        .map(|finding| {
+            (
+                finding["index"].as_u64().unwrap(),
+                finding["action"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(seen, [(10, "nudge"), (20, "deny"), (21, "halt")]);
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding["kind"] == "finding" && finding["detector"] == "generic_repeat")
+    );
+    assert_eq!(
+        (
+            &summary["kind"],
+            &summary["tool_calls"],
+            &summary["halted_at"]
+        ),
+        (&"summary".into(), &25.into(), &21.into())
+    );
+    assert_eq!(summary["transition"]["reason"], "loop_detected");
+}
+
+#[test]
+fn ctrl_c_during_a_check() {
+    let world = World::new();
+    let ready = world.pipe("ready");
+    world.config(&world.counted(
+        "tests",
+        &format!("sleep 611 & echo ready > '{}'; sleep 612", ready.display()),
+    ));
+    let check = start(&mut world.checkrein(&["check"]), b"");
+    assert_eq!(read_line(&ready), "ready\n");
+    signal(&check, rustix::process::Signal::INT);
+    let said = Said::of(&check.wait_with_output().unwrap());
+    assert!(said.code.is_some_and(|code| code != 0), "{said:?}");
+    assert!(said.stderr.contains("interrupted"), "{said:?}");
+    gone(&world);
+    assert_eq!(
+        world.says(&["check", "nobody"]).code,
+        Some(2),
+        "the store is as good as before"
+    );
 }

@@ -8,10 +8,13 @@ use checkrein_core::event::Event;
 use rustix::process::Signal;
 
 use crate::agent::{Agent, Answer, read};
-use crate::world::{Said, World, signal, start};
+use crate::world::{Said, World, gone, signal, start};
 
 fn kills() -> u64 {
-    std::env::var("CHECKREIN_KILLS").ok().and_then(|number| number.parse().ok()).unwrap_or(20)
+    std::env::var("CHECKREIN_KILLS")
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(20)
 }
 
 /// Moments and signals, the same in every run of the test.
@@ -27,7 +30,11 @@ impl Dice {
     }
 
     fn signal(&mut self) -> Signal {
-        if self.below(2) == 0 { Signal::KILL } else { Signal::TERM }
+        if self.below(2) == 0 {
+            Signal::KILL
+        } else {
+            Signal::TERM
+        }
     }
 }
 
@@ -38,15 +45,6 @@ fn cut_down(child: std::process::Child, dice: &mut Dice, within_ms: u64) -> (Sig
     std::thread::sleep(Duration::from_millis(dice.below(within_ms)));
     signal(&child, sent);
     (sent, Said::of(&child.wait_with_output().unwrap()))
-}
-
-/// A killed process's tree dies with it, but a moment later: nobody is left to wait for it.
-fn all_gone(world: &World) {
-    let until = std::time::Instant::now() + Duration::from_secs(10);
-    while !world.alive().is_empty() {
-        assert!(std::time::Instant::now() < until, "still alive: {:?}", world.alive());
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn verdicts(log: &[Event]) -> usize {
@@ -71,18 +69,30 @@ fn hooks_killed_at_random_moments() {
         let (ran, known) = (world.runs("tests"), world.log(&agent.session));
         assert_eq!(known[..before.len()], before, "kill {n}");
         let at_stop = dice.below(3) > 0;
-        let message = if at_stop { agent.stop_message(false, "Done.") } else { agent.call(&format!("call-{n}"), "ls") };
+        let message = if at_stop {
+            agent.stop_message(false, "Done.")
+        } else {
+            agent.call(&format!("call-{n}"), "ls")
+        };
         let hook = start(&mut agent.hook(), message.to_string().as_bytes());
         let (sent, said) = cut_down(hook, &mut dice, if at_stop { 160 } else { 30 });
         match said.code {
             // SIGTERM may be answered, but never with anything the agent takes for a broken hook.
-            Some(_) => drop(read(agent.name, message["hook_event_name"].as_str().unwrap(), &said)),
+            Some(_) => drop(read(
+                agent.name,
+                message["hook_event_name"].as_str().unwrap(),
+                &said,
+            )),
             None => died += 1,
         }
-        all_gone(&world);
+        gone(&world);
 
         let after = world.log(&agent.session);
-        assert_eq!(after[..known.len()], known, "kill {n}, {sent:?}: what was recorded is gone");
+        assert_eq!(
+            after[..known.len()],
+            known,
+            "kill {n}, {sent:?}: what was recorded is gone"
+        );
         // What was pending is asked again, once; what was found is not.
         let found = verdicts(&after) > verdicts(&known);
         let ran_then = world.runs("tests");
@@ -90,10 +100,20 @@ fn hooks_killed_at_random_moments() {
         agent.stop().sent_back();
         let ran_now = world.runs("tests");
         match found {
-            true => assert_eq!(ran_now, ran_then, "kill {n}, {sent:?}: a recorded verdict was not used"),
-            false => assert!(ran_now <= ran_then + 1, "kill {n}, {sent:?}: run more than once"),
+            true => assert_eq!(
+                ran_now, ran_then,
+                "kill {n}, {sent:?}: a recorded verdict was not used"
+            ),
+            false => assert!(
+                ran_now <= ran_then + 1,
+                "kill {n}, {sent:?}: run more than once"
+            ),
         }
-        assert_eq!(verdicts(&world.log(&agent.session)), verdicts(&known) + 1, "kill {n}, {sent:?}");
+        assert_eq!(
+            verdicts(&world.log(&agent.session)),
+            verdicts(&known) + 1,
+            "kill {n}, {sent:?}"
+        );
         before = after;
     }
     assert!(died > 0, "no kill ever met a living hook");
@@ -105,19 +125,32 @@ fn a_killed_hooks_check_is_taken_over_once() {
     for sent in [Signal::KILL, Signal::TERM] {
         let world = World::new();
         let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-        let check = format!("echo ready > '{}'; read go < '{}'; exit 1", ready.display(), go.display());
+        let check = format!(
+            "echo ready > '{}'; read go < '{}'; exit 1",
+            ready.display(),
+            go.display()
+        );
         world.config(&world.counted("tests", &check));
-        let entries = [Agent::source(&world, "codex", "user"), Agent::source(&world, "codex", "project")];
+        let entries = [
+            Agent::source(&world, "codex", "user"),
+            Agent::source(&world, "codex", "project"),
+        ];
         for entry in &entries {
             entry.prompt("mend it");
         }
         world.write("work", "1");
-        let stop = |entry: &Agent<'_>| start(&mut entry.hook(), entry.stop_message(false, "Done.").to_string().as_bytes());
+        let stop = |entry: &Agent<'_>| {
+            start(
+                &mut entry.hook(),
+                entry.stop_message(false, "Done.").to_string().as_bytes(),
+            )
+        };
         let victim = stop(&entries[0]);
         crate::world::read_line(&ready);
+        assert_ne!(world.alive(), [""; 0], "else `gone` says nothing");
         signal(&victim, sent);
         victim.wait_with_output().unwrap();
-        all_gone(&world);
+        gone(&world);
 
         // The other entry's hook finds the same stop pending, and so does the next stop.
         let heirs = [stop(&entries[1]), stop(&entries[0])];
@@ -125,7 +158,10 @@ fn a_killed_hooks_check_is_taken_over_once() {
         std::fs::write(&go, "go\n").unwrap();
         for heir in heirs {
             let said = Said::of(&heir.wait_with_output().unwrap());
-            assert!(matches!(read("codex", "Stop", &said), Answer::SentBack(_)), "{said:?}");
+            assert!(
+                matches!(read("codex", "Stop", &said), Answer::SentBack(_)),
+                "{said:?}"
+            );
         }
         assert_eq!(world.runs("tests"), 2, "{sent:?}");
         world.replays(&entries[0].session);
@@ -135,15 +171,19 @@ fn a_killed_hooks_check_is_taken_over_once() {
 #[test]
 fn runs_killed_at_random_moments() {
     let world = World::with_check("sleep 0.05; test -f fixed");
-    let script = "sleep 0.02; echo $$ > work; [ $CHECKREIN_ATTEMPT = 1 ] || touch fixed; sleep 0.02";
+    let script =
+        "sleep 0.02; echo $$ > work; [ $CHECKREIN_ATTEMPT = 1 ] || touch fixed; sleep 0.02";
     let mut dice = Dice(0xdead_5eed);
     let mut known: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     let mut died = 0;
     for n in 0..kills() {
         let _ = std::fs::remove_file(world.root().join("fixed"));
-        let run = start(&mut world.checkrein(&["run", "--", "sh", "-c", script]), b"");
+        let run = start(
+            &mut world.checkrein(&["run", "--", "sh", "-c", script]),
+            b"",
+        );
         let (sent, said) = cut_down(run, &mut dice, 450);
-        all_gone(&world);
+        gone(&world);
         died += u64::from(said.code.is_none());
         if !world.state().exists() {
             continue;

@@ -26,9 +26,18 @@ fn a_rule_denies_a_command_however_it_is_wrapped() {
         world.config("[policy]\nrules = [\"rules/*.rules\"]\n");
         let agent = Agent::new(&world, name);
         agent.prompt("publish it");
-        for command in ["git push origin", "cd sub && git push", "echo $(git push)", "env A=1 git push", "sh -c 'git push -f'"] {
+        for command in [
+            "git push origin",
+            "cd sub && git push",
+            "echo $(git push)",
+            "env A=1 git push",
+            "sh -c 'git push -f'",
+        ] {
             let answer = agent.shell(command, "");
-            assert!(answer.denied().contains("a person pushes"), "{command}: {answer:?}");
+            assert!(
+                answer.denied().contains("a person pushes"),
+                "{command}: {answer:?}"
+            );
         }
         assert_eq!(agent.shell("git status", "clean"), Answer::Nothing);
         assert_eq!(agent.shell("echo 'git push'", "git push"), Answer::Nothing);
@@ -38,22 +47,25 @@ fn a_rule_denies_a_command_however_it_is_wrapped() {
 
 #[test]
 fn a_stop_is_refused_then_accepted() {
-    each("test -f fixed || { echo 'src/a.py:3: it is broken'; exit 1; }", |world, agent| {
-        agent.prompt("mend it");
-        world.write("work", "1");
-        let answer = agent.stop();
-        let text = answer.sent_back();
-        assert!(text.contains("tests: failed, exit code 1"), "{text}");
-        assert!(text.contains("src/a.py:3: it is broken"), "{text}");
-        assert!(text.contains("reproduce: "), "{text}");
-        assert_eq!(world.ending(), "open");
+    each(
+        "test -f fixed || { echo 'src/a.py:3: it is broken'; exit 1; }",
+        |world, agent| {
+            agent.prompt("mend it");
+            world.write("work", "1");
+            let answer = agent.stop();
+            let text = answer.sent_back();
+            assert!(text.contains("tests: failed, exit code 1"), "{text}");
+            assert!(text.contains("src/a.py:3: it is broken"), "{text}");
+            assert!(text.contains("reproduce: "), "{text}");
+            assert_eq!(world.ending(), "open");
 
-        world.write("fixed", "");
-        assert_eq!(agent.stop(), Answer::Nothing, "well done needs no words");
-        assert_eq!(world.ending(), "task_complete");
-        assert_eq!(world.runs("tests"), 2);
-        world.replays(&agent.session);
-    });
+            world.write("fixed", "");
+            assert_eq!(agent.stop(), Answer::Nothing, "well done needs no words");
+            assert_eq!(world.ending(), "task_complete");
+            assert_eq!(world.runs("tests"), 2);
+            world.replays(&agent.session);
+        },
+    );
 }
 
 #[test]
@@ -67,8 +79,14 @@ fn the_second_ask_runs_nothing_and_says_less() {
         let (first, second) = (first.sent_back(), second.sent_back());
         assert!(second.len() * 2 < first.len(), "{first}\n{second}");
         assert_eq!(second.trim_end().lines().count(), 1, "{second}");
-        assert!(!second.contains("it is broken"), "findings are sent once: {second}");
-        assert!(second.contains("tests") && second.contains("1 left"), "{second}");
+        assert!(
+            !second.contains("it is broken"),
+            "findings are sent once: {second}"
+        );
+        assert!(
+            second.contains("tests") && second.contains("1 left"),
+            "{second}"
+        );
     });
 }
 
@@ -84,7 +102,11 @@ fn editing_one_file_voids_a_pass() {
         world.write("work", "bad");
         agent.stop().sent_back();
         assert_eq!(world.runs("tests"), 2);
-        assert_eq!(world.ending(), "open", "work after an accepted stop reopens the task");
+        assert_eq!(
+            world.ending(),
+            "open",
+            "work after an accepted stop reopens the task"
+        );
 
         // The old tree again: its verdict is known.
         world.write("work", "good");
@@ -101,8 +123,16 @@ fn a_question_runs_nothing() {
     each("exit 1", |world, agent| {
         agent.prompt("how does it work?");
         for n in 0..10 {
-            let command = [format!("rg word{n}"), format!("ls dir{n}"), format!("cat file{n}")][n % 3].clone();
-            assert_eq!(agent.shell(&command, &format!("result {n}")), Answer::Nothing);
+            let command = [
+                format!("rg word{n}"),
+                format!("ls dir{n}"),
+                format!("cat file{n}"),
+            ][n % 3]
+                .clone();
+            assert_eq!(
+                agent.shell(&command, &format!("result {n}")),
+                Answer::Nothing
+            );
         }
         let answer = agent.stop_saying("It works like this.");
         assert!(answer.notice().contains("no_change"), "{answer:?}");
@@ -121,7 +151,13 @@ fn a_question_about_a_tree_known_to_fail_says_so() {
     agent.stop().sent_back();
     agent.prompt("leave it; what is it about?");
     agent.stop().notice();
-    assert!(world.why().contains("the newest verdict on this tree is a fail"), "{}", world.why());
+    assert!(
+        world
+            .why()
+            .contains("the newest verdict on this tree is a fail"),
+        "{}",
+        world.why()
+    );
     let tasks = world.tasks();
     assert_eq!(tasks[1]["transition"]["detail"], "superseded");
     assert_eq!(world.runs("tests"), 1);
@@ -147,7 +183,10 @@ fn who_never_fixes_it_gives_up_and_is_not_continued_again() {
         agent.stop().sent_back();
         agent.stop().sent_back();
         let last = agent.stop();
-        assert!(last.notice().contains("gave_up (same_failures)"), "{last:?}");
+        assert!(
+            last.notice().contains("gave_up (same_failures)"),
+            "{last:?}"
+        );
         assert!(last.notice().contains("--why"), "{last:?}");
         assert_eq!(world.ending(), "gave_up/same_failures");
 
@@ -155,7 +194,11 @@ fn who_never_fixes_it_gives_up_and_is_not_continued_again() {
             agent.shell(&format!("echo {n}"), "");
             world.write("work", &format!("again {n}"));
             agent.stop().notice();
-            assert_eq!(world.ending(), "gave_up/same_failures", "work goes on, the reason stays");
+            assert_eq!(
+                world.ending(),
+                "gave_up/same_failures",
+                "work goes on, the reason stays"
+            );
         }
         // The next prompt starts with fresh counters.
         agent.prompt("once more");
@@ -201,7 +244,9 @@ fn an_agent_that_never_fixes_it_ends_before_the_agents_own_cap() {
     let check = |name: &'static str, cap: Option<&str>, expected: u32| {
         let world = World::with_check(ever_new);
         let mut agent = Agent::new(&world, name);
-        agent.env.extend(cap.map(|cap| ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap.to_owned())));
+        agent
+            .env
+            .extend(cap.map(|cap| ("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap.to_owned())));
         assert_eq!(blocks(&world, &agent), expected, "{name} {cap:?}");
         assert_eq!(world.ending(), "gave_up/continues");
     };
@@ -221,7 +266,10 @@ fn grace_is_exactly_one_more_call() {
         }
         world.write("work", "1");
         let grace = agent.shell("echo one more", "");
-        assert!(grace.denied().contains("say what is done and what is not"), "{grace:?}");
+        assert!(
+            grace.denied().contains("say what is done and what is not"),
+            "{grace:?}"
+        );
         assert_eq!(world.ending(), "open");
 
         match (agent.name, agent.shell("echo another", "")) {
@@ -233,10 +281,17 @@ fn grace_is_exactly_one_more_call() {
         let (one, two) = (agent.shell("echo a", ""), agent.shell("echo b", ""));
         assert_eq!(one.denied(), two.denied(), "one fixed line");
 
-        agent.stop_saying("The parser is done, the printer is not.").notice();
+        agent
+            .stop_saying("The parser is done, the printer is not.")
+            .notice();
         assert_eq!(world.ending(), "hard_cap/tool_calls");
         let story = world.says(&["show"]);
-        assert!(story.stdout.contains("last words: The parser is done, the printer is not."), "{story:?}");
+        assert!(
+            story
+                .stdout
+                .contains("last words: The parser is done, the printer is not."),
+            "{story:?}"
+        );
         world.replays(&agent.session);
     });
 }
@@ -260,11 +315,21 @@ fn one_call_again_and_again_is_halted() {
         agent.prompt("look");
         for n in 0..20 {
             let answer = agent.shell("cat same", "same");
-            assert_eq!(matches!(answer, Answer::Advice(_)), n == 10, "{n}: {answer:?}");
+            assert_eq!(
+                matches!(answer, Answer::Advice(_)),
+                n == 10,
+                "{n}: {answer:?}"
+            );
         }
         agent.shell("cat same", "same").denied();
         let halt = agent.shell("cat same", "same");
-        assert!(matches!((agent.name, &halt), ("claude-code", Answer::Halted(_)) | ("codex", Answer::Denied(_))), "{halt:?}");
+        assert!(
+            matches!(
+                (agent.name, &halt),
+                ("claude-code", Answer::Halted(_)) | ("codex", Answer::Denied(_))
+            ),
+            "{halt:?}"
+        );
         assert_eq!(world.ending(), "loop_detected/generic_repeat");
         world.replays(&agent.session);
     });
@@ -274,7 +339,10 @@ fn one_call_again_and_again_is_halted() {
 fn user_and_project_hooks_count_every_event_once() {
     each("exit 1", |world, one| {
         let name = one.name;
-        let entries = [Agent::source(world, name, "user"), Agent::source(world, name, "project")];
+        let entries = [
+            Agent::source(world, name, "user"),
+            Agent::source(world, name, "project"),
+        ];
         let [user, project] = &entries;
         for entry in &entries {
             entry.prompt("mend it");
@@ -283,22 +351,29 @@ fn user_and_project_hooks_count_every_event_once() {
             entry.shell("echo 1", "1");
         }
         world.write("work", "1");
-        // The second delivery gets the first one's answer, word for word.
+        // The second delivery gets the first one's decision; the findings are sent once.
         let first = user.stop();
-        first.sent_back();
-        assert_eq!(project.stop(), first);
+        assert!(first.sent_back().contains("tests: failed"), "{first:?}");
+        let beside = project.stop();
+        assert!(!beside.sent_back().contains("tests: failed"), "{beside:?}");
         assert_eq!(world.runs("tests"), 1);
         // Byte-identical and yet another stop: it comes from an entry that has had its first.
         let second = project.stop();
-        assert_ne!(second, first);
-        assert_eq!(user.stop(), second);
+        assert!(second.sent_back().contains("1 left"), "{second:?}");
+        user.stop().sent_back();
         assert!(user.stop().notice().contains("gave_up"));
         assert!(project.stop().notice().contains("gave_up"));
 
         let task = world.task();
-        assert_eq!((&task["stops"], &task["tool_calls"], &task["continues"]), (&json!(3), &json!(1), &json!(2)));
+        assert_eq!(
+            (&task["stops"], &task["tool_calls"], &task["continues"]),
+            (&json!(3), &json!(1), &json!(2))
+        );
         assert_eq!(world.tasks().len(), 1, "one prompt, one task");
-        let prompts = world.inputs(&user.session).into_iter().filter(|input| matches!(input, Input::PromptSubmitted(_)));
+        let prompts = world
+            .inputs(&user.session)
+            .into_iter()
+            .filter(|input| matches!(input, Input::PromptSubmitted(_)));
         assert_eq!(prompts.count(), 1);
         world.replays(&user.session);
     });
@@ -308,23 +383,187 @@ fn user_and_project_hooks_count_every_event_once() {
 fn a_whole_conversation_through_the_generic_protocol() {
     let world = World::with_check("test -f fixed");
     let say = |line: serde_json::Value| {
-        let said = crate::world::feed(&mut world.checkrein(&["hook", "generic"]), line.to_string().as_bytes());
+        let said = crate::world::feed(
+            &mut world.checkrein(&["hook", "generic"]),
+            line.to_string().as_bytes(),
+        );
         assert_eq!(said.code, Some(0), "{said:?}");
         assert_eq!(said.stdout.lines().count(), 1, "always one line: {said:?}");
         said.json()
     };
-    assert_eq!(say(json!({ "type": "session", "session": "g", "id": "g", "agent": "mine" }))["decision"], json!(null));
+    assert_eq!(
+        say(json!({ "type": "session", "session": "g", "id": "g", "agent": "mine" }))["decision"],
+        json!(null)
+    );
     say(json!({ "type": "user", "session": "g", "text": "mend it" }));
-    let call = say(json!({ "type": "tool_call", "session": "g", "id": "1", "tool": "bash", "args": { "command": "ls" } }));
+    let call = say(
+        json!({ "type": "tool_call", "session": "g", "id": "1", "tool": "bash", "args": { "command": "ls" } }),
+    );
     assert_eq!(call["decision"], "allow");
-    say(json!({ "type": "tool_result", "session": "g", "id": "1", "result": "README", "error": false }));
+    say(
+        json!({ "type": "tool_result", "session": "g", "id": "1", "result": "README", "error": false }),
+    );
     world.write("work", "1");
     let refused = say(json!({ "type": "stop", "session": "g", "text": "Done." }));
     assert_eq!(refused["decision"], "continue");
-    assert!(refused["text"].as_str().unwrap().contains("tests: failed"), "{refused}");
+    assert!(
+        refused["text"].as_str().unwrap().contains("tests: failed"),
+        "{refused}"
+    );
     world.write("fixed", "");
     let accepted = say(json!({ "type": "stop", "session": "g", "text": "Done." }));
-    assert_eq!((&accepted["decision"], &accepted["transition"]["reason"]), (&json!("accept"), &json!("task_complete")));
+    assert_eq!(
+        (&accepted["decision"], &accepted["transition"]["reason"]),
+        (&json!("accept"), &json!("task_complete"))
+    );
     assert_eq!(world.task()["agent"], "mine");
     world.replays("g");
+}
+
+#[test]
+fn endings_that_the_agent_tells() {
+    let check = |event: &str, more: serde_json::Value, ending: &str, native: &str| {
+        let world = World::with_check("exit 1");
+        let agent = Agent::new(&world, "claude-code");
+        agent.prompt("mend it");
+        world.write("work", "1");
+        agent.stop().sent_back();
+        assert_eq!(agent.tell(&agent.message(event, more)), Answer::Nothing);
+        assert_eq!(world.ending(), ending);
+        assert_eq!(world.task()["transition"]["native_reason"], native);
+        world.why();
+        world.replays(&agent.session);
+    };
+    check(
+        "StopFailure",
+        json!({ "error": "rate_limit" }),
+        "error/agent",
+        "rate_limit",
+    );
+    check(
+        "StopFailure",
+        json!({ "error": "max_output_tokens" }),
+        "truncated",
+        "max_output_tokens",
+    );
+    check(
+        "SessionEnd",
+        json!({ "reason": "logout" }),
+        "abandoned/session_ended",
+        "logout",
+    );
+}
+
+#[test]
+fn a_subagents_stop_runs_nothing_and_its_calls_count() {
+    let world = World::with_check("exit 1");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    let mut call = agent.call("sub-1", "ls");
+    call["agent_id"] = json!("a1");
+    call["agent_type"] = json!("general-purpose");
+    assert_eq!(agent.tell(&call), Answer::Nothing);
+    let stop = json!({ "agent_id": "a1", "agent_type": "general-purpose", "stop_hook_active": false, "last_assistant_message": "Done." });
+    let mut message = agent.message("SubagentStop", stop);
+    assert_eq!(agent.tell(&message), Answer::Nothing);
+    // The summariser of `/compact` has no type.
+    message["agent_type"] = json!("");
+    assert_eq!(agent.tell(&message), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 0);
+    assert_eq!(world.task()["tool_calls"], 1);
+    agent.stop().sent_back();
+    world.replays(&agent.session);
+}
+
+#[test]
+fn a_story_of_each_task_alone() {
+    let world = World::with_check("exit 1");
+    let agent = Agent::new(&world, "codex");
+    agent.prompt("the first wish");
+    agent.shell("ls", "");
+    agent.prompt("the second wish");
+    let story = |task: &str| {
+        world
+            .says(&["show", &format!("codex-session/{task}")])
+            .stdout
+    };
+    let (first, second) = (story("1"), story("2"));
+    assert!(
+        first.contains("the first wish") && !first.contains("the second wish"),
+        "{first}"
+    );
+    assert!(first.contains("abandoned (superseded)"), "{first}");
+    assert!(
+        second.contains("the second wish") && !second.contains("the first wish"),
+        "{second}"
+    );
+}
+
+#[test]
+fn folders_below_and_linked_worktrees_share_a_store() {
+    let world = World::with_check("test -f fixed");
+    world.write("deep/down/file", "");
+    let agent = Agent::new(&world, "codex");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    let mut stop = agent.stop_message(false, "Done.");
+    stop["cwd"] = json!(world.root().join("deep/down"));
+    agent.tell(&stop).sent_back();
+    assert_eq!(world.task()["stops"], 1, "the same session, the same task");
+
+    // A worktree of its own is a tree of its own, remembered in the same place.
+    let linked = world.outside("linked");
+    world.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    std::fs::write(linked.join("fixed"), "").unwrap();
+    let other = Agent::named(&world, "codex", "other");
+    let mut stop = other.stop_message(false, "Done.");
+    stop["cwd"] = json!(linked);
+    assert_eq!(other.tell(&stop), Answer::Nothing);
+    assert_eq!(world.tasks().len(), 2, "one list for the repo");
+    world.store_folder();
+}
+
+#[test]
+fn where_the_store_lies_and_who_may_look() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let check = |prepare: &dyn Fn(&mut std::process::Command, &World), expected: &str| {
+        let world = World::with_check("true");
+        let agent = Agent::new(&world, "codex");
+        let mut hook = agent.hook();
+        hook.env_remove("CHECKREIN_STATE");
+        prepare(&mut hook, &world);
+        let said = crate::world::feed(&mut hook, agent.call("1", "ls").to_string().as_bytes());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{said:?}");
+        let folder = world.outside(expected);
+        let repos: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
+        assert_eq!(repos.len(), 1, "{expected}");
+        let mode = repos[0].metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{expected}");
+        let own = world.root().join(".checkrein");
+        assert!(
+            !own.join("store.db").exists(),
+            "nothing that counts lies in the repo"
+        );
+    };
+    check(&|_, _| {}, "home/state/checkrein");
+    check(
+        &|hook, _| {
+            hook.env_remove("XDG_STATE_HOME");
+        },
+        "home/.local/state/checkrein",
+    );
+    check(
+        &|hook, world| {
+            hook.env("CHECKREIN_STATE", world.outside("named"));
+        },
+        "named",
+    );
+    check(
+        &|hook, world| {
+            hook.env("CHECKREIN_STATE", world.outside("named"));
+            hook.arg("--state").arg(world.outside("typed"));
+        },
+        "typed",
+    );
 }

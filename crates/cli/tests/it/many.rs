@@ -8,7 +8,10 @@ use crate::agent::{Agent, Answer, read};
 use crate::world::{Said, World, start};
 
 fn all(children: Vec<Child>) -> Vec<Said> {
-    children.into_iter().map(|child| Said::of(&child.wait_with_output().unwrap())).collect()
+    children
+        .into_iter()
+        .map(|child| Said::of(&child.wait_with_output().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -16,8 +19,14 @@ fn sixteen_hooks_at_once_lose_nothing() {
     let world = World::with_check("true");
     let agent = Agent::new(&world, "claude-code");
     // The session itself is new to all of them.
-    let messages = (0..16).map(|n| agent.call(&format!("call-{n}"), &format!("echo {n}")).to_string());
-    let hooks = messages.map(|message| start(&mut agent.hook(), message.as_bytes())).collect();
+    let messages = (0..16).map(|n| {
+        agent
+            .call(&format!("call-{n}"), &format!("echo {n}"))
+            .to_string()
+    });
+    let hooks = messages
+        .map(|message| start(&mut agent.hook(), message.as_bytes()))
+        .collect();
     for said in all(hooks) {
         assert_eq!(read(agent.name, "PreToolUse", &said), Answer::Nothing);
     }
@@ -40,7 +49,11 @@ fn sixteen_hooks_at_once_lose_nothing() {
 /// A check that waits for a word of the test, so that it runs while others come.
 fn held(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-    let check = format!("echo ready > '{}'; read go < '{}'; exit 1", ready.display(), go.display());
+    let check = format!(
+        "echo ready > '{}'; read go < '{}'; exit 1",
+        ready.display(),
+        go.display()
+    );
     world.config(&world.counted("tests", &check));
     world.commit();
     (ready, go)
@@ -51,23 +64,95 @@ fn both_stop_hooks_at_once_run_the_check_once() {
     for name in crate::agent::BOTH {
         let world = World::new();
         let (ready, go) = held(&world);
-        let entries = [Agent::source(&world, name, "user"), Agent::source(&world, name, "project")];
+        let entries = [
+            Agent::source(&world, name, "user"),
+            Agent::source(&world, name, "project"),
+        ];
         for entry in &entries {
             entry.prompt("mend it");
         }
         world.write("work", "1");
         let hooks: Vec<Child> = entries
             .iter()
-            .map(|entry| start(&mut entry.hook(), entry.stop_message(false, "Done.").to_string().as_bytes()))
+            .map(|entry| {
+                start(
+                    &mut entry.hook(),
+                    entry.stop_message(false, "Done.").to_string().as_bytes(),
+                )
+            })
             .collect();
         assert_eq!(crate::world::read_line(&ready), "ready\n");
         std::fs::write(&go, "go\n").unwrap();
-        let answers: Vec<Answer> = all(hooks).iter().map(|said| read(name, "Stop", said)).collect();
-        answers[0].sent_back();
-        assert_eq!(answers[0], answers[1]);
+        let answers: Vec<Answer> = all(hooks)
+            .iter()
+            .map(|said| read(name, "Stop", said))
+            .collect();
+        let findings = answers
+            .iter()
+            .filter(|answer| answer.sent_back().contains("tests: failed"));
+        assert_eq!(
+            findings.count(),
+            1,
+            "both send it back, one says why: {answers:?}"
+        );
         assert_eq!(world.runs("tests"), 1);
-        assert_eq!((world.task()["stops"].as_u64(), world.task()["continues"].as_u64()), (Some(1), Some(1)));
+        assert_eq!(
+            (
+                world.task()["stops"].as_u64(),
+                world.task()["continues"].as_u64()
+            ),
+            (Some(1), Some(1))
+        );
         world.replays(&entries[0].session);
+    }
+}
+
+#[test]
+fn two_entries_tell_a_whole_conversation_at_once() {
+    for name in crate::agent::BOTH {
+        let world = World::with_check("exit 1");
+        let entries = [
+            Agent::source(&world, name, "user"),
+            Agent::source(&world, name, "project"),
+        ];
+        let both = |message: &serde_json::Value| {
+            let hooks = entries
+                .iter()
+                .map(|entry| start(&mut entry.hook(), message.to_string().as_bytes()));
+            let answers: Vec<Answer> = all(hooks.collect())
+                .iter()
+                .map(|said| read(name, message["hook_event_name"].as_str().unwrap(), said))
+                .collect();
+            let kind = std::mem::discriminant::<Answer>;
+            assert_eq!(kind(&answers[0]), kind(&answers[1]), "{answers:?}");
+            answers.into_iter().next().unwrap()
+        };
+        let one = &entries[0];
+        for task in 1..=2_u64 {
+            both(&one.message(
+                "UserPromptSubmit",
+                serde_json::json!({ "prompt": "mend it" }),
+            ));
+            for n in 0..3 {
+                let (id, command) = (format!("call-{task}-{n}"), format!("echo {n}"));
+                assert_eq!(both(&one.call(&id, &command)), Answer::Nothing);
+                both(&one.result(&id, &command, "said"));
+            }
+            world.write("work", &task.to_string());
+            both(&one.stop_message(false, "Done.")).sent_back();
+            both(&one.stop_message(true, "Done.")).sent_back();
+            assert!(
+                both(&one.stop_message(true, "Done."))
+                    .notice()
+                    .contains("gave_up")
+            );
+            assert_eq!(world.runs("tests") as u64, task);
+            let row = world.task();
+            let counted = ["task", "stops", "continues", "tool_calls"]
+                .map(|field| row[field].as_u64().unwrap());
+            assert_eq!(counted, [task, 3, 2, 3], "{name}");
+        }
+        world.replays(&one.session);
     }
 }
 
@@ -75,10 +160,20 @@ fn both_stop_hooks_at_once_run_the_check_once() {
 fn ten_checks_at_once_start_each_command_once() {
     let world = World::new();
     let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-    let slow = format!("echo ready > '{}'; read go < '{}'", ready.display(), go.display());
-    world.config(&format!("{}{}", world.counted("slow", &slow), world.counted("quick", "exit 1")));
+    let slow = format!(
+        "echo ready > '{}'; read go < '{}'",
+        ready.display(),
+        go.display()
+    );
+    world.config(&format!(
+        "{}{}",
+        world.counted("slow", &slow),
+        world.counted("quick", "exit 1")
+    ));
     world.commit();
-    let checks = (0..10).map(|_| start(&mut world.checkrein(&["check", "--json"]), b"")).collect();
+    let checks = (0..10)
+        .map(|_| start(&mut world.checkrein(&["check", "--json"]), b""))
+        .collect();
     assert_eq!(crate::world::read_line(&ready), "ready\n");
     std::fs::write(&go, "go\n").unwrap();
     let mut ran = 0;
@@ -90,10 +185,20 @@ fn ten_checks_at_once_start_each_command_once() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|verifier| (verifier["name"].as_str().unwrap(), verifier["verdict"].as_str().unwrap()))
+            .map(|verifier| {
+                (
+                    verifier["name"].as_str().unwrap(),
+                    verifier["verdict"].as_str().unwrap(),
+                )
+            })
             .collect();
         assert_eq!(verdicts, [("slow", "pass"), ("quick", "fail")]);
-        ran += document["verifiers"].as_array().unwrap().iter().filter(|verifier| verifier["cached"] == false).count();
+        ran += document["verifiers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|verifier| verifier["cached"] == false)
+            .count();
     }
     assert_eq!((world.runs("slow"), world.runs("quick")), (1, 1));
     assert_eq!(ran, 2, "only who ran it says that it was not cached");
@@ -112,9 +217,16 @@ fn sessions_of_one_repo_do_not_touch_each_other() {
         agent.stop().sent_back();
         agent.stop().sent_back();
     }
-    assert_eq!(world.runs("tests"), 1, "the tree is the same, so is its verdict");
+    assert_eq!(
+        world.runs("tests"),
+        1,
+        "the tree is the same, so is its verdict"
+    );
     for agent in &agents {
-        assert!(agent.stop().notice().contains("gave_up"), "each has its own attempts");
+        assert!(
+            agent.stop().notice().contains("gave_up"),
+            "each has its own attempts"
+        );
         world.replays(&agent.session);
     }
 }

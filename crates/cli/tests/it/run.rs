@@ -28,7 +28,10 @@ fn ended(world: &World, said: &Said, code: i32, reason: &str) {
     assert!(why.starts_with(word), "{why}");
     assert!(said.stdout.contains(word), "{said:?}");
     if code != 0 {
-        assert!(said.stderr.contains("--why"), "nobody is told where to look: {said:?}");
+        assert!(
+            said.stderr.contains("--why"),
+            "nobody is told where to look: {said:?}"
+        );
     }
     world.replays(tasks[0]["session"].as_str().unwrap());
 }
@@ -40,7 +43,13 @@ fn stops(world: &World) -> u64 {
 #[test]
 fn fixed_on_the_second_try() {
     let world = World::with_check("test -f fixed");
-    ends(&world, &[], "if [ \"$CHECKREIN_ATTEMPT\" = 2 ]; then touch fixed; fi", 0, "task_complete");
+    ends(
+        &world,
+        &[],
+        "if [ \"$CHECKREIN_ATTEMPT\" = 2 ]; then touch fixed; fi",
+        0,
+        "task_complete",
+    );
     assert_eq!((stops(&world), world.runs("tests")), (2, 2));
     assert!(world.why().contains("tests passes"), "{}", world.why());
 }
@@ -48,10 +57,24 @@ fn fixed_on_the_second_try() {
 #[test]
 fn never_fixed() {
     let world = World::with_check("test -f fixed");
-    let said = ends(&world, &[], "echo $CHECKREIN_ATTEMPT > work", 11, "gave_up/same_failures");
+    let said = ends(
+        &world,
+        &[],
+        "echo $CHECKREIN_ATTEMPT > work",
+        11,
+        "gave_up/same_failures",
+    );
     assert_eq!((stops(&world), world.runs("tests")), (3, 3));
-    assert_eq!(said.stderr.matches("not done yet").count(), 2, "two continuations: {said:?}");
-    assert!(world.why().contains("the same failures were met 3 times"), "{}", world.why());
+    assert_eq!(
+        said.stderr.matches("not done yet").count(),
+        2,
+        "two continuations: {said:?}"
+    );
+    assert!(
+        world.why().contains("the same failures were met 3 times"),
+        "{}",
+        world.why()
+    );
 }
 
 #[test]
@@ -59,23 +82,42 @@ fn never_fixed_and_never_changed_runs_the_checks_once() {
     let world = World::with_check("test -f fixed");
     let said = ends(&world, &[], "true", 11, "gave_up/same_failures");
     assert_eq!((stops(&world), world.runs("tests")), (3, 1));
-    assert_eq!(said.stderr.matches("not done yet").count(), 1, "findings are sent once: {said:?}");
+    assert_eq!(
+        said.stderr.matches("not done yet").count(),
+        1,
+        "findings are sent once: {said:?}"
+    );
 }
 
 #[test]
 fn attempts_of_the_command_line_win() {
     let world = World::with_check("test -f fixed");
-    ends(&world, &["--attempts", "1"], "echo > work", 11, "gave_up/same_failures");
+    ends(
+        &world,
+        &["--attempts", "1"],
+        "echo > work",
+        11,
+        "gave_up/same_failures",
+    );
     assert_eq!(stops(&world), 1);
     let said = world.says(&["run", "--attempts", "0", "--", "true"]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("--attempts must be 1 or more"), "{said:?}");
+    assert!(
+        said.stderr.contains("--attempts must be 1 or more"),
+        "{said:?}"
+    );
 }
 
 #[test]
 fn fails_differently_every_time() {
     let world = World::with_check("exit $(cat work)");
-    ends(&world, &[], "echo $CHECKREIN_ATTEMPT > work", 11, "gave_up/continues");
+    ends(
+        &world,
+        &[],
+        "echo $CHECKREIN_ATTEMPT > work",
+        11,
+        "gave_up/continues",
+    );
     assert_eq!(stops(&world), 8, "seven continuations");
     assert!(world.why().contains("sent back 7 times"), "{}", world.why());
 }
@@ -103,29 +145,52 @@ fn repeats_one_call() {
     let answers: Vec<String> = world
         .lines_outside("home/answers")
         .iter()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["decision"].as_str().unwrap().to_owned())
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["decision"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     assert_eq!(answers[..10], ["allow"; 10]);
     assert_eq!(answers[10], "nudge");
     assert_eq!(answers[11..20], ["allow"; 9]);
     assert_eq!(answers[20..22], ["deny", "halt"]);
-    assert!(world.why().contains("generic_repeat saw the pattern"), "{}", world.why());
+    assert!(
+        world.why().contains("generic_repeat saw the pattern"),
+        "{}",
+        world.why()
+    );
 }
 
 #[test]
 fn nothing_to_verify() {
     let world = World::new();
     ends(&world, &[], "echo > work", 10, "unverified/no_checks");
-    assert!(world.why().contains("[[verifier]]"), "says what to do: {}", world.why());
+    assert!(
+        world.why().contains("[[verifier]]"),
+        "says what to do: {}",
+        world.why()
+    );
 }
 
 #[test]
 fn the_verifiers_program_is_missing() {
     let world = World::new();
     world.config("[[verifier]]\nname = \"tests\"\nrun = \"no-such-program-at-all --check\"\n");
-    ends(&world, &[], "echo > work", 15, "verifier_failed_unrecoverable/tests");
+    ends(
+        &world,
+        &[],
+        "echo > work",
+        15,
+        "verifier_failed_unrecoverable/tests",
+    );
     assert_eq!(stops(&world), 1, "no retry can mend it");
-    assert!(world.why().contains("its program is not installed"), "{}", world.why());
+    assert!(
+        world.why().contains("its program is not installed"),
+        "{}",
+        world.why()
+    );
 }
 
 #[test]
@@ -139,7 +204,13 @@ fn exits_non_zero() {
 #[test]
 fn any_exit_takes_every_status_for_a_claim() {
     let world = World::with_check("test -f fixed");
-    ends(&world, &["--any-exit"], "touch fixed; exit 7", 0, "task_complete");
+    ends(
+        &world,
+        &["--any-exit"],
+        "touch fixed; exit 7",
+        0,
+        "task_complete",
+    );
 }
 
 #[test]
@@ -147,13 +218,22 @@ fn cannot_be_started() {
     let world = World::with_check("true");
     let said = world.says(&["run", "--", "no-such-agent-at-all"]);
     ended(&world, &said, 1, "error/agent");
-    assert!(world.why().contains("no-such-agent-at-all"), "{}", world.why());
+    assert!(
+        world.why().contains("no-such-agent-at-all"),
+        "{}",
+        world.why()
+    );
 }
 
 /// Starts `run`, waits until something of it says "ready" and sends the signal.
 fn interrupted(world: &World, script: &str, sent: rustix::process::Signal) -> Said {
     let mut run = world.checkrein(&["run", "--", "sh", "-c", script]);
-    let mut run = run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = run
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stderr = BufReader::new(run.stderr.take().unwrap());
     let mut heard = String::new();
     while !heard.contains("ready") {
@@ -180,9 +260,17 @@ fn ctrl_c_and_sigterm_while_the_agent_works() {
 fn ctrl_c_while_a_check_runs() {
     let world = World::new();
     let ready = world.pipe("ready");
-    world.config(&world.counted("tests", &format!("sleep 608 & echo ready > '{}'; sleep 609", ready.display())));
+    world.config(&world.counted(
+        "tests",
+        &format!("sleep 608 & echo ready > '{}'; sleep 609", ready.display()),
+    ));
     let mut run = world.checkrein(&["run", "--", "sh", "-c", "true"]);
-    let run = run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = run
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     assert_eq!(crate::world::read_line(&ready), "ready\n");
     signal(&run, rustix::process::Signal::INT);
     let said = Said::of(&run.wait_with_output().unwrap());
@@ -200,22 +288,47 @@ fn placeholders_environment_and_stdin() {
     ends(&world, &["--task", "mend it"], script, 0, "task_complete");
     let first = world.lines_outside("home/seen1");
     assert_eq!(first[..3], ["task: mend it", "attempt: 1", "feedback: "]);
-    assert_eq!(first[3], format!("session: {}", world.task()["session"].as_str().unwrap()));
+    assert_eq!(
+        first[3],
+        format!("session: {}", world.task()["session"].as_str().unwrap())
+    );
     assert_eq!(first[4..], ["stdin:", "mend it"]);
     let second = world.lines_outside("home/seen2").join("\n");
-    assert!(second.contains("feedback: checkrein: not done yet"), "{second}");
+    assert!(
+        second.contains("feedback: checkrein: not done yet"),
+        "{second}"
+    );
     let stdin = second.split("stdin:\n").nth(1).unwrap();
-    assert!(stdin.starts_with("mend it\n\ncheckrein: not done yet"), "{stdin}");
+    assert!(
+        stdin.starts_with("mend it\n\ncheckrein: not done yet"),
+        "{stdin}"
+    );
 
     // Filled in: each in its place, and nothing on stdin.
     let world = World::with_check("test -f fixed");
     let script = "printf '%s|%s|' \"$1\" \"$2\" > \"$HOME/seen$CHECKREIN_ATTEMPT\"; \
         cat \"$3\" - >> \"$HOME/seen$CHECKREIN_ATTEMPT\"; [ $CHECKREIN_ATTEMPT = 1 ] || touch fixed";
-    let said = world.says(&["run", "--task", "mend it", "--", "sh", "-c", script, "sh", "do: {task}", "{feedback}", "{feedback_file}"]);
+    let said = world.says(&[
+        "run",
+        "--task",
+        "mend it",
+        "--",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        "do: {task}",
+        "{feedback}",
+        "{feedback_file}",
+    ]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(world.lines_outside("home/seen1"), ["do: mend it||"]);
     let second = world.lines_outside("home/seen2").join("\n");
-    assert_eq!(second.matches("checkrein: not done yet").count(), 2, "argument and file, not stdin: {second}");
+    assert_eq!(
+        second.matches("checkrein: not done yet").count(),
+        2,
+        "argument and file, not stdin: {second}"
+    );
 }
 
 #[test]
@@ -229,14 +342,27 @@ fn the_agents_words_do_not_mix_with_our_answer() {
 #[test]
 fn one_json_document() {
     let world = World::with_check("test -f fixed");
-    let said = world.says(&["run", "--json", "--", "sh", "-c", "[ $CHECKREIN_ATTEMPT = 1 ] || touch fixed"]);
+    let said = world.says(&[
+        "run",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "[ $CHECKREIN_ATTEMPT = 1 ] || touch fixed",
+    ]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let document = said.json();
     assert_eq!(document["schema"], "checkrein/run/1");
-    assert_eq!(document["transition"], serde_json::json!({ "reason": "task_complete", "detail": null, "native_reason": null }));
+    assert_eq!(
+        document["transition"],
+        serde_json::json!({ "reason": "task_complete", "detail": null, "native_reason": null })
+    );
     assert_eq!(document["attempts"], 2);
     assert_eq!(document["session"], world.task()["session"]);
     let events = document["events"].as_array().unwrap();
-    assert_eq!(events.len(), world.log(document["session"].as_str().unwrap()).len());
+    assert_eq!(
+        events.len(),
+        world.log(document["session"].as_str().unwrap()).len()
+    );
     assert_eq!(events.last().unwrap()["kind"], "task_ended");
 }

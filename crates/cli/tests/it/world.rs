@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{Seq, SessionId};
@@ -56,7 +57,8 @@ impl World {
     /// A `[[verifier]]` that leaves a line in the file of its name for each time it runs.
     pub(crate) fn counted(&self, name: &str, check: &str) -> String {
         let run = format!("echo run >> '{}'; {check}", self.outside(name).display());
-        format!("[[verifier]]\nname = \"{name}\"\nrun = '''{run}'''\n")
+        // A test that waits for a check which never comes is to fail, not to hang.
+        format!("[[verifier]]\nname = \"{name}\"\ntimeout = \"60s\"\nrun = '''{run}'''\n")
     }
 
     pub(crate) fn runs(&self, name: &str) -> usize {
@@ -88,12 +90,26 @@ impl World {
 
     pub(crate) fn git(&self, args: &[&str]) {
         let done = self.hermetic("git").args(args).output().unwrap();
-        assert!(done.status.success(), "git {args:?}: {}", text(&done.stderr));
+        assert!(
+            done.status.success(),
+            "git {args:?}: {}",
+            text(&done.stderr)
+        );
     }
 
     pub(crate) fn commit(&self) {
         self.git(&["add", "-A"]);
-        self.git(&["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "step"]);
+        self.git(&[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.com",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "step",
+        ]);
     }
 
     /// A pipe with a name, outside of the tree: whoever opens it waits for the other side.
@@ -150,12 +166,18 @@ impl World {
     pub(crate) fn tasks(&self) -> Vec<Value> {
         let said = self.says(&["sessions", "--json"]);
         assert_eq!(said.code, Some(0), "{said:?}");
-        said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        said.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// The newest task.
     pub(crate) fn task(&self) -> Value {
-        self.tasks().into_iter().next().expect("no task is recorded")
+        self.tasks()
+            .into_iter()
+            .next()
+            .expect("no task is recorded")
     }
 
     /// How the newest task ended: `reason/detail`.
@@ -167,7 +189,11 @@ impl World {
     pub(crate) fn why(&self) -> String {
         let said = self.says(&["show", "--why"]);
         assert_eq!(said.code, Some(0), "{said:?}");
-        assert!((1..=5).contains(&said.stdout.lines().count()), "{}", said.stdout);
+        assert!(
+            (1..=5).contains(&said.stdout.lines().count()),
+            "{}",
+            said.stdout
+        );
         said.stdout
     }
 
@@ -181,7 +207,9 @@ impl World {
         }
         let chain = store.verify_chain(&session).unwrap();
         assert!(matches!(chain, Chain::Whole { .. }), "{chain:?}");
-        rows.iter().map(|row| event::decode(&row.payload).unwrap()).collect()
+        rows.iter()
+            .map(|row| event::decode(&row.payload).unwrap())
+            .collect()
     }
 
     /// The inputs among them.
@@ -214,9 +242,14 @@ impl World {
             .filter(|process| {
                 // A zombie's environment is empty: it is dead, only not buried.
                 let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-                environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+                environment
+                    .split(|byte| *byte == 0)
+                    .any(|variable| variable == mark.as_bytes())
             })
-            .map(|process| text(&std::fs::read(process.path().join("cmdline")).unwrap_or_default()).replace('\0', " "))
+            .map(|process| {
+                text(&std::fs::read(process.path().join("cmdline")).unwrap_or_default())
+                    .replace('\0', " ")
+            })
             .filter(|command| !command.is_empty())
             .collect()
     }
@@ -249,7 +282,10 @@ pub(crate) fn feed(command: &mut Command, bytes: &[u8]) -> Said {
 
 /// The same without waiting.
 pub(crate) fn start(command: &mut Command, bytes: &[u8]) -> Child {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // Who does not want to read it all has said so, or is dead.
     let _ = child.stdin.take().unwrap().write_all(bytes);
@@ -274,10 +310,22 @@ pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// Whether the file says so; for tests that wait on another process by a pipe.
+/// Waits for another process to say a line into a pipe with a name.
 pub(crate) fn read_line(path: &Path) -> String {
-    use std::io::BufRead as _;
-    let mut line = String::new();
-    std::io::BufReader::new(std::fs::File::open(path).unwrap()).read_line(&mut line).unwrap();
-    line
+    let (said, heard) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    // Opening waits for a writer, for ever if need be: not so the test.
+    std::thread::spawn(move || said.send(std::fs::read_to_string(path).unwrap()));
+    heard
+        .recv_timeout(Duration::from_secs(90))
+        .expect("nobody said anything")
+}
+
+/// A killed process's tree dies with it, but a moment later: nobody is left to wait for it.
+pub(crate) fn gone(world: &World) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while !world.alive().is_empty() {
+        assert!(Instant::now() < until, "still alive: {:?}", world.alive());
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

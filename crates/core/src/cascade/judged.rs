@@ -12,7 +12,7 @@ use crate::state::{Held, Pending, Task};
 
 /// What is known about a pending stop.
 pub(super) struct Judged {
-    /// Hard verifiers without a fresh verdict, with the subject each should be about.
+    /// Required hard verifiers without a fresh verdict, with the subject each should be about.
     pub(super) stale: Vec<(VerifierName, Digest)>,
     /// `accept`, stances used.
     pub(super) value: Truth,
@@ -20,19 +20,17 @@ pub(super) struct Judged {
     unaided: Truth,
     /// `accept` had all hard verifiers failed.
     had_hard_failed: Truth,
-    /// One line per hard verifier, in policy order.
+    /// One line per required hard verifier, in policy order.
     pub(super) lines: Vec<Line>,
     /// Identity of the subjects that required verifiers are about.
     pub(super) subjects: Short,
 }
 
-/// One hard verifier at a pending stop.
+/// One required hard verifier at a pending stop.
 pub(super) struct Line {
     pub(super) verifier: VerifierName,
     verdict: Verdict,
     cause: Option<Cause>,
-    /// `accept` names it.
-    pub(super) required: bool,
     /// Its stance stood in for a verdict.
     pub(super) by_stance: bool,
     /// It can never succeed.
@@ -47,7 +45,7 @@ pub(super) struct Line {
 impl Line {
     /// Does not count as passed.
     pub(super) fn is_open(&self) -> bool {
-        self.required && self.truth != Truth::True
+        self.truth != Truth::True
     }
 
     /// Cut, or run by another process: a continuation, not an attempt.
@@ -66,13 +64,15 @@ impl Judged {
     }
 }
 
+/// What is known about `pending`. Advisory verifiers are not asked at a stop: they could
+/// neither accept nor refuse it, only delay the answer.
 pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending) -> Judged {
     let mut stale = Vec::new();
     let mut lines = Vec::new();
     for spec in policy
         .verifiers
         .iter()
-        .filter(|spec| spec.tier == Tier::Hard)
+        .filter(|spec| spec.tier == Tier::Hard && policy.is_required(&spec.name))
     {
         let about = subject(spec, pending);
         let settled = about.and_then(|of| task.settling(&spec.name, of, pending.stop));
@@ -101,7 +101,6 @@ pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending) -> Judged {
             verifier: spec.name.clone(),
             verdict,
             cause,
-            required: policy.is_required(&spec.name),
             by_stance: verdict == Verdict::Inconclusive,
             hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
             fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
@@ -195,9 +194,9 @@ fn subjects(policy: &Policy, pending: &Pending) -> Short {
     Digest::of_parts(parts.iter().map(Vec::as_slice)).short()
 }
 
-pub(super) fn check_feedback(task: &Task, line: &Line) -> CheckFeedback {
+/// What to say about this check to an agent that was told these findings before.
+pub(super) fn check_feedback(told: &[(Short, bool)], line: &Line) -> CheckFeedback {
     let now = line.fact.as_ref().map_or(&[][..], |fact| &fact.findings);
-    let told = task.told(&line.verifier);
     let (still, new) = now
         .iter()
         .partition(|finding| told.iter().any(|(known, _)| known == *finding));
@@ -216,14 +215,14 @@ pub(super) fn check_feedback(task: &Task, line: &Line) -> CheckFeedback {
     }
 }
 
-pub(super) fn explain(pending: &Pending, judged: &Judged) -> Why {
+pub(super) fn explain(policy: &Policy, pending: &Pending, judged: &Judged) -> Why {
     let mut why = Why::new();
     if let Err(unknown) = &pending.tree {
         why.push(Because::TreeUnknown {
             why: unknown.why.clone(),
         });
     }
-    if judged.lines.is_empty() {
+    if policy.verifiers.is_empty() {
         why.push(Because::NoChecks);
     }
     if pending.rejudged {
@@ -237,7 +236,7 @@ pub(super) fn explain(pending: &Pending, judged: &Judged) -> Why {
             cause: line.cause,
             findings: fact.map_or(0, |fact| fact.findings_total),
             cached: fact.is_some_and(|fact| fact.cached),
-            required: line.required,
+            required: true,
             by_stance: line.by_stance,
         });
     }

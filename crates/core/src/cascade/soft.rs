@@ -70,10 +70,7 @@ pub(super) fn not_worth_it(
 
 /// The first verifier that can never succeed, unless `accept` can hold without it.
 fn in_the_way<'a>(policy: &Policy, judged: &'a Judged) -> Option<&'a Line> {
-    let mut hopeless = judged
-        .lines
-        .iter()
-        .filter(|line| line.required && line.hopeless);
+    let mut hopeless = judged.lines.iter().filter(|line| line.hopeless);
     let at_best = policy.accept.evaluate(&|name| {
         let never = judged
             .lines

@@ -11,6 +11,7 @@ fn call(letter: char, outcome: Option<char>, progress: bool) -> Call {
         id: None,
         outcome: outcome.map(|outcome| Short(outcome as u64)),
         poll: letter == 'P',
+        write: false,
         progress,
     }
 }

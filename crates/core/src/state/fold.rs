@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, MAX_SCOPES, Pending, State, Task, Totals, WINDOW};
+use super::{Call, MAX_CURSORS, Pending, State, Task, Totals, WINDOW};
 use crate::decision::{Decision, StopDecision};
 use crate::digest::Digest;
 use crate::effect::Effect;
-use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy, Repeatable};
+use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
 use crate::evidence::{EvidenceFact, Origin, Verdict};
 use crate::explain::Because;
-use crate::ids::{ScopeId, Seq, SourceName, TaskId};
+use crate::ids::{ScopeId, Seq, TaskId};
 use crate::input::{
     Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested, ToolReturned, TreeFact,
     TreeRead,
@@ -24,12 +24,7 @@ impl State {
         match event {
             Event::PolicySealed { policy, .. } => self.policy = Some(*policy),
             Event::Input(stamped) => self.take_in(stamped),
-            Event::Repeated {
-                source,
-                what,
-                scope,
-                ..
-            } => self.repeat(source, *what, scope),
+            Event::Repeated { of, source, .. } => self.deliveries.repeated(*of, source),
             Event::TaskOpened { task, by, tree } => self.open(*task, *by, tree.clone()),
             Event::TaskReopened { .. } => {
                 let now = self.now;
@@ -66,13 +61,16 @@ impl State {
         match &stamped.input {
             Input::SessionStarted(started) => {
                 self.agent.get_or_insert_with(|| started.agent.clone());
+                self.spend(&ScopeId::main(), started.tokens.as_ref());
             }
             Input::PromptSubmitted(prompt) => {
-                count(&mut self.prompts, &stamped.source);
+                let (at, source) = (stamped.at, &stamped.source);
+                self.deliveries.prompted(self.last, at, source);
                 self.spend(&ScopeId::main(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
                 self.totals.tool_calls += 1;
+                self.deliveries.called(&request.scope);
                 self.spend(&request.scope, request.tokens.as_ref());
                 self.work(self.last, stamped);
             }
@@ -85,16 +83,25 @@ impl State {
                 self.count_round(&round.scope);
             }
             Input::StopRequested(stop) => {
+                let (at, source) = (stamped.at, &stamped.source);
+                self.deliveries.stopped(&stop.scope, self.last, at, source);
                 self.spend(&stop.scope, stop.tokens.as_ref());
                 self.work(self.last, stamped);
             }
             Input::EvidenceArrived(arrived) => self.hold(&arrived.scope, &arrived.evidence),
             Input::TreeRead(read) => self.read_tree(read),
-            Input::StopFailed(_)
-            | Input::SessionEnded(_)
+            Input::StopFailed(failed) => {
+                if let Some(task) = &mut self.task
+                    && !failed.scope.is_main()
+                {
+                    task.leave(&failed.scope);
+                }
+            }
+            Input::SessionEnded(_)
             | Input::ProcessFailed(_)
             | Input::Interrupted
-            | Input::TimePassed => {}
+            | Input::TimePassed
+            | Input::StanceUsed(_) => {}
         }
     }
 
@@ -106,7 +113,7 @@ impl State {
         }
         match &stamped.input {
             Input::ToolRequested(request) => self.start_call(request),
-            Input::StopRequested(stop) => self.start_stop(seq, stop, &stamped.source),
+            Input::StopRequested(stop) => self.start_stop(seq, stop),
             _ => {}
         }
     }
@@ -116,18 +123,15 @@ impl State {
         add(&mut self.totals.output_tokens, tokens.output);
         if let Some(task) = &mut self.task {
             add(&mut task.totals.output_tokens, tokens.output);
+            task.metered = true;
         }
-        match self.cursors.iter_mut().find(|(known, _)| known == scope) {
-            Some((_, cursor)) => cursor.clone_from(&tokens.cursor),
-            None => {
-                if self.cursors.len() >= MAX_SCOPES
-                    && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main())
-                {
-                    self.cursors.remove(oldest);
-                }
-                self.cursors.push((scope.clone(), tokens.cursor.clone()));
-            }
+        self.cursors.retain(|(known, _)| known != scope);
+        if self.cursors.len() >= MAX_CURSORS
+            && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main())
+        {
+            self.cursors.remove(oldest);
         }
+        self.cursors.push((scope.clone(), tokens.cursor.clone()));
     }
 
     fn start_call(&mut self, request: &ToolRequested) {
@@ -135,6 +139,7 @@ impl State {
         let Some(task) = &mut self.task else { return };
         task.totals.tool_calls += 1;
         task.working_since.get_or_insert(now);
+        task.make_room(&request.scope);
         let scope = task.scope_mut(&request.scope);
         scope.struck = false;
         let window = &mut scope.window;
@@ -149,12 +154,14 @@ impl State {
                 .map(|id| Digest::of(id.as_bytes()).short()),
             outcome: None,
             poll: request.kind == ToolKind::Poll,
+            write: request.kind == ToolKind::Write,
             progress: false,
         });
     }
 
     /// A result belongs to the task of its request: one whose request is not in the
-    /// window says nothing about this task's progress.
+    /// window says nothing about this task's progress. A result that comes alone may not
+    /// know what was called: the request does.
     fn end_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         if task.asked == Some(returned.call) {
@@ -167,15 +174,25 @@ impl State {
         let scope = task.scope_mut(&returned.scope);
         scope.wrote |= returned.wrote;
         let open = scope.window.iter().rposition(|call| {
-            call.outcome.is_none()
-                && call.call == returned.call
-                && (id.is_none() || call.id.is_none() || call.id == id)
+            let same = match (call.id, id) {
+                (Some(asked), Some(came)) => asked == came,
+                (None, _) | (_, None) => call.call == returned.call,
+            };
+            call.outcome.is_none() && same
         });
         let Some(open) = open else { return };
-        let fresh = task.see(returned.call, returned.outcome);
+        let Some(request) = scope.window.get(open).copied() else {
+            return;
+        };
+        let wrote = returned.wrote || (request.write && !returned.error);
+        scope.wrote |= wrote;
+        if task.asked == Some(request.call) {
+            task.asked = None;
+        }
+        let fresh = task.see(request.call, returned.outcome);
         let scope = task.scope_mut(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
-            call.close(returned.outcome, fresh || returned.wrote);
+            call.close(returned.outcome, fresh || wrote);
         }
     }
 
@@ -187,7 +204,7 @@ impl State {
         }
     }
 
-    fn start_stop(&mut self, seq: Seq, stop: &StopRequested, source: &SourceName) {
+    fn start_stop(&mut self, seq: Seq, stop: &StopRequested) {
         self.count_round(&stop.scope);
         let now = self.now;
         let Some(task) = &mut self.task else { return };
@@ -197,15 +214,12 @@ impl State {
             self.totals.busy_ms += span;
             task.stops += 1;
             let used = task.totals.output_tokens.unwrap_or(0);
-            // A stop without a reading says nothing about the tokens since the last one.
-            let delta = stop
-                .tokens
-                .as_ref()
-                .map(|_| used.saturating_sub(task.tokens_at_stop));
+            // Without any reading nothing is known about the tokens since the last stop.
+            let metered = std::mem::take(&mut task.metered);
+            let delta = metered.then(|| used.saturating_sub(task.tokens_at_stop));
             task.tokens_at_stop = used;
             task.deltas = [delta, task.deltas[0]];
         }
-        task.deliver(&stop.scope, source);
         task.scope_mut(&stop.scope).pending = Some(Pending {
             stop: seq,
             tree: stop.tree.clone(),
@@ -264,17 +278,6 @@ impl State {
         }
     }
 
-    fn repeat(&mut self, source: &SourceName, what: Repeatable, scope: &ScopeId) {
-        match what {
-            Repeatable::Prompt => count(&mut self.prompts, source),
-            Repeatable::Stop => {
-                if let Some(task) = &mut self.task {
-                    task.deliver(scope, source);
-                }
-            }
-        }
-    }
-
     fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
         self.task = Some(Task {
             id,
@@ -287,8 +290,8 @@ impl State {
             halted: false,
             totals: Totals::default(),
             stops: 0,
-            deliveries: Vec::new(),
             tokens_at_stop: 0,
+            metered: false,
             deltas: [None, None],
             failure_sets: Vec::new(),
             last_failure: None,
@@ -303,6 +306,11 @@ impl State {
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
+            // Its tokens were counted for the session only: there was no task yet.
+            if let (Some(task), Some(tokens)) = (&mut self.task, tokens_of(&orphan.1.input)) {
+                add(&mut task.totals.output_tokens, tokens.output);
+                task.metered = true;
+            }
             self.work(orphan.0, &orphan.1);
         }
     }
@@ -318,11 +326,18 @@ impl State {
                 }
             }
             Action::Deny | Action::Halt if detected.level == Level::Critical => {
-                task.criticals += 1;
+                if detected.scope.is_main() {
+                    task.criticals += 1;
+                }
                 // A call that a detector denied is not in the window.
                 let scope = task.scope_mut(&detected.scope);
                 scope.window.pop_back();
                 scope.struck = true;
+                // A sub-agent that goes in circles is halted for itself.
+                if !detected.scope.is_main() {
+                    scope.halted |= scope.criticals > 0;
+                    scope.criticals += 1;
+                }
             }
             Action::Deny | Action::Halt | Action::Observe | Action::Grace => {}
         }
@@ -377,21 +392,24 @@ impl State {
                 if let (Some(tree), Some(failed)) = (judged, failed(&made.why)) {
                     self.last_judged = Some((tree.tree, failed));
                 }
-                task.close_stop();
+                task.close_stop(made.scope.is_main());
                 match decision {
                     StopDecision::Continue { feedback } => {
                         self.totals.continues += 1;
                         task.totals.continues += 1;
-                        task.working_since = Some(now);
                         task.refused = false;
-                        for check in &feedback.checks {
-                            task.tell(&check.verifier, &check.new);
+                        // What a sub-agent is told the main conversation does not know.
+                        if made.scope.is_main() {
+                            task.working_since = Some(now);
+                            for check in &feedback.checks {
+                                task.tell(&check.verifier, &check.new);
+                            }
                         }
                     }
                     StopDecision::Halt { .. } => task.halted = true,
                     StopDecision::Accept { .. } => {
                         if !made.scope.is_main() {
-                            task.scopes.retain(|scope| scope.id != made.scope);
+                            task.leave(&made.scope);
                         }
                     }
                 }
@@ -430,13 +448,14 @@ fn failed(why: &[Because]) -> Option<bool> {
         .reduce(|one, other| one || other)
 }
 
-fn add(total: &mut Option<u64>, more: u64) {
-    *total = Some(total.unwrap_or(0).saturating_add(more));
+fn tokens_of(input: &Input) -> Option<&TokenUse> {
+    match input {
+        Input::ToolRequested(request) => request.tokens.as_ref(),
+        Input::StopRequested(stop) => stop.tokens.as_ref(),
+        _ => None,
+    }
 }
 
-fn count(counters: &mut Vec<(SourceName, u32)>, source: &SourceName) {
-    match counters.iter_mut().find(|(known, _)| known == source) {
-        Some((_, count)) => *count += 1,
-        None => counters.push((source.clone(), 1)),
-    }
+fn add(total: &mut Option<u64>, more: u64) {
+    *total = Some(total.unwrap_or(0).saturating_add(more));
 }

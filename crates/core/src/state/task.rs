@@ -1,11 +1,11 @@
-//! What a fold does to one task: scopes, calls, deliveries, failure sets.
+//! What a fold does to one task: scopes, calls, failure sets.
 
-use super::{MAX_DELIVERIES, MAX_SCOPES, MAX_SEEN, Scope, Task, push_bounded};
+use super::{MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Scope, Task, push_bounded};
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, Short};
 use crate::event::DecisionMade;
 use crate::explain::Because;
-use crate::ids::{Millis, ScopeId, SourceName};
+use crate::ids::{Millis, ScopeId};
 
 impl Task {
     /// Ends the span of agent time that is running and says how long it was.
@@ -53,21 +53,23 @@ impl Task {
         true
     }
 
-    pub(super) fn deliver(&mut self, scope: &ScopeId, source: &SourceName) {
-        match self
-            .deliveries
-            .iter_mut()
-            .find(|(id, known, _)| id == scope && known == source)
-        {
-            Some((_, _, count)) => *count += 1,
-            None => {
-                if self.deliveries.len() >= MAX_DELIVERIES
-                    && let Some(oldest) = self.deliveries.iter().position(|(id, ..)| !id.is_main())
-                {
-                    self.deliveries.remove(oldest);
-                }
-                self.deliveries.push((scope.clone(), source.clone(), 1));
-            }
+    /// A sub-agent is done for now. Its counters stay: it may be taken up again.
+    pub(super) fn leave(&mut self, id: &ScopeId) {
+        if let Some(scope) = self.scopes.iter_mut().find(|scope| scope.id == *id) {
+            scope.window.clear();
+            scope.pending = None;
+        }
+    }
+
+    /// Forgets the calls of the longest untouched sub-agent if another begins to call.
+    pub(super) fn make_room(&mut self, id: &ScopeId) {
+        let others = |scope: &&mut Scope| scope.id != *id && !scope.window.is_empty();
+        if self.scopes.iter_mut().filter(others).count() < MAX_WINDOWS {
+            return;
+        }
+        let mut others = self.scopes.iter_mut().filter(others);
+        if let Some(oldest) = others.find(|scope| !scope.id.is_main()) {
+            oldest.window.clear();
         }
     }
 

@@ -36,9 +36,9 @@ impl Task {
         self.verdicts.insert(at, new);
     }
 
-    /// A stop was answered: what nobody rests on any more goes, and what was told is
-    /// compared with what is still there.
-    pub(super) fn close_stop(&mut self) {
+    /// A stop was answered: what nobody rests on any more goes, and if it was the main one
+    /// what was told is compared with what is still there.
+    pub(super) fn close_stop(&mut self, main: bool) {
         let newest: Vec<(VerifierName, Seq)> = self
             .verdicts
             .iter()
@@ -53,6 +53,9 @@ impl Task {
                 .any(|(name, stop)| *name == held.fact.verifier && *stop == held.stop);
             is_newest || pending.any(|pending| pending.rests_on(held))
         });
+        if !main {
+            return;
+        }
         for told in &mut self.told {
             let held = self
                 .verdicts

@@ -56,8 +56,7 @@ fn never_fixed() {
         policy("tests lint", "tests"),
         "prompt | tests fail 1 | lint fail 7 | edit | stop | lint fail 8 | edit | stop
          | lint fail 9 | edit | stop",
-        "tests lint continue tests:1+0-0 | tests lint continue tests:0+1-0
-         | tests lint gave_up/same_failures",
+        "tests continue tests:1+0-0 | tests continue tests:0+1-0 | tests gave_up/same_failures",
     );
 }
 
@@ -105,8 +104,26 @@ fn nothing_required() {
     check(
         policy("tests", "-"),
         "prompt | edit | tests fail 1 | stop",
-        "tests look unverified/advisory_only",
+        "unverified/advisory_only",
     );
+    // Nobody has configured nothing.
+    let mut world = World::new(policy("tests", "-"));
+    tell(&mut world, "prompt | edit | stop");
+    assert_eq!(world.decisions().last().unwrap().why, []);
+}
+
+#[test]
+fn advisory_verifiers_are_not_asked_at_a_stop() {
+    for lint in ["fail 1", "timeout", "missing_program", "reply_deadline"] {
+        check(
+            policy("lint tests", "tests"),
+            &format!(
+                "prompt | edit | lint {lint} | tests fail 1 | 3x stop | edit | tests pass | stop"
+            ),
+            "tests continue tests:1+0-0 | repeat tests:0+1-0 | gave_up/same_failures
+             | tests look task_complete",
+        );
+    }
 }
 
 #[test]
@@ -435,6 +452,30 @@ fn the_token_budget() {
         &failing(&["tokens=5000", "tokens=600", "", "", "", ""]),
         &format!("{first} | {next} x5"),
     );
+    // Readings may come with any news, not only with the stop.
+    let by_calls = |tokens: [u64; 4]| {
+        let round = |(at, tokens)| {
+            format!("edit | tests fail {at} | call a={at} tokens={tokens} | round | stop")
+        };
+        let rounds: Vec<String> = tokens.into_iter().enumerate().map(round).collect();
+        rounds.join(" | ")
+    };
+    let low = by_calls([5_000, 600, 499, 499]);
+    for opened in ["prompt | ", ""] {
+        check(
+            tests(),
+            &format!("{opened}{low}"),
+            &format!(
+                "allow | {first} | allow | {next} | allow | {next} | allow
+                | tests diminishing_returns/diminishing"
+            ),
+        );
+    }
+    check(
+        tests(),
+        &format!("prompt | {}", by_calls([5_000, 600, 500, 499])),
+        &format!("allow | {first} | allow | {next} | allow | {next} | allow | {next}"),
+    );
     // An accepting stop is never weighed.
     check(
         tests(),
@@ -516,12 +557,29 @@ fn subagents() {
         "allow | accept | allow | tests continue tests:1+0-0 | tests look accept
          | look task_complete",
     );
-    // What the sub-agent's stops were told counts for the task.
+    // What a sub-agent was told, the main conversation was not: no attempt, nothing told,
+    // and to the sub-agent itself nothing is cut short.
     check(
         writers(),
-        "prompt | edit | tests fail 1 | @t call write=1 | @t stop | @t stop | @t stop | stop",
-        "allow | tests continue tests:1+0-0 | repeat tests:0+1-0 | accept
+        "prompt | edit | tests fail 1 | @t call write=1 | @t stop | @t stop | @t stop | @t stop | stop
+         | stop | stop",
+        "allow | tests continue tests:1+0-0 | continue tests:1+0-0 x4 | repeat tests:0+1-0
          | gave_up/same_failures",
+    );
+    // Nor does it know what the main conversation was told.
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 2 | stop | @t call write=1 | edit | tests fail 1 | @t stop
+         | edit | tests fail 2 | stop",
+        "tests continue tests:2+0-0 | allow | tests continue tests:1+0-0
+         | tests continue tests:0+1-1",
+    );
+    // But it is a continuation, and those come to an end.
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 | @t call write=1 | 8x @t stop | stop",
+        "allow | tests continue tests:1+0-0 | continue tests:1+0-0 x6 | accept
+         | gave_up/continues",
     );
 }
 
@@ -595,4 +653,81 @@ fn late_and_manual_evidence_decide_nothing() {
         describe(&again.effects, &again.decision.unwrap()),
         "repeat a:0+1-0"
     );
+}
+
+#[test]
+fn checkrein_s_own_stance() {
+    let tests = || policy("tests", "");
+    for (story, expected) in [
+        // Where nothing was seen of the stop itself.
+        (
+            "prompt | edit | stance stop allow | ending",
+            "unverified/passed_over x2",
+        ),
+        (
+            "prompt | edit | stance stop ask | ending",
+            "awaiting_human/stance x2",
+        ),
+        ("stance stop allow | ending", "unverified/passed_over x2"),
+        // Refused, or a call: the task goes on.
+        ("prompt | stance stop block | ending", "open"),
+        ("prompt | stance tool allow | ending", "open"),
+        ("prompt | stance tool ask | ending", "open"),
+        ("stance stop block | ending", "open"),
+        // What ended better before was about another stop.
+        (
+            "prompt | edit | stop | stance stop allow | ending",
+            "tests look task_complete | unverified/passed_over x2",
+        ),
+        // What ended worse keeps its reason.
+        (
+            "prompt | edit | tests missing_program | stop | stance stop allow | ending",
+            "tests verifier_failed_unrecoverable/tests
+             | verifier_failed_unrecoverable/tests x2",
+        ),
+        // A sub-agent's ends no task.
+        ("prompt | @s stance stop allow | ending", "accept | open"),
+        ("prompt | @s stance stop ask | ending", "accept | open"),
+    ] {
+        check(tests(), story, expected);
+    }
+    check(
+        with(tests(), |policy| policy.caps.tool_calls = Some(1)),
+        "prompt | call a=1 | call a=1 | call a=1 | stance stop allow | ending",
+        "allow | grace | halt | hard_cap/tool_calls x2",
+    );
+}
+
+#[test]
+fn a_stance_gives_up_the_pending_stop() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt | edit");
+    world.ask_stop(&main);
+    assert_eq!(
+        tell(&mut world, "stance stop allow"),
+        "unverified/passed_over"
+    );
+    assert!(world.state.pending(&main).is_none());
+    let made = world.decisions().last().unwrap();
+    let used = Because::StanceUsed {
+        stance: Stance::Allow,
+        why: "store locked".to_owned(),
+    };
+    assert_eq!(made.why, [used]);
+    let late = world.answer(0);
+    assert_eq!(describe(&[], &late.decision.unwrap()), "noted");
+    assert_eq!(world.ending().as_deref(), Some("unverified/passed_over"));
+}
+
+#[test]
+fn a_sub_agent_s_stop_keeps_the_main_clock_running() {
+    let mut world = World::new(with(policy("tests", ""), |p| {
+        p.subagents.verify = SubagentVerify::Writers;
+    }));
+    tell(
+        &mut world,
+        "prompt | edit | tests fail 1 | @t call write=1 | wait 5 | @t stop | wait 2 | stop",
+    );
+    assert_eq!(world.state.totals.busy_ms, 7_000);
 }

@@ -176,8 +176,12 @@ proptest! {
                     if !used.is_empty() {
                         prop_assert_ne!(ended.reason, Reason::TaskComplete);
                     }
+                    let own = made.why.iter().any(|why| matches!(why, Because::StanceUsed { .. }));
+                    if own {
+                        prop_assert_ne!(ended.reason, Reason::TaskComplete);
+                    }
                     if ended.detail.as_deref() == Some("passed_over") {
-                        prop_assert!(!used.is_empty(), "{:?}", made.why);
+                        prop_assert!(own || !used.is_empty(), "{:?}", made.why);
                     }
                 }
                 Decision::Stop(StopDecision::Continue { feedback }) => {
@@ -333,13 +337,13 @@ fn settle(world: &mut World) {
     }
 }
 
-/// A finding that was sent as new twice in one task.
+/// A finding that was sent as new twice to the main conversation in one task.
 fn sent_twice(world: &World) -> Option<(VerifierName, Short)> {
     let mut sent = BTreeSet::new();
     for event in &world.log {
         match event {
             Event::TaskOpened { .. } => sent.clear(),
-            Event::DecisionMade(made) => {
+            Event::DecisionMade(made) if made.scope.is_main() => {
                 let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision else {
                     continue;
                 };

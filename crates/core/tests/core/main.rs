@@ -14,6 +14,7 @@
 )]
 
 mod cascade;
+mod delivered;
 mod golden;
 mod laws;
 mod random;

@@ -5,7 +5,8 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{Cause, Origin};
 use checkrein_core::ids::{ScopeId, Seq, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, RuleDecision, Scoped, SessionEnded, TokenUse, TreeRead,
+    EvidenceArrived, Input, RuleDecision, Scoped, SessionEnded, StanceAt, StanceUsed, TokenUse,
+    TreeRead,
 };
 use checkrein_core::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
 use proptest::prelude::*;
@@ -45,6 +46,8 @@ pub(crate) enum Act {
     ByHand,
     /// A reading that a stop asked for that is no longer pending.
     OldReading(u64),
+    /// Checkrein itself could not judge.
+    Stance(usize, Stance),
     End,
     Wait(u64),
     Back(u64),
@@ -169,10 +172,15 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::ByHand),
         1 => (0u64..40).prop_map(Act::OldReading),
         1 => Just(Act::Unreadable),
+        1 => (0..3usize, any_stance()).prop_map(|(scope, stance)| Act::Stance(scope, stance)),
         1 => Just(Act::End),
         1 => (0u64..100_000).prop_map(Act::Wait),
         1 => (0u64..100).prop_map(Act::Back),
     ]
+}
+
+fn any_stance() -> impl Strategy<Value = Stance> {
+    prop::sample::select(vec![Stance::Block, Stance::Allow, Stance::Ask])
 }
 
 pub(crate) fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
@@ -292,6 +300,20 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 scope: ScopeId::main(),
                 stop: Seq(1),
                 tree,
+            }));
+        }
+        Act::Stance(at, stance) => {
+            let scope = scope(SCOPES[at]);
+            if stance != Stance::Block {
+                world
+                    .open
+                    .retain(|effect| *world::scope_of(effect) != scope);
+            }
+            world.news(Input::StanceUsed(StanceUsed {
+                scope,
+                at: StanceAt::Stop,
+                stance,
+                why: "store locked".to_owned(),
             }));
         }
         Act::End => {

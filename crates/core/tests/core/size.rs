@@ -1,7 +1,7 @@
 //! The state stays small: 16 KiB with everything in it that can be.
 
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, SessionSource, SessionStarted};
+use checkrein_core::input::{Input, SessionSource, SessionStarted, TokenUse};
 use checkrein_core::policy::SubagentVerify;
 
 use crate::world::{Saying, World, policy, scope, with};
@@ -35,6 +35,7 @@ fn a_full_state_fits_the_cache() {
         agent: "claude-code".into(),
         how: SessionSource::Startup,
         parent: None,
+        tokens: None,
     }));
     world.prompt();
     let main = ScopeId::main();
@@ -79,15 +80,26 @@ fn a_full_state_fits_the_cache() {
 fn many_subagents_do_not_add_up() {
     let mut world = World::new(with(policy("tests", ""), |policy| {
         policy.caps.tool_calls = None;
+        policy.caps.token_budget = None;
         policy.caps.max_iterations = None;
     }));
     world.prompt();
     for at in 0..2_000u64 {
         let agent = scope(&format!("a1b2c3d4e5f6a7b8{at}"));
-        world.tool(&agent, &format!("write {at}"), Some(at), None, None);
+        let tokens = TokenUse {
+            output: 100,
+            input: 0,
+            cursor: format!("{}:msg_01{at}", 1u64 << 30),
+        };
+        for name in ["write", "read"] {
+            let name = format!("{name} {at}");
+            world.tool(&agent, &name, Some(at), None, Some(tokens.clone()));
+        }
         if at % 2 == 0 {
             world.stop(&agent);
         }
     }
+    assert_eq!(world.state.task.as_ref().unwrap().scopes.len(), 64);
+    assert_eq!(world.state.cursors.len(), 24);
     assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
 }

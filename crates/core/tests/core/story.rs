@@ -4,16 +4,17 @@
 //! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
 //! `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
-//! `tick`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
+//! `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
 use checkrein_core::input::{
-    Input, ProcessFailed, Scoped, SessionEnded, SessionSource, SessionStarted, StopFailed, TokenUse,
+    Input, ProcessFailed, Scoped, SessionEnded, SessionSource, SessionStarted, StanceAt,
+    StanceUsed, StopFailed, TokenUse,
 };
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, Stance};
 use checkrein_core::tools::{GRACE, HALTED};
 use checkrein_core::transition::Transition;
 
@@ -131,14 +132,29 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
                 _ => SessionSource::Resume,
             },
             parent: Some(SessionId::from("older")),
+            tokens: tokens(rest),
         })),
         "failed" => world.news(Input::StopFailed(StopFailed {
+            scope: at,
             native_reason: rest[0].to_owned(),
             truncated: rest[0] == "max_tokens",
         })),
         "process" => world.news(Input::ProcessFailed(ProcessFailed {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
+        })),
+        "stance" => world.news(Input::StanceUsed(StanceUsed {
+            scope: at,
+            at: match rest[0] {
+                "tool" => StanceAt::Tool,
+                _ => StanceAt::Stop,
+            },
+            stance: match rest[1] {
+                "allow" => Stance::Allow,
+                "ask" => Stance::Ask,
+                _ => Stance::Block,
+            },
+            why: "store locked".to_owned(),
         })),
         "interrupt" => world.news(Input::Interrupted),
         "tick" => world.news(Input::TimePassed),

@@ -30,6 +30,8 @@ fn abandoned() {
         ),
         ("prompt | failed overloaded | ending", "error/agent"),
         ("prompt | failed max_tokens | ending", "truncated"),
+        // A sub-agent's failure is not the task's.
+        ("prompt | @s failed overloaded | ending", "open"),
         // Nothing is open, nothing ends.
         ("end | ending", "open"),
         (
@@ -109,4 +111,32 @@ fn under_run() {
     ] {
         check(run(), story, expected);
     }
+}
+
+#[test]
+fn a_sub_agent_that_fails_ends_for_itself() {
+    let mut world = World::new(with(policy("tests", ""), |policy| {
+        policy.subagents.verify = checkrein_core::policy::SubagentVerify::Writers;
+    }));
+    let s = crate::world::scope("s");
+    tell(&mut world, "prompt | edit | @s call write=1");
+    world.ask_stop(&s);
+    assert!(world.state.pending(&s).is_some());
+    tell(&mut world, "@s failed overloaded");
+    assert!(world.state.pending(&s).is_none());
+    // What it had asked for comes back to nobody.
+    assert_eq!(
+        world.answer(0).decision,
+        Some(checkrein_core::decision::Decision::Noted)
+    );
+    assert_eq!(tell(&mut world, "stop"), "tests look task_complete");
+}
+
+#[test]
+fn a_conversation_taken_up_again_is_not_charged_for_its_history() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "resume tokens=0");
+    let main = checkrein_core::ids::ScopeId::main();
+    assert_eq!(world.state.cursor(&main), "c");
+    assert_eq!(world.state.totals.output_tokens, Some(0));
 }

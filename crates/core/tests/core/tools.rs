@@ -1,9 +1,11 @@
 //! Tool requests: halted, caps, detectors, exec policy, in this order.
 
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::{Input, TokenUse, ToolReturned};
 use checkrein_core::policy::{Policy, SessionCaps};
 
-use crate::story::check;
-use crate::world::{policy, with};
+use crate::story::{check, tell};
+use crate::world::{World, policy, scope, with};
 
 fn caps(change: impl Fn(&mut checkrein_core::policy::Caps)) -> Policy {
     with(policy("tests", ""), |policy| change(&mut policy.caps))
@@ -263,4 +265,153 @@ fn a_result_belongs_to_the_task_of_its_request() {
         ),
         "allow x35 | deny",
     );
+}
+
+/// Calls `name`; its result comes alone, known by the call's id only.
+fn call_then_result(world: &mut World, at: &ScopeId, name: &str, outcome: u64) -> String {
+    let made = world.tool(at, name, None, None, None);
+    let is_call = |event: &&checkrein_core::event::Event| event.kind() == "tool_requested";
+    let calls = world.log.iter().filter(is_call).count();
+    world.tool_result(at, Some(format!("call-{calls}")), "", outcome);
+    crate::story::describe(&[], &made.decision.unwrap())
+}
+
+#[test]
+fn a_result_is_known_by_its_call_s_id() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    let mut answers = Vec::new();
+    for _ in 0..21 {
+        answers.push(call_then_result(&mut world, &main, "read", 1));
+    }
+    assert_eq!(answers[19..], ["allow", "deny"]);
+    // Another call's id is not this call's, though both called the same.
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    for _ in 0..40 {
+        world.tool(&main, "read", None, None, None);
+        let made = world.tool_result(&main, Some("other".to_owned()), "read", 1);
+        assert!(made.events.len() == 1);
+    }
+    let window = &world.state.scope(&main).unwrap().window;
+    assert!(window.iter().all(|call| call.outcome.is_none()));
+    // One pair, whoever says what was called.
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt | call read=1");
+    call_then_result(&mut world, &main, "read", 1);
+    let window = &world.state.scope(&main).unwrap().window;
+    let progress: Vec<bool> = window.iter().map(|call| call.progress).collect();
+    assert_eq!(progress, [true, false]);
+}
+
+#[test]
+fn a_result_that_comes_alone_may_be_a_write() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    for _ in 0..2 {
+        call_then_result(&mut world, &main, "write", 1);
+    }
+    world.tool(&main, "write", None, None, None);
+    world.news(Input::ToolReturned(ToolReturned {
+        scope: main.clone(),
+        call_id: Some("call-3".to_owned()),
+        call: checkrein_core::digest::Short(0),
+        outcome: checkrein_core::digest::Short(1),
+        error: true,
+        wrote: false,
+        tokens: None,
+    }));
+    let scope = world.state.scope(&main).unwrap();
+    let progress: Vec<bool> = scope.window.iter().map(|call| call.progress).collect();
+    assert_eq!(progress, [true, true, false], "what failed wrote nothing");
+    assert!(scope.wrote);
+}
+
+#[test]
+fn a_sub_agent_that_goes_in_circles_is_halted_for_itself() {
+    check(
+        policy("tests", ""),
+        "prompt | 20x @s call a=1 | 2x @s call a=1 | @s call b=1 | call b=1 | @t call b=1
+         | 20x @t call a=1 | @t call a=1 | ending | @s stop | @s call c=1
+         | 20x call a=1 | call a=1 | call a=1 | ending",
+        "allow x10 | nudge | allow x9 | deny x2 | halted | allow x22 | deny | open
+         | accept | halted | allow x20 | deny | halt | loop_detected/generic_repeat",
+    );
+}
+
+#[test]
+fn many_sub_agents_keep_their_counters() {
+    let two = with(policy("tests", ""), |policy| {
+        policy.subagents.max_iterations = Some(2);
+    });
+    let each = |words: &str| {
+        let lines: Vec<String> = (0..40).map(|at| format!("@s{at} {words}")).collect();
+        lines.join(" | ")
+    };
+    check(
+        two,
+        &format!(
+            "prompt | {} | {} | {} | {} | {} | {}",
+            each("call a=1"),
+            each("round"),
+            each("round"),
+            each("call b=1"),
+            each("stop"),
+            each("call b=1"),
+        ),
+        "allow x40 | grace x40 | accept x40 | halted x40",
+    );
+}
+
+#[test]
+fn nine_windows_are_kept_the_main_one_always() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt | call a=1");
+    for at in (0..20).chain([11]).chain(20..25) {
+        tell(&mut world, &format!("@s{at} call a=1"));
+    }
+    let task = world.state.task.as_ref().unwrap();
+    let with_calls = task.scopes.iter().filter(|scope| !scope.window.is_empty());
+    let names: Vec<&str> = with_calls.map(|scope| scope.id.as_str()).collect();
+    let expected = ["", "s18", "s19", "s11", "s20", "s21", "s22", "s23", "s24"];
+    assert_eq!(names.len(), expected.len());
+    assert!(
+        names.iter().all(|name| expected.contains(name)),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn cursors_are_kept_by_use() {
+    let mut world = World::new(policy("tests", ""));
+    let reading = |cursor: u64| {
+        Some(TokenUse {
+            output: 1,
+            input: 0,
+            cursor: cursor.to_string(),
+        })
+    };
+    tell(&mut world, "prompt");
+    world.tool(&ScopeId::main(), "a", None, None, reading(7));
+    for round in 0..3 {
+        for at in 0..23 {
+            let id = scope(&format!("s{at}"));
+            let known = world.state.cursor(&id).to_owned();
+            let expected = if round == 0 {
+                String::new()
+            } else {
+                (round - 1).to_string()
+            };
+            assert_eq!(known, expected, "s{at}");
+            world.tool(&id, "a", None, None, reading(round));
+        }
+    }
+    // The least recently used goes first, the main one never.
+    world.tool(&scope("s0"), "a", None, None, reading(3));
+    world.tool(&scope("new"), "a", None, None, reading(3));
+    assert_eq!(world.state.cursor(&scope("s0")), "3");
+    assert_eq!(world.state.cursor(&scope("s1")), "");
+    assert_eq!(world.state.cursor(&ScopeId::main()), "7");
 }

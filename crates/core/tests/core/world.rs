@@ -275,10 +275,10 @@ impl World {
             scope: scope.clone(),
             call_id: call_id.clone(),
             tool: name.to_owned(),
-            kind: if name.starts_with("poll") {
-                ToolKind::Poll
-            } else {
-                ToolKind::Other
+            kind: match name {
+                _ if name.starts_with("poll") => ToolKind::Poll,
+                _ if name.starts_with("write") => ToolKind::Write,
+                _ => ToolKind::Other,
             },
             args: "{}".to_owned(),
             call,

@@ -114,8 +114,17 @@ fn the_persons_own_file_only_tightens() {
     assert_eq!(policy.caps.tool_calls, Some(100));
     assert_eq!(policy.caps.continues, 2);
     assert_eq!(policy.stance.stop, Stance::Block);
-    let own = source("[[verifier]]\nname = \"a\"\nrun = \"true\"\n");
-    assert!(compile(Some(&repo), Some(&own), Driver::Hook).is_err());
+    for own in [
+        "[[verifier]]\nname = \"a\"\nrun = \"true\"\n",
+        "goal = \"x\"",
+        "[token_budget]\nthreshold = 0.5",
+        "[loops]\npreset = \"off\"",
+    ] {
+        assert!(
+            compile(Some(&repo), Some(&source(own)), Driver::Hook).is_err(),
+            "{own}"
+        );
+    }
 }
 
 #[test]

@@ -18,6 +18,20 @@ pub(super) fn tighten(
             "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
         return Err(value(name, "verifier/accept", what));
     }
+    let budget = &own.token_budget;
+    let sets_budget = budget.threshold.is_some()
+        || budget.diminishing_tokens.is_some()
+        || budget.diminishing_rounds.is_some()
+        || budget.mode.is_some();
+    if own.goal.is_some() || sets_budget {
+        let what =
+            "is not read from your own file; it belongs into the repo's checkrein.toml".to_owned();
+        return Err(value(name, "goal/token_budget", what));
+    }
+    if own.loops.preset.as_deref() == Some("off") {
+        let what = "cannot be \"off\" in your own file, which can only tighten".to_owned();
+        return Err(value(name, "loops.preset", what));
+    }
     let caps = &own.caps;
     lower(
         &mut policy.caps.token_budget,

@@ -87,6 +87,8 @@ pub(crate) fn run(definition: &Definition, job: &Job<'_>) -> Ran {
     command
         .current_dir(job.root)
         .env_clear()
+        // A stale .pyc of a source that was mended within its second would be believed.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .envs(env)
         .env("PWD", job.root)
         .env(withheld::CHECK_VARIABLE, &nonce)

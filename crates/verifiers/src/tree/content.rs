@@ -46,7 +46,7 @@ pub(crate) fn contents(
     found: Vec<Found>,
     cache: &StatCache,
     now: SystemTime,
-    time: &Time,
+    time: &Time<'_>,
 ) -> Result<Contents, TreeError> {
     let known: Vec<Option<Digest>> = found
         .iter()
@@ -114,7 +114,7 @@ fn unreadable(kind: ErrorKind) -> Digest {
 fn read_all(
     root: &Path,
     files: &[(&Found, &Stamp)],
-    time: &Time,
+    time: &Time<'_>,
 ) -> Result<Vec<Content>, TreeError> {
     let threads = match std::thread::available_parallelism() {
         Ok(threads) if files.len() >= WORTH_A_THREAD => threads.get().min(MAX_THREADS),
@@ -165,7 +165,7 @@ fn read_file(
     path: &Path,
     stamp: &Stamp,
     block: &mut [u8],
-    time: &Time,
+    time: &Time<'_>,
 ) -> Result<Content, ReadError> {
     let mut file = open(path).map_err(ReadError::Io)?;
     // Another file may be there by now, and be a pipe.
@@ -234,7 +234,14 @@ mod tests {
             what: What::File(stamp),
         }];
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
-        let contents = contents(root.path(), found, &cache, now, &Time::new(None)).unwrap();
+        let contents = contents(
+            root.path(),
+            found,
+            &cache,
+            now,
+            &Time::new(crate::tree::Limits::default()),
+        )
+        .unwrap();
         let digest = contents.leaves[0].digest;
         (contents, digest)
     }

@@ -18,6 +18,7 @@ mod walk;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use checkrein_core::ids::VerifierName;
@@ -52,27 +53,34 @@ pub struct TreeReader {
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
     /// to the root, as [`tracked_files`] gives them.
     pub always: BTreeSet<String>,
+    /// A folder that is no part of the tree wherever it lies: our own state.
+    pub apart: Option<PathBuf>,
+}
+
+/// How long a reading may take, and who may end it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits<'a> {
+    /// At most so long.
+    pub time: Option<Duration>,
+    /// Given up once this is set.
+    pub cancelled: Option<&'a AtomicBool>,
 }
 
 impl TreeReader {
     /// Reads the tree as it is now.
     ///
     /// # Errors
-    /// If the root cannot be read, a glob cannot be used, or `limit` is over. A file that
+    /// If the root cannot be read, a glob cannot be used, or a limit is reached. A file that
     /// cannot be read is no error: how it failed is part of the digest.
-    pub fn read(
-        &self,
-        views: &[View<'_>],
-        limit: Option<Duration>,
-    ) -> Result<TreeReading, TreeError> {
-        let time = Time::new(limit);
+    pub fn read(&self, views: &[View<'_>], limits: Limits<'_>) -> Result<TreeReading, TreeError> {
+        let time = Time::new(limits);
         let selector = Selector::new(views)?;
         // Before the walk: what is written from here on is too young to be remembered.
         let now = SystemTime::now();
         let walk::Walked {
             mut found,
             mut left_out,
-        } = walk::walk(&self.root, &self.always, &time)?;
+        } = walk::walk(self, &time)?;
         let before = found.len();
         found.retain(|entry| selector.counts(&entry.path));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
@@ -114,6 +122,9 @@ pub enum TreeError {
         /// The limit.
         limit: Duration,
     },
+    /// We were told to stop.
+    #[error("interrupted while the tree was read")]
+    Cancelled,
     /// A glob of `inputs` or `outputs`.
     #[error("'{pattern}' is not a glob")]
     Glob {
@@ -133,22 +144,29 @@ impl TreeError {
     }
 }
 
-/// The limit of one reading.
-pub(crate) struct Time {
+/// The limits of one reading.
+pub(crate) struct Time<'a> {
     started: Instant,
-    limit: Option<Duration>,
+    limits: Limits<'a>,
 }
 
-impl Time {
-    fn new(limit: Option<Duration>) -> Self {
+impl<'a> Time<'a> {
+    fn new(limits: Limits<'a>) -> Self {
         Self {
             started: Instant::now(),
-            limit,
+            limits,
         }
     }
 
     pub(crate) fn check(&self) -> Result<(), TreeError> {
-        match self.limit {
+        if self
+            .limits
+            .cancelled
+            .is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+        {
+            return Err(TreeError::Cancelled);
+        }
+        match self.limits.time {
             Some(limit) if self.started.elapsed() >= limit => Err(TreeError::TooSlow { limit }),
             _ => Ok(()),
         }

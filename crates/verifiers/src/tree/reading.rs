@@ -77,9 +77,11 @@ impl TreeReading {
                 }
             })
             .collect();
+        // A verdict about nothing could never grow stale: it is taken to be about everything.
+        let subject = |view: &ViewReading| if view.files == 0 { tree } else { view.digest };
         let subjects = views
             .iter()
-            .map(|view| (view.name.clone(), view.digest))
+            .map(|view| (view.name.clone(), subject(view)))
             .collect();
         let fact = TreeFact { tree, subjects };
         Self {
@@ -96,9 +98,14 @@ impl TreeReading {
     /// The paths that came, went or changed between this reading and a `later` one, sorted: of
     /// one verifier's view, or of the whole tree.
     pub fn changed_paths(&self, later: &TreeReading, view: Option<&VerifierName>) -> Vec<String> {
+        let about_all = |name: &VerifierName| {
+            self.views
+                .iter()
+                .any(|view| view.name == *name && view.files == 0)
+        };
         let counts = |path: &[u8]| match view {
-            Some(name) => self.selector.in_view(name, path),
-            None => self.selector.in_tree(path),
+            Some(name) if !about_all(name) => self.selector.in_view(name, path),
+            Some(_) | None => self.selector.in_tree(path),
         };
         let mut changed = Vec::new();
         let mut ours = self.leaves.iter().peekable();

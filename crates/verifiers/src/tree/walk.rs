@@ -13,7 +13,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::folders::{OURS, is_cache, is_version_control};
 use super::stat_cache::Stamp;
-use super::{LeftOut, Time, TreeError};
+use super::{LeftOut, Time, TreeError, TreeReader};
 
 /// Something that counts.
 #[derive(Debug, Clone)]
@@ -54,13 +54,16 @@ struct Folder {
     ignores: Option<Rc<Ignores>>,
 }
 
-pub(crate) fn walk(
-    root: &Path,
-    always: &BTreeSet<String>,
-    time: &Time,
-) -> Result<Walked, TreeError> {
+pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeError> {
+    let TreeReader {
+        root,
+        always,
+        apart,
+        ..
+    } = reader;
     let mut walk = Walk {
         always,
+        apart: apart.as_deref(),
         found: Vec::with_capacity(always.len()),
         left_out: LeftOut::default(),
     };
@@ -91,6 +94,7 @@ pub(crate) fn walk(
 
 struct Walk<'a> {
     always: &'a BTreeSet<String>,
+    apart: Option<&'a Path>,
     found: Vec<Found>,
     left_out: LeftOut,
 }
@@ -131,6 +135,9 @@ impl Walk<'_> {
                 }
             };
             let full = path.join(entry.file_name());
+            if self.apart == Some(&*full) {
+                continue;
+            }
             if kind.is_dir() {
                 if is_cache(&name, || path.join("Cargo.toml").is_file()) {
                     self.left_out.caches += 1;
@@ -168,7 +175,7 @@ fn add_always(
     root: &Path,
     always: &BTreeSet<String>,
     found: &mut Vec<Found>,
-    time: &Time,
+    time: &Time<'_>,
 ) -> Result<(), TreeError> {
     let mut more = Vec::new();
     let mut real_folders = BTreeMap::new();

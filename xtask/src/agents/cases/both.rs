@@ -3,19 +3,25 @@
 
 use std::io::Result;
 
-use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays};
+use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays, tokens_add_up};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage, number};
 
-pub(super) const CASE: Case = Case { name: "both", about: "user and project hooks installed together", agents: CLAUDE_CODE, run };
+pub(super) const CASE: Case = Case {
+    name: "both",
+    about: "user and project hooks installed together",
+    agents: CLAUDE_CODE,
+    run,
+};
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let world = stage.world(Setup {
         name: "main",
         files: &[("README.md", "a repo\n")],
         config: counted(&stage.beside("main", "runs.txt"), "test -f verified.txt"),
-        sources: &["user", "project"],
+        hooks: &[Hooks::User, Hooks::Project],
         script: rounds(vec![
             Act::shell("echo one > one.txt"),
             Act::say("Done."),
@@ -29,15 +35,35 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     ended_well(report, &world, &ran);
     {
         let seen = world.model.seen();
-        report.equal("the model was asked as often as scripted", &seen.asked.len(), &6);
-        let fresh = seen.asked.get(2).map(|asked| asked.fresh.clone()).unwrap_or_default();
-        report.note(&format!("the first refusal is in the next request {} times", fresh.matches("checkrein: not done yet").count()));
+        report.equal(
+            "the model was asked as often as scripted",
+            &seen.asked.len(),
+            &6,
+        );
+        let fresh = seen
+            .asked
+            .get(2)
+            .map(|asked| asked.fresh.clone())
+            .unwrap_or_default();
+        report.note(&format!(
+            "the first refusal is in the next request {} times",
+            fresh.matches("checkrein: not done yet").count()
+        ));
     }
     let task = one_task(report, &world, "task_complete")?;
     report.equal("three calls", &number(&task, "tool_calls"), &Some(3));
     report.equal("three stops", &number(&task, "stops"), &Some(3));
     report.equal("sent back twice", &number(&task, "continues"), &Some(2));
-    report.equal("six rounds: three with a call, three that stop", &number(&task, "rounds"), &Some(6));
-    report.equal("the verifier ran once per stop", &world.lines("runs.txt"), &3);
+    report.equal(
+        "six rounds: three with a call, three that stop",
+        &number(&task, "rounds"),
+        &Some(6),
+    );
+    report.equal(
+        "the verifier ran once per stop",
+        &world.lines("runs.txt"),
+        &3,
+    );
+    tokens_add_up(report, &world, &task);
     replays(report, &world, &task)
 }

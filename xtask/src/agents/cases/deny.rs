@@ -4,18 +4,27 @@
 use std::io::Result;
 
 use super::{BOTH, Case, JUSTIFICATION, RULES, ended_well, holds, one_task, replays, verifier};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage};
 
-pub(super) const CASE: Case = Case { name: "deny", about: "a rule forbids a command", agents: BOTH, run };
+pub(super) const CASE: Case = Case {
+    name: "deny",
+    about: "a rule forbids a command",
+    agents: BOTH,
+    run,
+};
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let world = stage.world(Setup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
-        config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{}", verifier("test -f allowed.txt")),
-        sources: &["user"],
+        config: format!(
+            "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
+            verifier("test -f allowed.txt")
+        ),
+        hooks: &[Hooks::User],
         script: rounds(vec![
             Act::shell("echo FORBIDDEN_MARKER > denied.txt"),
             Act::shell("true && (cd . ; 'echo' FORBIDDEN_MARKER > hidden.txt)"),
@@ -27,14 +36,35 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     ended_well(report, &world, &ran);
     {
         let seen = world.model.seen();
-        report.equal("the model was asked as often as scripted", &seen.asked.len(), &4);
+        report.equal(
+            "the model was asked as often as scripted",
+            &seen.asked.len(),
+            &4,
+        );
         for (at, what) in [(1, "plain"), (2, "in a subshell, quoted")] {
-            let fresh = seen.asked.get(at).map(|asked| asked.fresh.clone()).unwrap_or_default();
-            holds(report, &format!("the justification reaches the model: {what}"), &fresh, JUSTIFICATION);
+            let fresh = seen
+                .asked
+                .get(at)
+                .map(|asked| asked.fresh.clone())
+                .unwrap_or_default();
+            holds(
+                report,
+                &format!("the justification reaches the model: {what}"),
+                &fresh,
+                JUSTIFICATION,
+            );
         }
     }
-    report.equal("the plain one was not executed", &world.has("denied.txt"), &false);
-    report.equal("the hidden one was not executed", &world.has("hidden.txt"), &false);
+    report.equal(
+        "the plain one was not executed",
+        &world.has("denied.txt"),
+        &false,
+    );
+    report.equal(
+        "the hidden one was not executed",
+        &world.has("hidden.txt"),
+        &false,
+    );
     report.equal("an allowed one was", &world.has("allowed.txt"), &true);
     let task = one_task(report, &world, "task_complete")?;
     replays(report, &world, &task)

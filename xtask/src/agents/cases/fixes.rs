@@ -4,11 +4,17 @@
 use std::io::Result;
 
 use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage, number};
 
-pub(super) const CASE: Case = Case { name: "fixes", about: "claims done falsely, is sent back, fixes it", agents: BOTH, run };
+pub(super) const CASE: Case = Case {
+    name: "fixes",
+    about: "claims done falsely, is sent back, fixes it",
+    agents: BOTH,
+    run,
+};
 
 /// A project with one failing test.
 struct Project {
@@ -23,8 +29,14 @@ struct Project {
 const CARGO: Project = Project {
     name: "cargo",
     files: &[
-        ("Cargo.toml", "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
-        ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"adder\"\nversion = \"0.1.0\"\n"),
+        (
+            "Cargo.toml",
+            "[package]\nname = \"adder\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+        ),
+        (
+            "Cargo.lock",
+            "version = 4\n\n[[package]]\nname = \"adder\"\nversion = \"0.1.0\"\n",
+        ),
         (".gitignore", "/target\n"),
         (
             "src/lib.rs",
@@ -48,7 +60,9 @@ const PYTHON: Project = Project {
     ],
     broken: "adder.py",
     wrong: "    return a - b",
-    right: "    return a + b",
+    // Longer than what was wrong: Python takes a compiled file for fresh when second and size
+    // of its source are the same, and a scripted model mends within the second.
+    right: "    return sum((a, b))",
     check: "python3 -m unittest",
 };
 
@@ -57,7 +71,9 @@ const TEST: &str = "adds_two_numbers";
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     play(stage, report, &CARGO)?;
-    let python = std::process::Command::new("python3").arg("--version").output();
+    let python = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
     if python.is_ok_and(|output| output.status.success()) {
         play(stage, report, &PYTHON)
     } else {
@@ -67,12 +83,15 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
 }
 
 fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()> {
-    report.note(&format!("-- {}, checked by: {}", project.name, project.check));
+    report.note(&format!(
+        "-- {}, checked by: {}",
+        project.name, project.check
+    ));
     let world = stage.world(Setup {
         name: project.name,
         files: project.files,
         config: verifier(project.check),
-        sources: &["user"],
+        hooks: &[Hooks::User],
         script: rounds(vec![
             Act::write("NOTES.md", "Looked at it.\n"),
             Act::say("All tests pass now, the task is complete."),
@@ -89,14 +108,39 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()>
     ended_well(report, &world, &ran);
     {
         let seen = world.model.seen();
-        report.equal("the model was asked as often as scripted", &seen.asked.len(), &5);
+        report.equal(
+            "the model was asked as often as scripted",
+            &seen.asked.len(),
+            &5,
+        );
         let after = seen.asked.get(2).cloned().unwrap_or_default();
-        holds(report, "the refusal names the failing test", &after.fresh, TEST);
-        holds(report, "and the command to reproduce it", &after.fresh, &format!("reproduce: {}", project.check));
+        holds(
+            report,
+            "the refusal names the failing test",
+            &after.fresh,
+            TEST,
+        );
+        holds(
+            report,
+            "and the command to reproduce it",
+            &after.fresh,
+            &format!("reproduce: {}", project.check),
+        );
         let times = after.whole.matches("checkrein: not done yet").count();
-        report.check("the reason is sent once", times == 1, &format!("{times} times\n{}", if times == 1 { "" } else { &after.fresh }));
+        report.check(
+            "the reason is sent once",
+            times == 1,
+            &format!(
+                "{times} times\n{}",
+                if times == 1 { "" } else { &after.fresh }
+            ),
+        );
         let last = seen.asked.last().cloned().unwrap_or_default();
-        report.equal("and not again later", &last.whole.matches("checkrein: not done yet").count(), &1);
+        report.equal(
+            "and not again later",
+            &last.whole.matches("checkrein: not done yet").count(),
+            &1,
+        );
     }
     let text = std::fs::read_to_string(world.repo.join(project.broken))?;
     holds(report, "the agent's edit is on disk", &text, project.right);

@@ -2,6 +2,7 @@
 
 mod both;
 mod deny;
+mod documented;
 mod fixes;
 mod never;
 mod question;
@@ -13,7 +14,8 @@ use std::io::Result;
 use serde_json::Value;
 
 use super::report::Report;
-use super::world::{Ran, Stage, World, ending};
+use super::script::output_tokens;
+use super::world::{Ran, Stage, World, ending, number};
 
 /// One scenario.
 pub(super) struct Case {
@@ -30,6 +32,7 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    documented::CASE,
     fixes::CASE,
     never::CASE,
     question::CASE,
@@ -49,17 +52,31 @@ fn counted(runs: &std::path::Path, check: &str) -> String {
 }
 
 fn verifier(run: &str) -> String {
-    format!("[[verifier]]\nname = \"tests\"\nrun = {}\n", Value::from(run))
+    format!(
+        "[[verifier]]\nname = \"tests\"\nrun = {}\n",
+        Value::from(run)
+    )
 }
 
 /// What every headless scenario has in common.
 fn ended_well(report: &mut Report, world: &World<'_>, ran: &Ran) {
     let trouble = format!("status {:?}\n{}", ran.status, ran.stderr);
-    let seen = if ran.status == Some(0) { "status 0" } else { trouble.as_str() };
-    report.check("the agent's process ends by itself, status 0", ran.status == Some(0), seen);
+    let seen = if ran.status == Some(0) {
+        "status 0"
+    } else {
+        trouble.as_str()
+    };
+    report.check(
+        "the agent's process ends by itself, status 0",
+        ran.status == Some(0),
+        seen,
+    );
     let outside = world.model.seen().outside.clone();
     if !outside.is_empty() {
-        report.note(&format!("hosts it tried outside loopback, all refused: {}", outside.join(", ")));
+        report.note(&format!(
+            "hosts it tried outside loopback, all refused: {}",
+            outside.join(", ")
+        ));
     }
 }
 
@@ -75,16 +92,44 @@ fn one_task(report: &mut Report, world: &World<'_>, wanted: &str) -> Result<Valu
 
 /// The recorded session, stepped again.
 fn replays(report: &mut Report, world: &World<'_>, task: &Value) -> Result<()> {
-    let session = task.get("session").and_then(Value::as_str).unwrap_or_default();
+    let session = task
+        .get("session")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let replayed = world.checkrein(&["replay", session])?;
     let all = format!("{}{}", replayed.stdout, replayed.stderr);
-    report.check("replay comes out the same", replayed.status == Some(0), &all);
+    report.check(
+        "replay comes out the same",
+        replayed.status == Some(0),
+        &all,
+    );
     Ok(())
+}
+
+/// What is recorded against what the script said, the sub-agents' included.
+fn tokens_add_up(report: &mut Report, world: &World<'_>, task: &Value) {
+    let (asked, said) = {
+        let seen = world.model.seen();
+        (seen.asked.len(), seen.tokens)
+    };
+    let recorded = number(task, "output_tokens");
+    let last = output_tokens(asked.saturating_sub(1));
+    // A transcript may lag behind the very message that triggered the hook.
+    let behind = recorded.and_then(|recorded| said.checked_sub(recorded));
+    let what = match behind {
+        Some(0) => "the tokens are the script's, the last message included",
+        _ => "the tokens are the script's, the last message at most missing",
+    };
+    let seen = format!("{recorded:?} recorded, {said} scripted, the last message {last}");
+    report.check(what, behind == Some(0) || behind == Some(last), &seen);
 }
 
 /// The line of a text that holds the needle; all of the text if none does.
 fn line_with(text: &str, needle: &str) -> String {
-    text.lines().find(|line| line.contains(needle)).unwrap_or(text).to_owned()
+    text.lines()
+        .find(|line| line.contains(needle))
+        .unwrap_or(text)
+        .to_owned()
 }
 
 /// A check that a text holds something; shows where.

@@ -5,12 +5,18 @@ use std::io::Result;
 use std::time::Duration;
 
 use super::{BOTH, Case, counted, ended_well, line_with, one_task, replays};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::screen::Screen;
 use crate::agents::script::{Act, Script, rounds};
 use crate::agents::world::{Setup, Stage, World, number};
 
-pub(super) const CASE: Case = Case { name: "never", about: "says the same words at every stop", agents: BOTH, run };
+pub(super) const CASE: Case = Case {
+    name: "never",
+    about: "says the same words at every stop",
+    agents: BOTH,
+    run,
+};
 
 const CLAIM: &str = "Everything is done.";
 /// The beginning of the line that a person is shown.
@@ -18,7 +24,10 @@ const LINE: &str = "checkrein: gave_up";
 
 fn script() -> Script {
     // The first response changes something: an unchanged tree would be a question answered.
-    rounds(vec![Act::write("NOTES.md", "Looked at it.\n"), Act::say(CLAIM)])
+    rounds(vec![
+        Act::write("NOTES.md", "Looked at it.\n"),
+        Act::say(CLAIM),
+    ])
 }
 
 fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
@@ -26,7 +35,7 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
         name,
         files: &[("README.md", "a repo\n")],
         config: counted(&stage.beside(name, "runs.txt"), "test -f verified.txt"),
-        sources: &["user"],
+        hooks: &[Hooks::User],
         script: script(),
     })
 }
@@ -41,7 +50,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let shown = world(stage, "screen")?;
     let screen = Screen::start(&shown, "Make it verified.")?;
     let (found, text) = screen.wait_for(LINE, Duration::from_secs(90));
-    let line = text.lines().find(|line| line.contains(LINE)).map_or(text.trim_end(), str::trim);
+    let line = text
+        .lines()
+        .find(|line| line.contains(LINE))
+        .map_or(text.trim_end(), str::trim);
     report.check("the line is on the captured screen", found, line);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;
     drop(screen);
@@ -52,15 +64,31 @@ fn given_up(report: &mut Report, world: &World<'_>) -> Result<()> {
     let task = one_task(report, world, "gave_up same_failures")?;
     report.equal("exactly three stops", &number(&task, "stops"), &Some(3));
     report.equal("sent back twice", &number(&task, "continues"), &Some(2));
-    report.equal("the verifier ran once: the tree never changed again", &world.lines("runs.txt"), &1);
+    report.equal(
+        "the verifier ran once: the tree never changed again",
+        &world.lines("runs.txt"),
+        &1,
+    );
     {
         let seen = world.model.seen();
-        report.equal("four requests: one change, three claims", &seen.asked.len(), &4);
+        report.equal(
+            "four requests: one change, three claims",
+            &seen.asked.len(),
+            &4,
+        );
         let last = seen.asked.last().cloned().unwrap_or_default();
         let again = "nothing changed since the last check";
         let times = last.fresh.matches(again).count();
-        let seen = if times == 1 { line_with(&last.fresh, again) } else { last.fresh };
-        report.check("the second refusal is one line, sent once", times == 1, &seen);
+        let seen = if times == 1 {
+            line_with(&last.fresh, again)
+        } else {
+            last.fresh
+        };
+        report.check(
+            "the second refusal is one line, sent once",
+            times == 1,
+            &seen,
+        );
     }
     replays(report, world, &task)
 }

@@ -3,11 +3,17 @@
 use std::io::Result;
 
 use super::{BOTH, Case, counted, ended_well, one_task, replays};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage, number};
 
-pub(super) const CASE: Case = Case { name: "question", about: "ten read-only calls, nothing changed", agents: BOTH, run };
+pub(super) const CASE: Case = Case {
+    name: "question",
+    about: "ten read-only calls, nothing changed",
+    agents: BOTH,
+    run,
+};
 
 const READING: [&str; 10] = [
     "ls",
@@ -29,15 +35,23 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         name: "main",
         files: &[("README.md", "a fox\nand a line\n")],
         config: counted(&stage.beside("main", "runs.txt"), "false"),
-        sources: &["user"],
+        hooks: &[Hooks::User],
         script: rounds(script),
     })?;
     let ran = world.headless("What does the README speak of?")?;
     ended_well(report, &world, &ran);
-    report.equal("the model was asked as often as scripted", &world.model.seen().asked.len(), &11);
+    report.equal(
+        "the model was asked as often as scripted",
+        &world.model.seen().asked.len(),
+        &11,
+    );
     report.equal("the verifier never ran", &world.lines("runs.txt"), &0);
     let task = one_task(report, &world, "unverified no_change")?;
-    report.equal("ten calls were counted", &number(&task, "tool_calls"), &Some(10));
+    report.equal(
+        "ten calls were counted",
+        &number(&task, "tool_calls"),
+        &Some(10),
+    );
     report.equal("one stop", &number(&task, "stops"), &Some(1));
     replays(report, &world, &task)
 }

@@ -4,12 +4,21 @@ use std::io::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays};
+use super::{
+    CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays,
+    tokens_add_up,
+};
+use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::script::{Act, Script};
 use crate::agents::world::{Setup, Stage, number};
 
-pub(super) const CASE: Case = Case { name: "subagent", about: "the Agent tool", agents: CLAUDE_CODE, run };
+pub(super) const CASE: Case = Case {
+    name: "subagent",
+    about: "the Agent tool",
+    agents: CLAUDE_CODE,
+    run,
+};
 
 /// By this the model knows that it is asked as the sub-agent.
 const ERRAND: &str = "ERRAND: try the marker, then write sub.txt.";
@@ -22,29 +31,58 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let world = stage.world(Setup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
-        config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{}", counted(&runs, "test -f verified.txt")),
-        sources: &["user"],
+        config: format!(
+            "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
+            counted(&runs, "test -f verified.txt")
+        ),
+        hooks: &[Hooks::User],
         script: script(runs, Arc::clone(&before)),
     })?;
     let ran = world.headless("Delegate it.")?;
     ended_well(report, &world, &ran);
     {
         let seen = world.model.seen();
-        let offered = seen.asked.first().is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
+        let offered = seen
+            .asked
+            .first()
+            .is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
         report.check("the agent offers its Agent tool", offered, "");
-        let sub: Vec<_> = seen.asked.iter().filter(|asked| asked.opening.contains(ERRAND)).collect();
+        let sub: Vec<_> = seen
+            .asked
+            .iter()
+            .filter(|asked| asked.opening.contains(ERRAND))
+            .collect();
         report.equal("the sub-agent asked the model three times", &sub.len(), &3);
-        let fresh = sub.get(1).map(|asked| asked.fresh.clone()).unwrap_or_default();
-        holds(report, "the justification reaches the sub-agent", &fresh, JUSTIFICATION);
+        let fresh = sub
+            .get(1)
+            .map(|asked| asked.fresh.clone())
+            .unwrap_or_default();
+        holds(
+            report,
+            "the justification reaches the sub-agent",
+            &fresh,
+            JUSTIFICATION,
+        );
     }
-    report.equal("its denied command was not executed", &world.has("sub-denied.txt"), &false);
+    report.equal(
+        "its denied command was not executed",
+        &world.has("sub-denied.txt"),
+        &false,
+    );
     report.equal("its allowed command was", &world.has("sub.txt"), &true);
-    report.equal("no verifier had run when it was over", &before.load(Ordering::SeqCst), &0);
+    report.equal(
+        "no verifier had run when it was over",
+        &before.load(Ordering::SeqCst),
+        &0,
+    );
     report.equal("one ran at each main stop", &world.lines("runs.txt"), &2);
     let task = one_task(report, &world, "task_complete")?;
-    report.equal("the sub-agent's calls count: Agent, two of its own, one more", &number(&task, "tool_calls"), &Some(4));
-    let (counted, said) = (number(&task, "output_tokens"), world.model.seen().tokens);
-    report.note(&format!("output tokens: {counted:?} recorded, {said} scripted, sub-agent included"));
+    report.equal(
+        "the sub-agent's calls count: Agent, two of its own, one more",
+        &number(&task, "tool_calls"),
+        &Some(4),
+    );
+    tokens_add_up(report, &world, &task);
     replays(report, &world, &task)
 }
 

@@ -1,0 +1,86 @@
+//! Which prompt and which stops may still be delivered once more.
+//!
+//! Neither has a native id, and an agent that says "Done." four times sends the same
+//! bytes four times. So the newest is remembered with the installed entries that
+//! delivered it, until the agent has done something else: counting instead would drift
+//! as soon as one entry missed one delivery.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Millis, ScopeId, Seq, SourceName};
+
+/// Installed entries remembered per delivery.
+const MAX_SOURCES: usize = 8;
+/// Scopes whose newest stop is remembered; the oldest sub-agent's goes first.
+const MAX_STOPS: usize = 24;
+
+/// A prompt or stop, and who has delivered it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    /// Its input.
+    pub seq: Seq,
+    /// When it was taken in first.
+    pub at: Millis,
+    /// The installed entries it came by.
+    pub sources: Vec<SourceName>,
+}
+
+/// The newest prompt and the newest stop of each scope.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Deliveries {
+    pub(super) prompt: Option<Delivered>,
+    stops: Vec<(ScopeId, Delivered)>,
+}
+
+impl Delivered {
+    fn new(seq: Seq, at: Millis, source: &SourceName) -> Self {
+        Self {
+            seq,
+            at,
+            sources: vec![source.clone()],
+        }
+    }
+
+    fn add(&mut self, source: &SourceName) {
+        if self.sources.len() < MAX_SOURCES && !self.sources.contains(source) {
+            self.sources.push(source.clone());
+        }
+    }
+}
+
+impl Deliveries {
+    pub(super) fn stop(&self, scope: &ScopeId) -> Option<&Delivered> {
+        let mut stops = self.stops.iter();
+        stops.find(|(id, _)| id == scope).map(|(_, stop)| stop)
+    }
+
+    pub(super) fn prompted(&mut self, seq: Seq, at: Millis, source: &SourceName) {
+        self.prompt = Some(Delivered::new(seq, at, source));
+        self.stops.clear();
+    }
+
+    pub(super) fn called(&mut self, scope: &ScopeId) {
+        self.prompt = None;
+        self.stops.retain(|(id, _)| id != scope);
+    }
+
+    pub(super) fn stopped(&mut self, scope: &ScopeId, seq: Seq, at: Millis, source: &SourceName) {
+        self.called(scope);
+        if self.stops.len() >= MAX_STOPS
+            && let Some(oldest) = self.stops.iter().position(|(id, _)| !id.is_main())
+        {
+            self.stops.remove(oldest);
+        }
+        let stop = Delivered::new(seq, at, source);
+        self.stops.push((scope.clone(), stop));
+    }
+
+    /// The news of this place came by another entry too.
+    pub(super) fn repeated(&mut self, of: Seq, source: &SourceName) {
+        let stops = self.stops.iter_mut().map(|(_, stop)| stop);
+        let mut known = self.prompt.iter_mut().chain(stops);
+        if let Some(delivered) = known.find(|delivered| delivered.seq == of) {
+            delivered.add(source);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which news may still come once more by another installed entry.
+
+use checkrein_core::event::{Event, Repeatable};
+use checkrein_core::ids::{ScopeId, Seq, SourceName};
+use checkrein_core::state::Delivered;
+
+use crate::story::tell;
+use crate::world::{World, policy, scope};
+
+/// What of the prompt (`prompt`) and of the stops of main, `s` and `t` may be repeated
+/// after this story.
+fn repeatable(story: &str) -> String {
+    let mut world = World::new(policy("tests", ""));
+    if !story.is_empty() {
+        tell(&mut world, story);
+    }
+    let state = &world.state;
+    let stops = [ScopeId::main(), scope("s"), scope("t")];
+    let mut words: Vec<&str> = Vec::new();
+    words.extend(state.newest_prompt().map(|_| "prompt"));
+    for (id, word) in stops.iter().zip(["main", "s", "t"]) {
+        words.extend(state.newest_stop(id).map(|_| word));
+    }
+    words.join(" ")
+}
+
+#[test]
+fn until_the_agent_does_something_else() {
+    for (story, expected) in [
+        ("", ""),
+        ("prompt", "prompt"),
+        ("prompt | round", "prompt"),
+        ("prompt | call a=1", ""),
+        ("prompt | @s call a=1", ""),
+        // Kept across the end of the task.
+        ("prompt | edit | stop", "main"),
+        ("prompt | edit | tests fail 1 | stop | stop", "main"),
+        ("prompt | edit | stop | call a=1", ""),
+        ("prompt | edit | stop | prompt", "prompt"),
+        ("prompt | edit | stop | @s call a=1", "main"),
+        ("prompt | @s stop | @t stop | stop", "main s t"),
+        ("prompt | @s stop | @t stop | @s call a=1", "t"),
+        ("prompt | @s stop | @t stop | call a=1", "s t"),
+        ("prompt | @s stop | @t stop | prompt", "prompt"),
+    ] {
+        assert_eq!(repeatable(story), expected, "{story}");
+    }
+}
+
+fn again(world: &mut World, of: Seq, source: &str, what: Repeatable) {
+    let event = Event::Repeated {
+        of,
+        source: SourceName::from(source),
+        what,
+        scope: ScopeId::main(),
+    };
+    world.state.apply(&event);
+    world.log.push(event);
+}
+
+fn sources(delivered: Option<&Delivered>) -> Vec<&str> {
+    let sources = delivered.iter().flat_map(|known| &known.sources);
+    sources.map(SourceName::as_str).collect()
+}
+
+#[test]
+fn who_delivered_it_is_remembered() {
+    let main = ScopeId::main();
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    let prompt = world.state.newest_prompt().unwrap().clone();
+    assert_eq!((prompt.seq, prompt.at.0), (Seq(2), world.now));
+    again(&mut world, prompt.seq, "project", Repeatable::Prompt);
+    assert_eq!(sources(world.state.newest_prompt()), ["user", "project"]);
+    // Not twice, not for another place.
+    again(&mut world, prompt.seq, "project", Repeatable::Prompt);
+    again(&mut world, Seq(1), "run", Repeatable::Prompt);
+    assert_eq!(sources(world.state.newest_prompt()), ["user", "project"]);
+
+    tell(&mut world, "edit | stop");
+    let stop = world.state.newest_stop(&main).unwrap().seq;
+    again(&mut world, stop, "project", Repeatable::Stop);
+    let by = sources(world.state.newest_stop(&main));
+    assert_eq!(by, ["user", "project"]);
+    // The next stop is another one, whoever delivered this one.
+    tell(&mut world, "stop");
+    assert_eq!(sources(world.state.newest_stop(&main)), ["user"]);
+}
+
+#[test]
+fn it_stays_small() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    for at in 0..100 {
+        let of = world.state.newest_prompt().unwrap().seq;
+        again(&mut world, of, &format!("entry {at}"), Repeatable::Prompt);
+    }
+    assert_eq!(sources(world.state.newest_prompt()).len(), 8);
+    tell(&mut world, "stop");
+    for at in 0..100 {
+        world.stop(&scope(&format!("s{at}")));
+    }
+    let known = |id: &ScopeId| world.state.newest_stop(id).is_some();
+    let subagents = (0..100).filter(|at| known(&scope(&format!("s{at}"))));
+    assert_eq!(subagents.collect::<Vec<_>>(), (77..100).collect::<Vec<_>>());
+    assert!(known(&ScopeId::main()));
+}

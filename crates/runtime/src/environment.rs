@@ -1,0 +1,72 @@
+//! The environment as part of a content key: what a check is given, without what changes
+//! from terminal to terminal and decides nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_verifiers::withheld::is_withheld;
+
+/// Where a shell stands, and on what screen.
+const VOLATILE: &[&str] = &[
+    "COLUMNS",
+    "DISPLAY",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "TERM",
+    "TMUX",
+    "TMUX_PANE",
+    "WINDOWID",
+    "_",
+];
+/// Beginnings of more such names.
+const VOLATILE_PREFIXES: &[&str] = &["SSH_", "TERM_", "VSCODE_", "XDG_SESSION"];
+
+pub(crate) fn digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+    let decides = |name: &str| {
+        !is_withheld(name)
+            && !VOLATILE.contains(&name)
+            && !VOLATILE_PREFIXES
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+    };
+    let mut parts: Vec<&[u8]> = vec![
+        root.as_os_str().as_encoded_bytes(),
+        std::env::consts::OS.as_bytes(),
+        std::env::consts::ARCH.as_bytes(),
+    ];
+    for (name, value) in env
+        .iter()
+        .filter(|(name, _)| name.to_str().is_none_or(decides))
+    {
+        parts.push(name.as_encoded_bytes());
+        parts.push(value.as_encoded_bytes());
+    }
+    Digest::of_parts(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Digest {
+        let env = [("PATH", "/bin"), (name, value)]
+            .into_iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+            .collect();
+        digest(Path::new("/repo"), &env)
+    }
+
+    #[test]
+    fn what_a_check_sees_counts_and_the_terminal_does_not() {
+        assert_ne!(with("MODE", "good"), with("MODE", "bad"));
+        assert_eq!(with("SHLVL", "1"), with("SHLVL", "2"));
+        assert_eq!(
+            with("CLAUDE_CODE_SESSION_ID", "1"),
+            with("CLAUDE_CODE_SESSION_ID", "2")
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Full outputs of checks: in the repo's `.checkrein/logs`, where agent and person can
+//! read them, out of git's sight; in the state folder if a repo puts a symlink there.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::workspace::Place;
+
+/// So many are kept; older ones go.
+const KEPT: usize = 60;
+
+/// The folder for logs, made and pruned.
+pub(crate) fn folder(place: &Place) -> PathBuf {
+    let ours = place.root.join(".checkrein");
+    let logs = ours.join("logs");
+    // A cloned repo could have our files written, and old ones removed, wherever it likes.
+    if is_symlink(&ours) || is_symlink(&logs) {
+        let apart = place.state.join("logs");
+        // A log that cannot be written is said in the report of the check itself.
+        let _ = std::fs::create_dir_all(&apart);
+        prune(&apart);
+        return apart;
+    }
+    let kept_out = ours.join(".gitignore");
+    if std::fs::create_dir_all(&logs).is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
+        let _ = std::fs::write(kept_out, "*\n");
+    }
+    prune(&logs);
+    logs
+}
+
+fn is_symlink(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
+/// Only what we wrote: regular files named `VERIFIER-NONCE.log`.
+fn prune(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut logs: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
+        .filter_map(|entry| {
+            let metadata = std::fs::symlink_metadata(entry.path()).ok()?;
+            (metadata.is_file()).then_some((metadata.modified().ok()?, entry.path()))
+        })
+        .collect();
+    logs.sort();
+    let surplus = logs.len().saturating_sub(KEPT);
+    for (_, path) in logs.into_iter().take(surplus) {
+        // Another process may have been faster.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    name.strip_suffix(".log")
+        .and_then(|stem| stem.rsplit_once('-'))
+        .is_some_and(|(_, nonce)| nonce.len() >= 8 && nonce.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_logs_are_ours() {
+        assert!(is_ours("tests-0123456789abcdef.log"));
+        for name in [
+            "notes.log",
+            "tests-xyz.log",
+            "tests-0123456789abcdef.txt",
+            "0123456789abcdef.log",
+        ] {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A `checkrein.toml`: compiled or refused; a compiled one survives its sealed form.
+#![no_main]
+
+use std::path::PathBuf;
+
+use checkrein_core::policy::Policy;
+use checkrein_runtime::config::{Driver, Source, compile};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // Its rules are files of this machine; the target `rules` has what is in them.
+    if text.contains("rules") {
+        return;
+    }
+    let source = Source {
+        name: PathBuf::from("checkrein.toml"),
+        text: text.to_owned(),
+    };
+    if let Ok(compiled) = compile(Some(&source), None, Driver::Hook) {
+        let read =
+            Policy::from_blob(&compiled.policy.to_blob()).expect("a sealed policy is readable");
+        assert_eq!(read, compiled.policy);
+        // One's own file may not loosen anything, whatever it says.
+        let _ = compile(Some(&source), Some(&source), Driver::Run);
+    }
+});

@@ -1,0 +1,1 @@
+FOO=bar env -i sudo -u x nice -n 5 timeout 3 rm -rf "$(cat list)"

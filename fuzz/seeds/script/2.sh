@@ -1,0 +1,3 @@
+bash -c 'git push; eval "$X"' <<EOF
+rm x
+EOF

@@ -1,0 +1,1 @@
+for f in *.rs; do find . -name "$f" -exec rm {} \; ; done 2>/dev/null &

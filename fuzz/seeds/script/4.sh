@@ -1,0 +1,1 @@
+f() { rm "$@"; }; alias g="git push"; f a; g; `echo rm` x; $'\x72m' y; case $a in b) rm;; esac
