@@ -398,25 +398,6 @@ fn views() {
         &|| world.write("coverage/a.xml", "2"),
     );
     check("an output", &[], false, &|| world.write("report.xml", "2"));
-    });
-    let after = read(&reader, &[("tests", &["app/**"], &[])]);
-    let changed = ["app/core.py", "docs/new.md", "tests/test_core.py"];
-    assert_eq!(before.changed_paths(&after, None), changed);
-    assert_eq!(after.changed_paths(&before, None), changed);
-    assert_eq!(
-        before.changed_paths(&after, Some(&"tests".into())),
-        ["app/core.py"]
-    );
-    assert_eq!(after.changed_paths(&after, None), Vec::<String>::new());
-    // A view that matches nothing is about everything: else its verdict would never grow stale.
-    std::fs::remove_file(world.path("coverage/a.xml")).unwrap();
-    check(
-        "all, to one that matches nothing",
-        &["cover", "all"],
-        true,
-        &|| world.write("README", "3"),
-    );
-
     let reading = read(&reader, views);
     let files: Vec<usize> = reading.views.iter().map(|view| view.files).collect();
     assert_eq!((files, reading.files), (vec![2, 1, 1, 4], 4));
@@ -440,6 +421,15 @@ fn views() {
         ),
         Err(TreeError::Glob { .. })
     ));
+
+    // A view that matches nothing is about everything: else its verdict would never grow stale.
+    std::fs::remove_file(world.path("coverage/a.xml")).unwrap();
+    check(
+        "all, to one that matches nothing",
+        &["cover", "all"],
+        true,
+        &|| world.write("README", "3"),
+    );
 }
 
 /// The tree is moved by somebody else while a check runs.
@@ -454,6 +444,16 @@ fn an_editor_beside_the_check() {
                 "echo 2 > app/core.py; rm tests/test_core.py; mkdir docs; echo x > docs/new.md",
             )
         });
+    });
+    let after = read(&reader, &[("tests", &["app/**"], &[])]);
+    let changed = ["app/core.py", "docs/new.md", "tests/test_core.py"];
+    assert_eq!(before.changed_paths(&after, None), changed);
+    assert_eq!(after.changed_paths(&before, None), changed);
+    assert_eq!(
+        before.changed_paths(&after, Some(&"tests".into())),
+        ["app/core.py"]
+    );
+    assert_eq!(after.changed_paths(&after, None), Vec::<String>::new());
 }
 
 #[test]
