@@ -10,11 +10,12 @@ mod soft;
 
 use self::judged::{Judged, Line, check_feedback, explain, failure_set, judge, went_astray};
 use crate::accept::Truth;
-use crate::decision::{Decision, Feedback, StopDecision};
+use crate::decision::{CheckFeedback, Decision, Feedback, StopDecision};
 use crate::digest::Digest;
 use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
 use crate::explain::{Because, Why};
+use crate::feedback;
 use crate::ids::{ScopeId, Seq, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
 use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
@@ -109,6 +110,11 @@ fn accept_unchanged(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
         .is_some_and(|(judged, failed)| failed && Some(judged) == tree)
     {
         why.push(Because::KnownFailing);
+    }
+    if stop.background > 0 {
+        why.push(Because::Background {
+            count: stop.background,
+        });
     }
     let task = draft.state.task.as_ref();
     let transition = if task.is_some_and(|task| task.asked.is_some()) {
@@ -274,21 +280,32 @@ fn refuse(
     if let Some(transition) = verdict {
         return finish(draft, pending.stop, scope, transition, why);
     }
+    let mut checks: Vec<CheckFeedback> = judged
+        .lines
+        .iter()
+        .filter(|line| line.is_open())
+        .map(|line| {
+            let told = if main { task.told(&line.verifier) } else { &[] };
+            check_feedback(told, line)
+        })
+        .collect();
+    // What the text has no room to name is not told now, but at a later stop.
+    let mut room = if repeat {
+        0
+    } else {
+        feedback::room(checks.len())
+    };
+    for check in &mut checks {
+        check.new.truncate(room);
+        room -= check.new.len();
+    }
     let feedback = Feedback {
         stop: if main { task.stops } else { 0 },
         met: met.max(1),
         attempts: policy.caps.attempts,
         continues_left: limit.saturating_sub(given + 1),
         repeat,
-        checks: judged
-            .lines
-            .iter()
-            .filter(|line| line.is_open())
-            .map(|line| {
-                let told = if main { task.told(&line.verifier) } else { &[] };
-                check_feedback(told, line)
-            })
-            .collect(),
+        checks,
         background: pending.background,
     };
     let decision = StopDecision::Continue {

@@ -2,18 +2,31 @@
 //! reproduce each, what changed since the last attempt. Findings are sent once; the
 //! same failures on the same subjects get one line (law 7).
 
+mod section;
+
 use std::fmt::Write as _;
 
+use self::section::Section;
 use crate::decision::{CheckFeedback, Feedback};
 use crate::digest::{Digest, Short};
-use crate::evidence::{Cause, Evidence, Finding, Verdict};
+use crate::evidence::{Cause, Evidence, Finding, FindingState, Verdict};
 
-/// Longest text, in bytes: about 1,500 tokens.
+/// Longest text, in bytes: about 1,500 tokens. What must be named is named all the same.
 const MAX_BYTES: usize = 6_000;
-/// Longest message of one finding, in characters.
+/// Longest message of one finding, and longest command, in characters.
 const MAX_MESSAGE: usize = 240;
 /// Lines of output shown of a check without findings.
 const TAIL_LINES: usize = 20;
+/// Bytes of paths named of a tree that moved, at least one of them.
+const MAX_PATHS: usize = 300;
+/// Variables named that a check may have missed.
+const MAX_STRIPPED: usize = 3;
+
+/// How many findings one text can name as new: what it does not name must not count as
+/// told. Each check takes room of its own.
+pub(crate) fn room(checks: usize) -> usize {
+    400usize.saturating_sub(20 * checks).min(250)
+}
 
 /// Writes the text. `evidence` looks a blob up by its content key.
 pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence>) -> String {
@@ -34,33 +47,67 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         );
         return text;
     }
-    let _ = writeln!(
-        text,
-        "checkrein: not done yet. These checks do not pass (stop {}; the same failures end the task after {} more):",
-        feedback.stop, left,
-    );
-    for check in &feedback.checks {
-        let found = evidence(&check.key);
-        describe(&mut text, check, found.as_ref());
-    }
+    let head = match feedback.stop {
+        0 => "checkrein: not done yet. These checks do not pass:\n".to_owned(),
+        stop => format!(
+            "checkrein: not done yet. These checks do not pass (stop {stop}; the same failures end the task after {left} more):\n",
+        ),
+    };
+    let mut foot = String::new();
     if feedback.background > 0 {
         let _ = writeln!(
-            text,
+            foot,
             "\n{} background tasks were still running.",
             feedback.background
         );
     }
-    text.push_str("\nFix only these, then stop again.");
-    cut(text)
+    foot.push_str("\nFix only these, then stop again.");
+
+    let found: Vec<Option<Evidence>> = feedback
+        .checks
+        .iter()
+        .map(|check| evidence(&check.key))
+        .collect();
+    let mut sections: Vec<Section<'_>> = feedback
+        .checks
+        .iter()
+        .zip(&found)
+        .map(|(check, found)| describe(check, found.as_ref()))
+        .collect();
+    let room = MAX_BYTES.saturating_sub(head.len() + foot.len());
+    if sections.iter().map(Section::fixed).sum::<usize>() > room / 2 {
+        sections.iter_mut().for_each(Section::spare_notes);
+    }
+    text.push_str(&head);
+    for (section, share) in sections.iter().zip(shares(&sections, room)) {
+        section.write(&mut text, share);
+    }
+    text.push_str(&foot);
+    text
 }
 
-fn describe(text: &mut String, check: &CheckFeedback, found: Option<&Evidence>) {
-    let _ = write!(
-        text,
-        "\n{}: {}",
-        check.verifier,
-        verdict_words(check, found)
-    );
+/// What each section may take: all it wants if that is less than an equal share, and
+/// what it leaves goes to the others.
+fn shares(sections: &[Section<'_>], room: usize) -> Vec<usize> {
+    let mut wants: Vec<(usize, usize)> = sections.iter().map(Section::want).zip(0..).collect();
+    wants.sort_unstable();
+    let mut left = room;
+    let mut granted: Vec<(usize, usize)> = Vec::new();
+    for (done, (want, at)) in wants.iter().enumerate() {
+        let share = left / (wants.len() - done);
+        let grant = share.min(*want);
+        left -= grant;
+        granted.push((*at, grant));
+    }
+    granted.sort_unstable();
+    granted.into_iter().map(|(_, grant)| grant).collect()
+}
+
+fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Section<'a> {
+    let mut section = Section {
+        head: format!("\n{}: {}", check.verifier, verdict_words(check, found)),
+        ..Section::default()
+    };
     let changes = [
         (check.fixed, "fixed"),
         (check.still.len() as u32, "still failing"),
@@ -72,53 +119,72 @@ fn describe(text: &mut String, check: &CheckFeedback, found: Option<&Evidence>) 
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        let _ = write!(text, " ({} since the last attempt)", changes.join(", "));
+        let changes = changes.join(", ");
+        let _ = write!(section.head, " ({changes} since the last attempt)");
     }
-    text.push('\n');
-    let Some(found) = found else { return };
-    for finding in findings(found, &check.new) {
-        let _ = writeln!(text, "  - {}", finding_words(finding));
-    }
-    let still: Vec<&str> = findings(found, &check.still)
+    section.head.push('\n');
+    let Some(found) = found else { return section };
+
+    let named = |keys| findings(found, keys);
+    section.new = named(&check.new)
+        .map(|finding| (finding.id.as_str(), finding_words(finding)))
+        .collect();
+    section.still = named(&check.still)
         .map(|finding| finding.id.as_str())
         .collect();
-    if !still.is_empty() {
-        let _ = writeln!(text, "  as before: {}", still.join(", "));
-    }
-    let named = found.findings.len() as u32;
-    if found.findings_total > named {
-        let _ = writeln!(text, "  and {} more", found.findings_total - named);
+    let unnamed = found.findings.iter().filter(|finding| {
+        let key = finding.key();
+        let counts = finding.state == FindingState::New;
+        counts && !check.new.contains(&key) && !check.still.contains(&key)
+    });
+    let kept = found.findings.len() as u32;
+    let more = found.findings_total.saturating_sub(kept) + unnamed.count() as u32;
+    if more > 0 {
+        let _ = writeln!(section.foot, "  and {more} more");
     }
     if check.cause == Some(Cause::TreeMoving) && !found.moved.is_empty() {
-        let _ = writeln!(text, "  changed meanwhile: {}", found.moved.join(", "));
-        let quoted: Vec<String> = found.moved.iter().map(|path| format!("{path:?}")).collect();
+        let moved = few(&found.moved);
+        let notes = &mut section.notes;
+        let _ = writeln!(notes, "  changed meanwhile: {}", moved.join(", "));
+        let quoted: Vec<String> = moved.iter().map(|path| format!("{path:?}")).collect();
         let _ = writeln!(
-            text,
+            notes,
             "  if the check writes them, add to [[verifier]] {}: outputs = [{}]",
             check.verifier,
             quoted.join(", ")
         );
     }
     if found.findings.is_empty() && check.verdict != Verdict::Pass {
-        for line in tail(&found.excerpt) {
-            let _ = writeln!(text, "  | {}", shorten(line));
-        }
+        section.output = tail(&found.excerpt).map(shorten).collect();
     }
-    for name in &found.stripped {
+    for name in found.stripped.iter().take(MAX_STRIPPED) {
         let _ = writeln!(
-            text,
+            section.notes,
             "  {name} is kept from checks; if this one needs it, add env = [\"{name}\"] to [[verifier]] {}",
             check.verifier
         );
     }
     if let Some(command) = &found.command {
-        let _ = writeln!(text, "  reproduce: {command}");
+        let _ = writeln!(section.foot, "  reproduce: {}", shorten(command));
     }
     if let Some(log) = &found.log
-        && (found.output_bytes > found.excerpt.len() as u64 || found.findings_total > named)
+        && (found.output_bytes > found.excerpt.len() as u64 || more > 0)
     {
-        let _ = writeln!(text, "  full output: {log}");
+        let _ = writeln!(section.foot, "  full output: {log}");
     }
+    section
+}
+
+/// The first paths, as many as there is room for.
+fn few(paths: &[String]) -> Vec<&str> {
+    let mut left = MAX_PATHS;
+    let fits = |(at, path): &(usize, &String)| {
+        let fits = *at == 0 || path.len() <= left;
+        left = left.saturating_sub(path.len());
+        fits
+    };
+    let paths = paths.iter().enumerate().take_while(fits);
+    paths.map(|(_, path)| path.as_str()).collect()
 }
 
 fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
@@ -186,22 +252,6 @@ fn shorten(message: &str) -> String {
     } else {
         short
     }
-}
-
-fn cut(text: String) -> String {
-    if text.len() <= MAX_BYTES {
-        return text;
-    }
-    let mut kept = String::with_capacity(MAX_BYTES + 64);
-    for line in text.lines() {
-        if kept.len() + line.len() > MAX_BYTES {
-            break;
-        }
-        kept.push_str(line);
-        kept.push('\n');
-    }
-    kept.push_str("… (cut; run the commands above for the rest)\nFix only these, then stop again.");
-    kept
 }
 
 #[cfg(test)]
@@ -307,32 +357,127 @@ mod tests {
         );
     }
 
-    #[test]
-    fn never_longer_than_its_bound() {
-        let ids: Vec<String> = (0..50)
-            .map(|at| format!("{}{at}", "x".repeat(200)))
+    /// `checks` failing checks of fifty findings each, ids of this form.
+    fn many(checks: usize, id: impl Fn(usize, usize) -> String) -> (Feedback, Vec<Evidence>) {
+        let found: Vec<Evidence> = (0..checks)
+            .map(|check| {
+                let ids: Vec<String> = (0..50).map(|at| id(check, at)).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let mut found = evidence(&ids);
+                found.verifier = crate::ids::VerifierName::new(format!("check{check}"));
+                found.command = Some(format!("cargo test -p part{check}"));
+                found.findings_total = 61;
+                found.log = Some(format!("/home/dev/.local/state/checkrein/logs/{check}.log"));
+                found
+            })
             .collect();
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let many = evidence(&ids);
         let feedback = Feedback {
             stop: 1,
             met: 1,
             attempts: 3,
             continues_left: 6,
             repeat: false,
-            checks: vec![CheckFeedback {
-                verifier: "tests".into(),
-                key: Digest::of(b"key"),
-                verdict: Verdict::Fail,
-                cause: None,
-                new: many.findings.iter().map(Finding::key).collect(),
-                still: Vec::new(),
-                fixed: 0,
-            }],
+            checks: found
+                .iter()
+                .enumerate()
+                .map(|(at, found)| CheckFeedback {
+                    verifier: found.verifier.clone(),
+                    key: Digest::of(&[at as u8]),
+                    verdict: Verdict::Fail,
+                    cause: None,
+                    new: found.findings.iter().map(Finding::key).collect(),
+                    still: Vec::new(),
+                    fixed: 0,
+                })
+                .collect(),
             background: 0,
         };
-        let text = render(&feedback, &|_| Some(many.clone()));
-        assert!(text.len() <= MAX_BYTES + 120, "{}", text.len());
-        assert!(text.ends_with("Fix only these, then stop again."));
+        (feedback, found)
+    }
+
+    fn text_of(feedback: &Feedback, found: &[Evidence]) -> String {
+        let key = |at: usize| Digest::of(&[at as u8]);
+        render(feedback, &|wanted| {
+            let at = (0..found.len()).find(|at| key(*at) == *wanted)?;
+            found.get(at).cloned()
+        })
+    }
+
+    #[test]
+    fn every_check_keeps_its_command_its_log_and_all_ids() {
+        for checks in 1..=5 {
+            for tail in [0, 10, 60] {
+                // Alike but for their ends, as tests of one file are.
+                let id = |check: usize, at: usize| {
+                    format!("tests/{}test_{check}.py::t{at}.", "x".repeat(tail))
+                };
+                let (feedback, found) = many(checks, id);
+                let text = text_of(&feedback, &found);
+                assert!(text.len() <= MAX_BYTES, "{checks} {tail}: {}", text.len());
+                assert!(text.ends_with("Fix only these, then stop again."));
+                for (check, found) in found.iter().enumerate() {
+                    let head = format!("check{check}: failed");
+                    let part = text.split("\n\n").find(|part| part.starts_with(&head));
+                    let part = part.unwrap();
+                    for line in [
+                        found.command.clone().map(|it| format!("  reproduce: {it}")),
+                        found.log.clone().map(|it| format!("  full output: {it}")),
+                        Some("  and 11 more".to_owned()),
+                    ] {
+                        let line = line.unwrap();
+                        assert!(part.lines().any(|it| it == line), "{line}: {text}");
+                    }
+                    for at in 0..50 {
+                        assert!(part.contains(&format!("::t{at}.")), "{check} {at}: {text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_one_check_leaves_the_others_take() {
+        let (mut feedback, mut found) = many(2, |check, at| format!("t{check}.{at}"));
+        found[0].findings.truncate(1);
+        feedback.checks[0].new.truncate(1);
+        found[1].findings.truncate(45);
+        feedback.checks[1].new.truncate(45);
+        for finding in &mut found[1].findings {
+            finding.message = "m".repeat(90);
+        }
+        let text = text_of(&feedback, &found);
+        assert_eq!(text.matches(&"m".repeat(90)).count(), 45, "{text}");
+    }
+
+    #[test]
+    fn output_is_cut_at_its_beginning() {
+        let (mut feedback, mut found) = many(3, |check, at| format!("t{check}.{at}"));
+        for (check, found) in feedback.checks.iter_mut().zip(&mut found) {
+            check.new.clear();
+            found.findings.clear();
+            let lines: Vec<String> = (0..20)
+                .map(|at| format!("{at} {}", "o".repeat(220)))
+                .collect();
+            found.excerpt = lines.join("\n");
+        }
+        let text = text_of(&feedback, &found);
+        assert!(text.len() <= MAX_BYTES, "{}", text.len());
+        assert_eq!(text.matches("  | 19 o").count(), 3, "{text}");
+        assert!(!text.contains("  | 0 o"));
+    }
+
+    #[test]
+    fn a_sub_agent_is_not_told_of_stops_and_attempts() {
+        let (feedback, found) = many(1, |_, at| format!("t{at}"));
+        let text = text_of(
+            &Feedback {
+                stop: 0,
+                met: 0,
+                ..feedback
+            },
+            &found,
+        );
+        let head = "checkrein: not done yet. These checks do not pass:\n\ncheck0: failed";
+        assert!(text.starts_with(head), "{text}");
     }
 }

@@ -4,6 +4,7 @@
 //! its evidence. If a check's inputs changed while it ran, it runs once more, alone; a
 //! fixpoint is valid, anything else inconclusive (`tree_moving`).
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -81,6 +82,7 @@ impl Runtime {
         let batch = Batch {
             runtime: self,
             session: session.into(),
+            always: OnceLock::new(),
             policy,
             origin,
             use_cache,
@@ -126,6 +128,8 @@ impl Runtime {
 struct Batch<'a> {
     runtime: &'a Runtime,
     session: Option<&'a SessionId>,
+    /// Files that count whatever ignore files say; asked for once, if anything has to run.
+    always: OnceLock<BTreeSet<String>>,
     policy: &'a Policy,
     origin: Origin,
     use_cache: bool,
@@ -326,9 +330,10 @@ impl<'a> Batch<'a> {
             .alone
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.runtime
-            .place
-            .read(self.session, self.policy, self.patience.limits())
+        let place = &self.runtime.place;
+        let always = self.always.get_or_init(|| place.tracked(self.session));
+        place
+            .read(always, self.policy, self.patience.limits())
             .map_err(|error| error.to_string())
     }
 

@@ -122,7 +122,11 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let reading = self.place.read(Some(session), policy, patience.limits());
+            let reading = self.place.read(
+                &self.place.tracked(Some(session)),
+                policy,
+                patience.limits(),
+            );
             let tree = reading
                 .map(|reading| reading.fact)
                 .map_err(|error| TreeUnknown {

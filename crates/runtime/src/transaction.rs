@@ -108,13 +108,21 @@ impl Runtime {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits()
                 };
-                let reading = self.place.read(Some(&delivery.session), &policy, limits);
+                let reading = self.place.read(
+                    &self.place.tracked(Some(&delivery.session)),
+                    &policy,
+                    limits,
+                );
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
                 stop.tree = self
                     .place
-                    .read(Some(&delivery.session), &policy, patience.limits())
+                    .read(
+                        &self.place.tracked(Some(&delivery.session)),
+                        &policy,
+                        patience.limits(),
+                    )
                     .map(|reading| reading.fact)
                     .map_err(|error| TreeUnknown {
                         why: error.to_string(),

@@ -44,10 +44,11 @@ impl Place {
         }
     }
 
-    /// Reads the tree, with the part that each verifier depends on.
+    /// Reads the tree, with the part that each verifier depends on. `always` are the files
+    /// that count whatever ignore files say.
     pub(crate) fn read(
         &self,
-        session: Option<&SessionId>,
+        always: &BTreeSet<String>,
         policy: &Policy,
         limits: Limits<'_>,
     ) -> Result<TreeReading, TreeError> {
@@ -67,16 +68,17 @@ impl Place {
                 .state
                 .join("tree")
                 .join(short_name(self.root.as_os_str().as_encoded_bytes())),
-            always: session.map_or_else(
-                || tracked_files(&self.root),
-                |session| self.tracked(session),
-            ),
+            always: always.clone(),
             apart: Some(self.state.clone()),
         };
         reader.read(&views, limits)
     }
 
-    fn tracked(&self, session: &SessionId) -> BTreeSet<String> {
+    /// The files tracked when the session's task began; those tracked now without one.
+    pub(crate) fn tracked(&self, session: Option<&SessionId>) -> BTreeSet<String> {
+        let Some(session) = session else {
+            return tracked_files(&self.root);
+        };
         match std::fs::read(self.tracked_file(session)) {
             Ok(bytes) => String::from_utf8_lossy(&bytes)
                 .split('\0')

@@ -15,6 +15,7 @@ mod cli;
 mod crash;
 mod hook;
 mod many;
+mod review;
 mod run;
 mod tree;
 mod world;

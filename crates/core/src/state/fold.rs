@@ -61,7 +61,8 @@ impl State {
         match &stamped.input {
             Input::SessionStarted(started) => {
                 self.agent.get_or_insert_with(|| started.agent.clone());
-                self.spend(&ScopeId::main(), started.tokens.as_ref());
+                // It says where to read from, and nothing about the work since the last stop.
+                self.charge(&ScopeId::main(), started.tokens.as_ref());
             }
             Input::PromptSubmitted(prompt) => {
                 let (at, source) = (stamped.at, &stamped.source);
@@ -119,11 +120,17 @@ impl State {
     }
 
     fn spend(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
+        self.charge(scope, tokens);
+        if let Some(task) = &mut self.task {
+            task.metered |= tokens.is_some();
+        }
+    }
+
+    fn charge(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
         let Some(tokens) = tokens else { return };
         add(&mut self.totals.output_tokens, tokens.output);
         if let Some(task) = &mut self.task {
             add(&mut task.totals.output_tokens, tokens.output);
-            task.metered = true;
         }
         self.cursors.retain(|(known, _)| known != scope);
         if self.cursors.len() >= MAX_CURSORS

@@ -452,6 +452,8 @@ fn the_token_budget() {
         &failing(&["tokens=5000", "tokens=600", "", "", "", ""]),
         &format!("{first} | {next} x5"),
     );
+    let resumed = failing(&[""; 6]).replace("stop", "resume tokens=0 | stop");
+    check(tests(), &resumed, &format!("{first} | {next} x5"));
     // Readings may come with any news, not only with the stop.
     let by_calls = |tokens: [u64; 4]| {
         let round = |(at, tokens)| {
@@ -573,6 +575,13 @@ fn subagents() {
          | edit | tests fail 2 | stop",
         "tests continue tests:2+0-0 | allow | tests continue tests:1+0-0
          | tests continue tests:0+1-1",
+    );
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 2 | stop | @t call write=1 | edit | tests fail 2 | @t stop
+         | edit | tests fail 2 3 | stop",
+        "tests continue tests:2+0-0 | allow | tests continue tests:1+0-0
+         | tests continue tests:1+1-1",
     );
     // But it is a continuation, and those come to an end.
     check(
@@ -730,4 +739,20 @@ fn a_sub_agent_s_stop_keeps_the_main_clock_running() {
         "prompt | edit | tests fail 1 | @t call write=1 | wait 5 | @t stop | wait 2 | stop",
     );
     assert_eq!(world.state.totals.busy_ms, 7_000);
+}
+
+#[test]
+fn what_the_text_cannot_name_is_told_later() {
+    let failing = |name: char| {
+        let ids = (0..50).map(|id| format!(" {}", 100 * u32::from(name) + id));
+        format!("{name} fail{} |", ids.collect::<String>())
+    };
+    let all: String = ('a'..='f').map(failing).collect();
+    check(
+        with(policy("a b c d e f", ""), |policy| policy.caps.attempts = 4),
+        &format!("prompt | {all} edit | stop | stop | edit | stop"),
+        "a b c d e f continue a:50+0-0 b:50+0-0 c:50+0-0 d:50+0-0 e:50+0-0 f:0+0-0
+         | repeat a:0+50-0 b:0+50-0 c:0+50-0 d:0+50-0 e:0+50-0 f:0+0-0
+         | a b c d e f continue a:0+50-0 b:0+50-0 c:0+50-0 d:0+50-0 e:0+50-0 f:50+0-0",
+    );
 }

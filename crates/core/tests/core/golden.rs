@@ -13,13 +13,21 @@ use crate::story::tell;
 use crate::world::{World, policy};
 
 /// Each is `NAME.policy.json` (the sealed blob) and `NAME.jsonl` (the log).
-const STORIES: &[(&str, &str)] = &[(
-    "001-fixed-on-the-second-try",
-    "prompt | call read=1 tokens=120 | round | call ?push | call !rm | call write=2
+const STORIES: &[(&str, &str)] = &[
+    (
+        "001-fixed-on-the-second-try",
+        "prompt | call read=1 tokens=120 | round | call ?push | call !rm | call write=2
      | edit | tests fail 1 2 | stop tokens=900 cap=8 | 11x call read=1 | edit | tests fail 2
      | lint timeout | stop | stop | edit | tests pass | lint pass | moves 5 | stop
      | @s call read=1 | @s stop | prompt | wait 100000 | call read=1 | process | stop",
-)];
+    ),
+    (
+        "002-what-could-not-be-judged",
+        "resume tokens=0 | prompt | call write=1 tokens=40 | @s call read=1 | @s failed overloaded
+     | stance tool allow | edit | tests fail 1 | stop | stance stop block | stance stop allow
+     | @s stance stop ask | prompt | edit | stance stop ask | failed max_tokens",
+    ),
+];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

@@ -12,8 +12,10 @@ fn openings() {
         "allow | tests look task_complete",
     );
     let mut world = World::new(policy("tests", ""));
-    tell(&mut world, "call a=1");
-    assert_eq!(world.state.task.unwrap().totals.tool_calls, 1);
+    tell(&mut world, "call a=1 tokens=60");
+    let task = world.state.task.unwrap();
+    assert_eq!(task.totals.tool_calls, 1);
+    assert_eq!((task.totals.output_tokens, task.metered), (Some(60), true));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::quote;
 use super::word::{Known, Word};
 
 /// Standard input of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Feed {
     /// The agent's own, or a plain file: nothing of this script's making.
     Nothing,

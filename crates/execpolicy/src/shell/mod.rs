@@ -13,7 +13,7 @@ mod verdict;
 mod word;
 mod wrappers;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use checkrein_core::input::ToolFacts;
@@ -80,6 +80,9 @@ struct Judge<'r> {
     aliases: HashMap<String, String>,
     bytes: usize,
     commands: usize,
+    /// Scripts read already, each with what it was fed: a shell that is fed itself would
+    /// double with every level.
+    read: HashSet<(String, Feed)>,
 }
 
 impl<'r> Judge<'r> {
@@ -91,6 +94,7 @@ impl<'r> Judge<'r> {
             aliases: HashMap::new(),
             bytes: 0,
             commands: 0,
+            read: HashSet::new(),
         }
     }
 
@@ -111,6 +115,10 @@ impl<'r> Judge<'r> {
     }
 
     fn script(&mut self, text: &str, feed: Feed, depth: u16) {
+        // Breadth first: what was read before was read at a lesser depth.
+        if depth > 0 && !self.read.insert((text.to_owned(), feed.clone())) {
+            return;
+        }
         self.bytes = self.bytes.saturating_add(text.len());
         if text.len() > MAX_SCRIPT || self.bytes > MAX_BYTES || depth > MAX_DEPTH {
             self.unreadable(text);

@@ -769,3 +769,16 @@ proptest! {
         prop_assert_eq!(judge_script(&rm_forbidden(), &script).rule, Some(Forbidden), "{}", script);
     }
 }
+
+#[test]
+fn a_shell_that_is_fed_itself_is_read_once_a_level() {
+    let rules = rm_forbidden();
+    let script = "cat <<'A' | sh -s\n sh -s\n sh -s\nA\n";
+    let facts = judge_script(&rules, script);
+    assert!(facts.commands.len() < 20, "{}", facts.commands.len());
+    let script = "cat <<'A' | sh -s\n sh -s\n rm x\nA\n";
+    assert_eq!(
+        judge_script(&rules, script).rule,
+        Some(RuleDecision::Forbidden)
+    );
+}

@@ -41,10 +41,13 @@ impl FindingReader {
 
     /// Takes the next line. Who understands it keeps it from the readers after.
     pub(crate) fn line(&mut self, line: &str) {
-        let taken = self.tests.line(line, &mut self.paths, &mut self.gathered)
-            || self
-                .traceback
-                .line(line, &mut self.paths, &mut self.gathered);
+        if self.tests.line(line, &mut self.paths, &mut self.gathered) {
+            return;
+        }
+        let (taken, traceback) = self.traceback.line(line, &mut self.paths);
+        if let Some(draft) = traceback.and_then(|draft| self.tests.claim(draft)) {
+            self.gathered.add(draft);
+        }
         if !taken {
             self.located.line(line, &mut self.paths, &mut self.gathered);
         }

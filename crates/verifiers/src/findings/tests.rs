@@ -61,6 +61,14 @@ fn cargo_test_joins_panic_and_name() {
         "test src/lib.rs - f (line 12) ... FAILED",
         &["src/lib.rs - f (line #) | -:- | src/lib.rs - f (line 12) | failed"],
     );
+    // `--quiet` names its tests in the closing list only.
+    check(
+        &["src/lib.rs"],
+        "running 1 test\nF\nfailures:\n\n---- adds stdout ----\n\nthread 'adds' (9) panicked at src/lib.rs:7:5:\n\
+         assertion `left == right` failed\n  left: 0\n right: 4\nstack backtrace:\n   0: main\n\n\nfailures:\n    adds\n\n\
+         test result: FAILED. 0 passed; 1 failed;\n",
+        &["adds | src/lib.rs:7 | adds | assertion `left == right` failed"],
+    );
     check(
         &[],
         "        FAIL [   0.004s] (1/2) my-crate tests::two\n",
@@ -207,4 +215,19 @@ fn an_id_survives_a_shift_of_lines() {
     assert!(first.is_some());
     assert_eq!(first, key("a.c:93:1: error: 'y' undeclared (21 ms)"));
     assert_ne!(first, key("a.c:3:5: error: 'z' undeclared (17 ms)"));
+}
+
+#[test]
+fn a_unittest_is_one_finding_with_its_traceback() {
+    check(
+        &["test_adder.py"],
+        "F\n======================================================================\n\
+         FAIL: test_adds (test_adder.Adds.test_adds)\n\
+         ----------------------------------------------------------------------\n\
+         Traceback (most recent call last):\n  File \"test_adder.py\", line 8, in test_adds\n    self.assertEqual(add(2, 2), 4)\n\
+         AssertionError: 0 != 4\n\n----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)\n",
+        &[
+            "test_adder.Adds.test_adds | test_adder.py:8 | test_adder.Adds.test_adds | AssertionError: 0 != 4",
+        ],
+    );
 }

@@ -8,6 +8,9 @@ use super::paths::Paths;
 use crate::patterns::{Gate, Pattern, group};
 
 static CARGO: Pattern = Pattern::new(" FAILED", r"^test (.+?) \.\.\. FAILED$");
+/// libtest's closing list begins, or its outputs do.
+static FAILURES: Pattern = Pattern::new("failures:", r"^failures:$");
+static LISTED: Pattern = Pattern::new("    ", r"^    (\S.*)$");
 static PANIC: Pattern = Pattern::new(
     " panicked at ",
     r"^thread '(.+?)'(?: \(\d+\))? panicked at (.+?):(\d+):\d+:$",
@@ -38,8 +41,9 @@ static VITEST: Pattern = Pattern::new(" > ", r"^\s*FAIL\s+(?:\|[^|]+\| )?(\S+) >
 static FAIL_FILE: Pattern = Pattern::new("FAIL ", r"^\s*FAIL\s+(\S+)(?: \([\d.]+ m?s\))?$");
 
 /// Those that [`NamedTests::names`] asks.
-static NAMING: [&Pattern; 11] = [
+static NAMING: [&Pattern; 12] = [
     &PANIC,
+    &FAILURES,
     &CARGO,
     &PYTEST,
     &PYTEST_HEADING,
@@ -73,6 +77,8 @@ enum Within {
     Pytest(String),
     /// Under go's or jest's name of a test.
     Place(String),
+    /// In libtest's closing list, all that its `--quiet` tells of the names.
+    Failures,
 }
 
 #[derive(Debug, Default)]
@@ -81,12 +87,14 @@ pub(crate) struct NamedTests {
     details: BTreeMap<String, Detail>,
     within: Within,
     file: Option<String>,
+    /// The unittest whose traceback comes next.
+    owner: Option<String>,
 }
 
 impl NamedTests {
     /// Whether the line is about a test that has a name.
     pub(crate) fn line(&mut self, line: &str, paths: &mut Paths, into: &mut Gathered) -> bool {
-        self.continues(line, paths) || self.names(line, paths, into)
+        self.continues(line, paths, into) || self.names(line, paths, into)
     }
 
     /// A line that names a failing test, or begins to tell about one.
@@ -104,6 +112,8 @@ impl NamedTests {
                 detail.line = number;
             });
             self.within = Within::Panic(name);
+        } else if FAILURES.matches(line) {
+            self.within = Within::Failures;
         } else if let Some(captures) = CARGO.captures(line) {
             self.add(group(&captures, 1), None, "", group(&captures, 1), into);
         } else if let Some(captures) = PYTEST.captures(line) {
@@ -128,6 +138,7 @@ impl NamedTests {
                 format!("{class}.{name}")
             };
             self.add(&id, None, "", &id, into);
+            self.owner = Some(id);
         } else if let Some(captures) = GO.captures(line) {
             let name = group(&captures, 1);
             self.add(name, None, "", name, into);
@@ -156,9 +167,18 @@ impl NamedTests {
     }
 
     /// A line that tells more about the test named above it.
-    fn continues(&mut self, line: &str, paths: &mut Paths) -> bool {
+    fn continues(&mut self, line: &str, paths: &mut Paths, into: &mut Gathered) -> bool {
         match std::mem::take(&mut self.within) {
             Within::Nothing => false,
+            Within::Failures => {
+                let Some(captures) = LISTED.captures(line) else {
+                    return false;
+                };
+                let name = group(&captures, 1);
+                self.add(name, None, "", name, into);
+                self.within = Within::Failures;
+                true
+            }
             Within::Panic(name) => {
                 self.tell(&name, |detail| detail.message = line.to_owned());
                 true
@@ -219,6 +239,20 @@ impl NamedTests {
                 true
             }
         }
+    }
+
+    /// A traceback that belongs to a test named before it; given back if there is none.
+    pub(crate) fn claim(&mut self, traceback: Draft) -> Option<Draft> {
+        let Some(name) = self.owner.take() else {
+            return Some(traceback);
+        };
+        self.tell(&name, |detail| {
+            detail.file = traceback.file;
+            detail.line = traceback.line;
+            let rule = traceback.rule.unwrap_or_default();
+            detail.message = format!("{rule}: {}", traceback.message);
+        });
+        None
     }
 
     fn tell(&mut self, name: &str, change: impl FnOnce(&mut Detail)) {
@@ -285,6 +319,8 @@ mod tests {
     fn every_pattern_compiles() {
         for pattern in [
             &CARGO,
+            &FAILURES,
+            &LISTED,
             &PANIC,
             &NEXTEST,
             &PYTEST,

@@ -1,6 +1,6 @@
 //! Python's tracebacks: the innermost frame that lies in the tree, and the last line.
 
-use super::gather::{Draft, Gathered};
+use super::gather::Draft;
 use super::paths::Paths;
 use crate::patterns::{Pattern, group};
 
@@ -17,12 +17,12 @@ pub(crate) struct Traceback {
 }
 
 impl Traceback {
-    /// Whether the line belongs to a traceback.
-    pub(crate) fn line(&mut self, line: &str, paths: &mut Paths, into: &mut Gathered) -> bool {
+    /// Whether the line belongs to a traceback, and the traceback if this is its last line.
+    pub(crate) fn line(&mut self, line: &str, paths: &mut Paths) -> (bool, Option<Draft>) {
         if line.starts_with("Traceback (most recent call last)") {
             self.open = true;
             self.place = None;
-            return true;
+            return (true, None);
         }
         if let Some(captures) = FRAME.captures(line) {
             // A SyntaxError shows its frame without the word Traceback.
@@ -33,26 +33,26 @@ impl Traceback {
                     .ok()
                     .map(|number| (file, number));
             }
-            return true;
+            return (true, None);
         }
         if !self.open {
-            return false;
+            return (false, None);
         }
         if let Some(captures) = LAST.captures(line) {
             self.open = false;
             let (file, number) = self.place.take().unzip();
-            into.add(Draft {
+            let draft = Draft {
                 test: None,
                 file,
                 line: number,
                 rule: Some(group(&captures, 1).to_owned()),
                 message: group(&captures, 2).to_owned(),
-            });
-            return true;
+            };
+            return (true, Some(draft));
         }
         // Source lines of frames are indented; anything else ends the traceback unread.
         self.open = line.is_empty() || line.starts_with([' ', '\t']);
-        self.open
+        (self.open, None)
     }
 }
 

@@ -1,0 +1,125 @@
+//! One check's part of the feedback, in whatever room it gets: its verdict and how to
+//! reproduce it in any case, every finding at least by its id, and as many in full as fit.
+
+use std::fmt::Write as _;
+
+/// Longest ids, in characters, from generous to the least that still tells them apart.
+const WIDTHS: [usize; 6] = [200, 60, 36, 24, 18, 12];
+
+/// What is to be said about one check.
+#[derive(Default)]
+pub(super) struct Section<'a> {
+    /// Which check, and how it ended.
+    pub(super) head: String,
+    /// Findings not sent before: id, and all there is to say.
+    pub(super) new: Vec<(&'a str, String)>,
+    /// Ids of findings sent before.
+    pub(super) still: Vec<&'a str>,
+    /// Advice about the check itself; the first to go if room is short.
+    pub(super) notes: String,
+    /// The last lines of output of a check without findings.
+    pub(super) output: Vec<String>,
+    /// How many more, how to reproduce it, where all of it is.
+    pub(super) foot: String,
+}
+
+impl Section<'_> {
+    /// Bytes that do not depend on the room.
+    pub(super) fn fixed(&self) -> usize {
+        self.head.len() + self.notes.len() + self.foot.len()
+    }
+
+    /// Bytes of all there is to say.
+    pub(super) fn want(&self) -> usize {
+        let output: usize = self.output.iter().map(|line| line.len() + OUTPUT).sum();
+        self.fixed() + self.named(self.new.len(), usize::MAX).len() + output
+    }
+
+    pub(super) fn spare_notes(&mut self) {
+        self.notes.clear();
+    }
+
+    /// Appends what fits into `room`. Ids are written even if they do not: a finding that
+    /// was not named would count as told.
+    pub(super) fn write(&self, text: &mut String, room: usize) {
+        let room = room.saturating_sub(self.fixed());
+        text.push_str(&self.head);
+        let named = self.fitting(room);
+        text.push_str(&named);
+        text.push_str(&self.notes);
+        let mut left = room.saturating_sub(named.len());
+        let fits = |line: &&String| {
+            let bytes = line.len() + OUTPUT;
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        };
+        // How it ended says more than how it began.
+        let last: Vec<&String> = self.output.iter().rev().take_while(fits).collect();
+        for line in last.into_iter().rev() {
+            let _ = writeln!(text, "  | {line}");
+        }
+        text.push_str(&self.foot);
+    }
+
+    fn fitting(&self, room: usize) -> String {
+        let all = self.named(self.new.len(), usize::MAX);
+        if all.len() <= room {
+            return all;
+        }
+        let least = WIDTHS.last().copied().unwrap_or(usize::MAX);
+        let width = WIDTHS
+            .into_iter()
+            .find(|width| self.named(0, *width).len() <= room)
+            .unwrap_or(least);
+        let mut best = self.named(0, width);
+        for full in 1..self.new.len() {
+            let more = self.named(full, width);
+            if more.len() > room {
+                break;
+            }
+            best = more;
+        }
+        best
+    }
+
+    /// The first `full` new findings in full, all others by ids of at most `width`.
+    fn named(&self, full: usize, width: usize) -> String {
+        let mut text = String::new();
+        for (_, words) in self.new.iter().take(full) {
+            let _ = writeln!(text, "  - {words}");
+        }
+        let list = |ids: &mut dyn Iterator<Item = &str>| {
+            ids.map(|id| narrow(id, width))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let others = list(&mut self.new.iter().skip(full).map(|(id, _)| *id));
+        if !others.is_empty() {
+            let word = if full == 0 { "-" } else { "- also" };
+            let _ = writeln!(text, "  {word} {others}");
+        }
+        let still = list(&mut self.still.iter().copied());
+        if !still.is_empty() {
+            let _ = writeln!(text, "  as before: {still}");
+        }
+        text
+    }
+}
+
+/// Bytes around a line of output.
+const OUTPUT: usize = "  | \n".len();
+
+/// An id cut in its middle: modules begin it, and the test's own name ends it.
+fn narrow(id: &str, width: usize) -> String {
+    let count = id.chars().count();
+    if count <= width {
+        return id.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let head = kept / 3;
+    let tail = count - (kept - head);
+    let first = id.chars().take(head);
+    let last = id.chars().skip(tail);
+    first.chain(['…']).chain(last).collect()
+}
