@@ -179,13 +179,19 @@ impl<'a> Batch<'a> {
         let before = self.before.get_or_init(|| self.read());
         let before = match before {
             Ok(before) => before,
-            Err(why) => return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why)))),
+            Err(why) => {
+                self.check_cancelled()?;
+                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why))));
+            }
         };
         let report = self.run(spec);
         self.check_cancelled()?;
         let after = match self.read() {
             Ok(after) => after,
-            Err(why) => return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why)))),
+            Err(why) => {
+                self.check_cancelled()?;
+                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
+            }
         };
         // A check that was cut is not run again: there is no time left for it.
         if held_still(spec, before, &after) || report.0.cause == Some(Cause::ReplyDeadline) {
@@ -216,7 +222,10 @@ impl<'a> Batch<'a> {
         self.check_cancelled()?;
         match self.read() {
             Ok(after) => self.keep(spec, report, &before, &after, true),
-            Err(why) => Ok(self.unread(spec, subject, key, &why)),
+            Err(why) => {
+                self.check_cancelled()?;
+                Ok(self.unread(spec, subject, key, &why))
+            }
         }
     }
 

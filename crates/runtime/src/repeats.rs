@@ -1,7 +1,6 @@
 //! The same news twice: which deliveries are one event, and what was answered to it.
 
 use checkrein_core::decision::Decision;
-use checkrein_core::digest::Digest;
 use checkrein_core::event::{DecisionMade, Event, Repeatable};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
@@ -32,21 +31,43 @@ const TOGETHER_MS: u64 = 30_000;
 
 /// The key by which the same tool event is known, whichever entry delivers it: the native
 /// id with the call, since some agents begin their ids anew with every turn.
-pub(crate) fn native_key(delivery: &Delivery<'_>, state: &State) -> Option<String> {
+pub(crate) fn native_key(delivery: &Delivery<'_>) -> Option<String> {
     let key = delivery.key.as_ref()?;
-    let (call, id, scope) = match &delivery.input {
-        Input::ToolRequested(request) => (request.call, &request.call_id, &request.scope),
-        Input::ToolReturned(returned) => (returned.call, &returned.call_id, &returned.scope),
-        _ => return Some(key.clone()),
+    match &delivery.input {
+        Input::ToolRequested(request) => Some(format!("{key}:{:x}", request.call.0)),
+        Input::ToolReturned(returned) => Some(format!("{key}:{:x}", returned.call.0)),
+        _ => Some(key.clone()),
+    }
+}
+
+/// Whether an entry that delivered this call at `first` means another one now: the newest
+/// call of its kind has come back already, so an agent's ids have begun anew.
+pub(crate) fn begins_anew(
+    session: &SessionId,
+    tail: &dyn Tail,
+    first: Seq,
+    delivery: &Delivery<'_>,
+    state: &State,
+) -> Result<bool, RuntimeError> {
+    let Input::ToolRequested(request) = &delivery.input else {
+        return Ok(false);
     };
-    // The same id and call once more after its result: the agent's ids have begun anew.
-    let id = id.as_ref().map(|id| Digest::of(id.as_bytes()).short());
-    let is_over = matches!(delivery.input, Input::ToolRequested(_))
-        && state.scope(scope).is_some_and(|scope| {
-            let latest = scope.window.iter().rev().find(|known| known.call == call);
-            latest.is_some_and(|known| known.id == id && known.outcome.is_some())
-        });
-    (!is_over).then(|| format!("{key}:{:x}", call.0))
+    let newest = state.scope(&request.scope).and_then(|scope| {
+        scope
+            .window
+            .iter()
+            .rev()
+            .find(|known| known.call == request.call)
+    });
+    if newest.is_none_or(|call| call.outcome.is_none()) {
+        return Ok(false);
+    }
+    let recorded = tail.events_after(Seq(first.0.saturating_sub(1)))?;
+    let known = recorded
+        .first()
+        .map(|raw| load::decode(session, raw))
+        .transpose()?;
+    Ok(matches!(known.flatten(), Some(Event::Input(stamped)) if stamped.source == delivery.source))
 }
 
 /// The stop or prompt that this delivery repeats. They have no native id, and an agent that

@@ -9,7 +9,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{EvidenceArrived, Input, TreeRead, TreeUnknown};
+use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 
@@ -19,7 +19,7 @@ use crate::error::RuntimeError;
 use crate::load;
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
-use crate::transaction::{Handled, outstanding};
+use crate::transaction::{Handled, outstanding, tree_fact};
 
 /// How long to wait before looking again for what another process is finding out.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -122,16 +122,8 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let reading = self.place.read(
-                &self.place.tracked(Some(session)),
-                policy,
-                patience.limits(),
-            );
-            let tree = reading
-                .map(|reading| reading.fact)
-                .map_err(|error| TreeUnknown {
-                    why: error.to_string(),
-                });
+            let always = self.place.tracked(Some(session));
+            let tree = tree_fact(self.place.read(&always, policy, patience.limits()))?;
             let again = self.peek(session)?.is_some_and(|(state, _)| {
                 state.pending(scope).is_some_and(|pending| pending.rejudged)
             });

@@ -8,18 +8,18 @@ use checkrein_core::event::{self, EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
-use checkrein_core::input::{Input, Stamped, TokenUse, TreeUnknown};
+use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
-use checkrein_verifiers::tree::Limits;
+use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
 
 use crate::config::Compiled;
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::repeats::{native_key, recorded_answer, repeated, repeats, scope_of};
+use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, load, summary};
 
@@ -116,17 +116,9 @@ impl Runtime {
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                stop.tree = self
-                    .place
-                    .read(
-                        &self.place.tracked(Some(&delivery.session)),
-                        &policy,
-                        patience.limits(),
-                    )
-                    .map(|reading| reading.fact)
-                    .map_err(|error| TreeUnknown {
-                        why: error.to_string(),
-                    });
+                let always = self.place.tracked(Some(&delivery.session));
+                let reading = self.place.read(&always, &policy, patience.limits());
+                stop.tree = tree_fact(reading)?;
             }
             _ => {}
         }
@@ -164,11 +156,16 @@ impl Runtime {
         };
         let scope = scope_of(&delivery.input);
         let now = clock::now();
-        let key = native_key(delivery, &state);
-        let known = match &key {
+        let mut key = native_key(delivery);
+        let mut known = match &key {
             Some(key) => tail.find_key(key)?,
             None => repeats(delivery, &state, &scope, now),
         };
+        if let Some(first) = known
+            && begins_anew(session, tail, first, delivery, &state)?
+        {
+            (key, known) = (None, None);
+        }
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
             if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {
@@ -315,6 +312,19 @@ fn row(event: &Event, key: Option<String>) -> NewEvent {
         kind: event.kind(),
         payload: event::encode(event),
         key,
+    }
+}
+
+/// A reading for the core; being told to go is no fact about the tree.
+pub(crate) fn tree_fact(
+    reading: Result<TreeReading, TreeError>,
+) -> Result<Result<TreeFact, TreeUnknown>, RuntimeError> {
+    match reading {
+        Ok(reading) => Ok(Ok(reading.fact)),
+        Err(TreeError::Cancelled) => Err(RuntimeError::Cancelled),
+        Err(error) => Ok(Err(TreeUnknown {
+            why: error.to_string(),
+        })),
     }
 }
 
