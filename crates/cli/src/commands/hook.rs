@@ -256,7 +256,10 @@ fn judge(
                 stances: stances_of(&runtime, &knock, &located, &error),
                 why: error.to_string(),
             };
-            record_stance(&runtime, &knock, &source, &failure);
+            // Who told us to go does not listen any more: what is pending is asked again.
+            if !matches!(error, RuntimeError::Cancelled) {
+                record_stance(&runtime, &knock, &source, &failure);
+            }
             failure
         })?;
         for warning in &decided.warnings {
@@ -351,6 +354,19 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         Some(Input::ToolRequested(request)) => (request.scope.clone(), StanceAt::Tool),
         _ => return,
     };
+    let shared = runtime
+        .peek(&knock.session)
+        .ok()
+        .flatten()
+        .is_some_and(|(state, _)| {
+            state
+                .newest_stop(&scope)
+                .is_some_and(|stop| stop.sources.len() > 1)
+        });
+    // Another entry is still judging this very stop, and has longer.
+    if at == StanceAt::Stop && shared {
+        return;
+    }
     let stance = effective(knock.form, knock.first_stop, failure.stances);
     let input = Input::StanceUsed(StanceUsed {
         scope,
