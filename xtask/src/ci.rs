@@ -43,6 +43,16 @@ const STEPS: &[Step] = &[
         variables: &[],
     },
     Step {
+        heading: "the bench of the hook, three runs",
+        arguments: &["xtask", "bench", "hook", "--runs", "3", "--debug"],
+        variables: &[],
+    },
+    Step {
+        heading: "fuzzing, a few seconds",
+        arguments: &["xtask", "fuzz", "script", "read", "--seconds", "5"],
+        variables: &[],
+    },
+    Step {
         heading: "documentation",
         arguments: &["doc", "--workspace", "--no-deps"],
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
