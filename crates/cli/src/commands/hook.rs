@@ -257,7 +257,8 @@ fn judge(
                 why: error.to_string(),
             };
             // Who told us to go does not listen any more: what is pending is asked again.
-            if !matches!(error, RuntimeError::Cancelled) {
+            // A store that does not answer is not asked to remember that, while the agent waits.
+            if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
                 record_stance(&runtime, &knock, &source, &failure);
             }
             failure
