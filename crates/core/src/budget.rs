@@ -71,8 +71,9 @@ fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
     let of = |totals: &Totals, calls, rounds, tokens| {
+        let shown = state.shows_rounds.then_some(totals.rounds);
         over(Cap::ToolCalls, Some(totals.tool_calls), calls, when)
-            .or_else(|| over(Cap::Iterations, Some(totals.rounds), rounds, When::Used))
+            .or_else(|| over(Cap::Iterations, shown, rounds, When::Used))
             .or_else(|| over(Cap::Tokens, totals.output_tokens, tokens, When::Used))
     };
     of(

@@ -52,6 +52,9 @@ pub struct State {
     pub agent: Option<AgentName>,
     /// Counters of the whole session, which a new prompt does not reset.
     pub totals: Totals,
+    /// The agent shows where its rounds end. If it does not, caps on rounds do not apply:
+    /// what is counted then are its stops only.
+    pub shows_rounds: bool,
     /// Who delivered the newest prompt and stops.
     deliveries: Deliveries,
     /// Where the token reader stands, per scope, longest unread first.

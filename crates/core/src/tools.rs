@@ -89,7 +89,7 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
     let scope = draft
         .state
         .scope(&request.scope)
-        .filter(|scope| !scope.id.is_main())?;
+        .filter(|scope| !scope.id.is_main() && draft.state.shows_rounds)?;
     let used = scope.rounds;
     if used < limit {
         return None;

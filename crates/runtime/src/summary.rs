@@ -32,7 +32,7 @@ pub(crate) fn row(
         stops: task.stops,
         continues: task.totals.continues,
         tool_calls: task.totals.tool_calls,
-        rounds: Some(task.totals.rounds),
+        rounds: state.shows_rounds.then_some(task.totals.rounds),
         output_tokens: task.totals.output_tokens,
         policy: state.policy.unwrap_or_else(|| Digest::of(b"")),
         goal: policy.goal.clone(),

@@ -80,6 +80,7 @@ impl State {
                 self.end_call(returned);
             }
             Input::RoundEnded(round) => {
+                self.shows_rounds = true;
                 self.spend(&round.scope, round.tokens.as_ref());
                 self.count_round(&round.scope);
             }

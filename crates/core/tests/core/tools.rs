@@ -45,6 +45,12 @@ fn grace_then_halt() {
         "prompt | call a=1 | round | call b=1 | round | call c=1 | call d=1 | ending",
         "allow x2 | grace | halt | hard_cap/iterations",
     );
+    // Who shows no rounds is not capped by them: its stops are no rounds.
+    check(
+        caps(|caps| caps.max_iterations = Some(1)),
+        "prompt | edit | tests fail 1 | stop | call a=1 | ending",
+        "tests continue tests:1+0-0 | allow | open",
+    );
     check(
         caps(|caps| caps.token_budget = Some(100)),
         "prompt | call a=1 tokens=60 | call b=1 tokens=39 | call c=1 tokens=1 | call d=1 | ending",
