@@ -11,6 +11,7 @@ use checkrein_core::input::{
 };
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
+use checkrein_core::transition::Transition;
 use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
 use serde_json::Value;
 
@@ -157,6 +158,28 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, None)
+    }
+
+    /// The agent's program is gone without a word that counts: its work is judged as at a
+    /// stop. With `over` nobody is there any more to send back, and if the work is not
+    /// accepted the task ends so.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn left(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, over)
+    }
+
+    fn claim(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
         // A claim of its own: never the same event as a hook's stop in this session.
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
@@ -169,6 +192,7 @@ impl<'a> Session<'a> {
             block_cap: None,
             truncated: false,
             background: 0,
+            over,
             tokens: None,
         });
         let decided = self.deliver(input, Some(format!("claim:{nth}")), None)?;

@@ -222,7 +222,10 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
     }
     match judged.value {
         Truth::True => {
-            let transition = accepted(draft.policy, &judged);
+            let mut transition = accepted(draft.policy, &judged);
+            if let Some(over) = &pending.over {
+                transition.native_reason.clone_from(&over.native_reason);
+            }
             finish(draft, pending.stop, scope, transition, why);
         }
         Truth::Open => {

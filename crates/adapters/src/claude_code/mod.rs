@@ -1,8 +1,10 @@
 //! Claude Code: hooks as JSON on stdin, answers as JSON or as exit status 2. Facts were
 //! checked with the real program, version 2.1.330; see `fixtures/`.
 
+mod headless;
 mod session;
 mod stop;
+mod stream;
 mod tool;
 mod transcript;
 
@@ -13,6 +15,7 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
 use crate::wording::or_cannot_judge;
@@ -120,6 +123,10 @@ impl Adapter for ClaudeCode {
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         transcript::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

@@ -2,9 +2,11 @@
 //! and a wrong answer counts as a failed hook, after which the action goes ahead: only forms
 //! that the real program obeyed (0.169.0) are rendered.
 
+mod headless;
 mod rollout;
 mod session;
 mod stop;
+mod stream;
 mod tool;
 
 use checkrein_core::decision::Decision;
@@ -14,6 +16,7 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
 use crate::wording::or_cannot_judge;
@@ -107,6 +110,10 @@ impl Adapter for Codex {
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         rollout::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

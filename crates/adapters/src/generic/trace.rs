@@ -400,6 +400,7 @@ pub(super) fn stop_input(text: &str) -> Input {
         block_cap: None,
         truncated: false,
         background: 0,
+        over: None,
         tokens: None,
     })
 }
