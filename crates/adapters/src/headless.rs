@@ -24,9 +24,23 @@ pub trait Headless: Sync {
     /// Reads what it prints, line by line.
     fn reader(&self) -> Box<dyn Output + Send>;
 
+    /// Where it keeps its conversations, if one has to be read before it is taken up.
+    fn transcripts(&self) -> Option<Transcripts>;
+
     /// What a conversation had used so far, by its transcript; `None` where the output of a
     /// resumed one says what was used since.
     fn used_before(&self, transcript: &[u8]) -> Option<Usage>;
+}
+
+/// A folder of conversations: files that end with the id and `.jsonl`, in folders by date.
+#[derive(Debug, Clone, Copy)]
+pub struct Transcripts {
+    /// The variable that names the agent's own folder.
+    pub variable: &'static str,
+    /// That folder, below the home folder, without the variable.
+    pub home: &'static str,
+    /// The conversations, below it.
+    pub below: &'static str,
 }
 
 /// What to start it with.

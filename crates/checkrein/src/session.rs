@@ -24,6 +24,8 @@ const KEPT: usize = 16 * 1024;
 pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
+    /// Since when: claims of an earlier process in the same session are others.
+    since: u64,
     claims: AtomicU64,
 }
 
@@ -65,6 +67,7 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
+            since: checkrein_runtime::now().0,
             claims: AtomicU64::new(0),
         }
     }
@@ -195,7 +198,7 @@ impl<'a> Session<'a> {
             over,
             tokens: None,
         });
-        let decided = self.deliver(input, Some(format!("claim:{nth}")), None)?;
+        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
         match &decided.decision {
             Decision::Stop(decision) => Ok((decision.clone(), decided)),
             // A stop is always answered by a stop decision.

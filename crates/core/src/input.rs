@@ -306,6 +306,9 @@ pub struct ProcessFailed {
     pub exit_code: Option<i32>,
     /// What to tell a person.
     pub what: String,
+    /// The vendor's word for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_reason: Option<String>,
 }
 
 /// See [`Input::StanceUsed`].

@@ -86,11 +86,11 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
             draft.note();
         }
         Input::ProcessFailed(failed) => {
-            draft.halt_now(
-                seq,
-                Transition::new(Reason::Error, "agent"),
-                Because::Process { what: failed.what },
-            );
+            let transition = Transition {
+                native_reason: failed.native_reason,
+                ..Transition::new(Reason::Error, "agent")
+            };
+            draft.halt_now(seq, transition, Because::Process { what: failed.what });
         }
         Input::Interrupted => {
             draft.halt_now(

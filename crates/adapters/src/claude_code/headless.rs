@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::stream::Stream;
 use crate::Adapter as _;
-use crate::headless::{Conversation, Headless, Launch, Launched, Output, Usage};
+use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
 
 /// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
 const STOP: u32 = 3600;
@@ -75,6 +75,10 @@ impl Headless for super::ClaudeCode {
 
     fn reader(&self) -> Box<dyn Output + Send> {
         Box::new(Stream::default())
+    }
+
+    fn transcripts(&self) -> Option<Transcripts> {
+        None
     }
 
     fn used_before(&self, _transcript: &[u8]) -> Option<Usage> {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::stream::{Stream, so_far};
 use crate::Adapter as _;
-use crate::headless::{Conversation, Headless, Launch, Launched, Output, Usage};
+use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
 
 /// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
 const STOP: u32 = 3600;
@@ -98,6 +98,14 @@ impl Headless for super::Codex {
 
     fn reader(&self) -> Box<dyn Output + Send> {
         Box::new(Stream::default())
+    }
+
+    fn transcripts(&self) -> Option<Transcripts> {
+        Some(Transcripts {
+            variable: "CODEX_HOME",
+            home: ".codex",
+            below: "sessions",
+        })
     }
 
     fn used_before(&self, transcript: &[u8]) -> Option<Usage> {

@@ -149,6 +149,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "process" => world.news(Input::ProcessFailed(ProcessFailed {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
+            native_reason: None,
         })),
         "stance" => world.news(Input::StanceUsed(StanceUsed {
             scope: at,
