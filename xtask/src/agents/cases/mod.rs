@@ -6,6 +6,7 @@ mod documented;
 mod fixes;
 mod never;
 mod question;
+mod run_agent;
 mod subagent;
 mod tokens;
 
@@ -39,6 +40,7 @@ pub(super) const ALL: &[Case] = &[
     tokens::CASE,
     both::CASE,
     subagent::CASE,
+    run_agent::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.
