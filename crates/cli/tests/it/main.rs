@@ -17,5 +17,6 @@ mod hook;
 mod many;
 mod review;
 mod run;
+mod skew;
 mod tree;
 mod world;
