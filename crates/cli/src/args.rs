@@ -89,6 +89,18 @@ Examples:
 
 Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
     Replay(Replay),
+    /// See whether the hooks are there, are read, fire and hold, and what to mend.
+    #[command(after_help = "\
+Examples:
+  checkrein doctor                       everything, each agent found
+  checkrein doctor --agent codex         this one
+  checkrein doctor --audit               which tiers of this folder are empty, and the lines to add
+
+It starts each agent whose hooks are ours once, in a throw-away folder with a scripted model on
+loopback: no network, no login.
+
+Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
+    Doctor(Doctor),
 }
 
 /// See [`Command::Check`].
@@ -182,6 +194,20 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Print JSON Lines: one object per finding, a summary last.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Doctor`].
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only this agent: claude-code or codex.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Which tiers are filled in this folder, which are empty, and what to add.
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) audit: bool,
+    /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }

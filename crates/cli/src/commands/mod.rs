@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod doctor;
 mod engine;
 pub(crate) mod hook;
 mod lookup;
@@ -24,5 +25,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }
