@@ -2,6 +2,7 @@
 //! checked with the real program, version 2.1.330; see `fixtures/`.
 
 mod session;
+mod settings;
 mod stop;
 mod tool;
 mod transcript;
@@ -15,6 +16,7 @@ use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -116,6 +118,10 @@ impl Adapter for ClaudeCode {
             | (ReplyForm::Unknown, Stance::Ask) => Reply::refuse(text),
             (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
         }
+    }
+
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
     }
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {

@@ -4,8 +4,10 @@
 
 mod rollout;
 mod session;
+mod settings;
 mod stop;
 mod tool;
+pub mod trust;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::{ScopeId, SessionId};
@@ -16,6 +18,7 @@ use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -103,6 +106,10 @@ impl Adapter for Codex {
             (ReplyForm::Unknown, Stance::Block | Stance::Ask) => Reply::refuse(text),
             (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
         }
+    }
+
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
     }
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
