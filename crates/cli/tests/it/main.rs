@@ -18,5 +18,6 @@ mod hook;
 mod many;
 mod review;
 mod run;
+mod skew;
 mod tree;
 mod world;
