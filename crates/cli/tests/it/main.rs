@@ -19,5 +19,6 @@ mod person;
 mod review;
 mod run;
 mod terminal;
+mod skew;
 mod tree;
 mod world;
