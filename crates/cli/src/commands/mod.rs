@@ -6,6 +6,7 @@ mod doctor;
 mod engine;
 pub(crate) mod hook;
 mod lookup;
+mod off;
 mod replay;
 mod run;
 mod sessions;
@@ -26,5 +27,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Off(args) => off::off(&args),
+        Command::On => off::on(),
     }
 }
