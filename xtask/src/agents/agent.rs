@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 
+use checkrein_scripted::Wire;
 use serde_json::Value;
 
 use super::claude_code::ClaudeCode;
 use super::codex::Codex;
-use super::model::Wire;
 use super::programs::Package;
 use super::world::{World, put};
 

@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::io::Result;
 
+use checkrein_scripted::Wire;
 use serde_json::{Map, Value, json};
 
 use super::agent::{Agent, DEADLINE, words};
-use super::model::Wire;
 use super::programs::Package;
 use super::world::{World, put};
 

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use checkrein_scripted::{Model, Script};
 use serde_json::Value;
 
 use super::agent::{self, Agent, Hooks};
-use super::model::Model;
 use super::programs::Programs;
-use super::script::Script;
 
 /// Longest run of an agent.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -80,7 +79,7 @@ impl Stage<'_> {
         let model = Model::start(
             self.agent.wire(),
             repo.clone(),
-            &folder.join("requests.jsonl"),
+            Some(&folder.join("requests.jsonl")),
             setup.script,
         )?;
         let world = World {

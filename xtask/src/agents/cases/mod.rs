@@ -11,10 +11,10 @@ mod tokens;
 
 use std::io::Result;
 
+use checkrein_scripted::output_tokens;
 use serde_json::Value;
 
 use super::report::Report;
-use super::script::output_tokens;
 use super::world::{Ran, Stage, World, ending, number};
 
 /// One scenario.
