@@ -17,6 +17,7 @@ mod hook;
 mod many;
 mod review;
 mod run;
+mod secrets;
 mod skew;
 mod tree;
 mod world;
