@@ -5,6 +5,8 @@ mod args;
 mod commands;
 mod exit_code;
 mod locate;
+mod off;
+mod person;
 mod signals;
 mod ui;
 
