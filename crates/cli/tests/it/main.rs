@@ -19,7 +19,7 @@ mod person;
 mod review;
 mod run;
 mod secrets;
-mod terminal;
 mod skew;
+mod terminal;
 mod tree;
 mod world;
