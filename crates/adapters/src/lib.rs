@@ -15,7 +15,6 @@
 //! 6. Add one line to [`ALL`]. `tests/conformance.rs` walks it: every event needs a fixture,
 //!    and every decision is rendered for every form.
 
-mod bounds;
 mod call;
 mod capabilities;
 mod claude_code;
