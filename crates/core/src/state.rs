@@ -194,6 +194,8 @@ pub struct Pending {
     pub truncated: bool,
     /// Background tasks still running.
     pub background: u32,
+    /// How the agent's own program ended, if it cannot be sent back.
+    pub over: Option<Transition>,
     /// Verifiers that have not come back.
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.

@@ -161,6 +161,7 @@ fn claude_code_stops() {
             block_cap: cap,
             truncated: false,
             background,
+            over: None,
             tokens: None,
         })
     };

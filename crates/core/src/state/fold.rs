@@ -238,6 +238,7 @@ impl State {
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
+            over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
             reading: false,

@@ -199,6 +199,7 @@ impl World {
                 block_cap: None,
                 truncated: false,
                 background: 0,
+                over: None,
                 tokens: None,
             },
             calls: 0,
