@@ -4,8 +4,6 @@
 
 use checkrein_core::transition::{Reason, Transition};
 
-use crate::bounds::bounded;
-
 /// What an agent can be started with.
 pub trait Headless: Sync {
     /// The program's usual name.
@@ -188,7 +186,7 @@ pub(crate) fn native(reason: Reason, detail: Option<&str>, word: &str) -> Transi
     Transition {
         reason,
         detail: detail.map(str::to_owned),
-        native_reason: Some(bounded(word.trim())),
+        native_reason: Some(word.trim().to_owned()),
     }
 }
 

@@ -15,7 +15,6 @@
 //! 6. Add one line to [`ALL`]. `tests/conformance.rs` walks it: every event needs a fixture,
 //!    and every decision is rendered for every form.
 
-mod bounds;
 mod call;
 mod capabilities;
 mod claude_code;
@@ -27,9 +26,11 @@ mod knock;
 mod ledger;
 mod lenient;
 mod reply;
+pub mod settings;
 mod wording;
 
 pub use capabilities::{Capabilities, Deadlines};
+pub use codex::trust as codex_trust;
 pub use headless::Headless;
 pub use knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 pub use reply::{Answer, Reply};
@@ -63,6 +64,11 @@ pub trait Adapter: Sync {
 
     /// What to say when Checkrein itself cannot judge.
     fn stance(&self, form: ReplyForm, stance: Stance, text: &str) -> Reply;
+
+    /// What the agent would make of a file with hooks. `None` if it has no such file.
+    fn settings(&self, _bytes: &[u8]) -> Option<settings::Reading> {
+        None
+    }
 
     /// Where in the transcript the next reading begins, in bytes.
     fn offset(&self, cursor: &str) -> u64 {

@@ -17,9 +17,6 @@ use serde_json::Value;
 
 use crate::Engine;
 
-/// Longest text of a call or message that is kept, in bytes.
-const KEPT: usize = 16 * 1024;
-
 /// A session of an [`Engine`].
 pub struct Session<'a> {
     engine: &'a Engine,
@@ -83,7 +80,7 @@ impl<'a> Session<'a> {
     /// If Checkrein itself cannot judge.
     pub fn prompt(&self, text: &str) -> Result<(), RuntimeError> {
         let prompt = PromptSubmitted {
-            text: bounded(text),
+            text: text.to_owned(),
             tree: None,
             tokens: None,
         };
@@ -101,7 +98,7 @@ impl<'a> Session<'a> {
             call_id: Some(call.id.clone()),
             tool: call.tool.clone(),
             kind: call.kind,
-            args: bounded(&call.args.to_string()),
+            args: call.args.to_string(),
             call: call.digest(),
             facts: ToolFacts::default(),
             tokens: None,
@@ -187,7 +184,7 @@ impl<'a> Session<'a> {
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main(),
-            message: bounded(message),
+            message: message.to_owned(),
             message_digest: Digest::of(message.as_bytes()),
             tree: Err(TreeUnknown {
                 why: "not read".to_owned(),
@@ -246,12 +243,4 @@ impl<'a> Session<'a> {
             .runtime()
             .take(delivery, patience, &|progress| watch(progress))
     }
-}
-
-fn bounded(text: &str) -> String {
-    let end = (0..=KEPT.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0);
-    text.get(..end).unwrap_or_default().to_owned()
 }

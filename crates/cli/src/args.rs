@@ -94,6 +94,31 @@ Examples:
 
 Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
     Replay(Replay),
+    /// See whether the hooks are there, are read, fire and hold, and what to mend.
+    #[command(after_help = "\
+Examples:
+  checkrein doctor                       everything, each agent found
+  checkrein doctor --agent codex         this one
+  checkrein doctor --audit               which tiers of this folder are empty, and the lines to add
+
+It starts each agent whose hooks are ours once, in a throw-away folder with a scripted model on
+loopback: no network, no login.
+
+Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
+    Doctor(Doctor),
+    /// Switch Checkrein off in this repo, for a while and for a reason.
+    #[command(after_help = "\
+Examples:
+  checkrein off --for 1h --reason \"hotfix, the build server is down\"
+  checkrein on                    back on before the time is over
+
+Only a person at a terminal can do this. Meanwhile tools get no opinion, stops are let through as
+`unverified`, and each ending says so.
+
+Exit status: 0 done, 2 usage, 4 not a person.")]
+    Off(SwitchOff),
+    /// Switch Checkrein on again before `off` has run out. Only for a person at a terminal.
+    On,
 }
 
 /// See [`Command::Check`].
@@ -201,6 +226,31 @@ pub(crate) struct Replay {
     /// Print JSON Lines: one object per finding, a summary last.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Doctor`].
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only this agent: claude-code or codex.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Which tiers are filled in this folder, which are empty, and what to add.
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) audit: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Off`].
+#[derive(Debug, Args)]
+pub(crate) struct SwitchOff {
+    /// For how long: 30m, 1h, 2h 30m.
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) span: String,
+    /// Why; it is shown at every ending meanwhile.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
 }
 
 /// Reads the command line; help, version and mistakes are printed here.

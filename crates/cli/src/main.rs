@@ -3,8 +3,11 @@
 
 mod args;
 mod commands;
+mod detect;
 mod exit_code;
 mod locate;
+mod off;
+mod person;
 mod signals;
 mod ui;
 

@@ -76,7 +76,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["checkrein-store"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
-    ("toml", &["checkrein-runtime"]),
+    // Our own config, and Codex's.
+    ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),
     ("tree-sitter-bash", &["checkrein-execpolicy"]),
 ];
@@ -88,7 +89,18 @@ const PURE: &[(&str, &[&str])] = &[
         "checkrein-core",
         &["blake3", "postcard", "serde", "serde_json", "thiserror"],
     ),
-    ("checkrein-adapters", &["serde", "serde_json", "thiserror"]),
+    (
+        "checkrein-adapters",
+        &[
+            "regex",
+            "regress",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "toml",
+        ],
+    ),
 ];
 
 /// Packages in the lock file, ours included.

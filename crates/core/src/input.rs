@@ -152,6 +152,9 @@ pub struct ToolFacts {
     pub reason: Option<String>,
     /// Pieces of the script that no reading can settle, at most 16.
     pub unresolved: Vec<String>,
+    /// It changes what checks find outside the tree: installs packages, starts services.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 /// A command that can run, and what the rules say.

@@ -17,15 +17,18 @@ mod driver;
 mod environment;
 mod error;
 mod facts;
+mod fit;
 mod kept;
 mod load;
 mod logs;
 mod perform;
+mod redact;
 mod repeats;
 pub mod replay;
 mod settle;
 mod summary;
 mod transaction;
+pub mod whole;
 mod workspace;
 
 pub use check::{Check, CheckReport};

@@ -3,6 +3,7 @@
 
 mod headless;
 mod session;
+mod settings;
 mod stop;
 mod stream;
 mod tool;
@@ -18,6 +19,7 @@ use crate::fields::Fields;
 use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -119,6 +121,10 @@ impl Adapter for ClaudeCode {
             | (ReplyForm::Unknown, Stance::Ask) => Reply::refuse(text),
             (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
         }
+    }
+
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
     }
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {

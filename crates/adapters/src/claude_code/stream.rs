@@ -5,7 +5,6 @@
 use checkrein_core::transition::{Reason, Transition};
 use serde_json::Value;
 
-use crate::bounds::bounded;
 use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, billionths, native};
 use crate::lenient;
 
@@ -61,12 +60,12 @@ impl Output for Stream {
 impl Stream {
     fn name(&mut self, row: &Value) {
         if let Some(id) = text(row, "/session_id").filter(|id| !id.is_empty()) {
-            self.facts.session = Some(bounded(id));
+            self.facts.session = Some(id.to_owned());
         }
     }
 
     fn assistant(&mut self, row: &Value) -> Option<Said> {
-        let called = calls(row).next().map(bounded);
+        let called = calls(row).next().map(str::to_owned);
         self.facts.calls += calls(row).count() as u64;
         if let Some(tool) = called {
             return Some(Said::Call(tool));
@@ -75,14 +74,14 @@ impl Stream {
             .filter(|block| text(block, "/type") == Some("text"))
             .filter_map(|block| text(block, "/text"))
             .find(|said| !said.trim().is_empty())
-            .map(bounded)?;
+            .map(str::to_owned)?;
         self.facts.message = Some(said.clone());
         Some(Said::Message(said))
     }
 
     fn result(&mut self, row: &Value) {
         if let Some(said) = text(row, "/result").filter(|said| !said.trim().is_empty()) {
-            self.facts.message = Some(bounded(said));
+            self.facts.message = Some(said.to_owned());
         }
         if let Some((usage, partial)) = used(row) {
             // One program may give several results, each about what came since the last.

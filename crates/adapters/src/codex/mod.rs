@@ -5,9 +5,11 @@
 mod headless;
 mod rollout;
 mod session;
+mod settings;
 mod stop;
 mod stream;
 mod tool;
+pub mod trust;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::{ScopeId, SessionId};
@@ -19,6 +21,7 @@ use crate::fields::Fields;
 use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -106,6 +109,10 @@ impl Adapter for Codex {
             (ReplyForm::Unknown, Stance::Block | Stance::Ask) => Reply::refuse(text),
             (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
         }
+    }
+
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
     }
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {

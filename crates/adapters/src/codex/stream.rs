@@ -4,7 +4,6 @@
 use checkrein_core::transition::Reason;
 use serde_json::Value;
 
-use crate::bounds::bounded;
 use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, native};
 use crate::lenient;
 
@@ -22,7 +21,7 @@ impl Output for Stream {
         let row = lenient::parse(line).ok()?;
         match text(&row, "/type")? {
             "thread.started" => {
-                self.facts.session = text(&row, "/thread_id").map(bounded);
+                self.facts.session = text(&row, "/thread_id").map(str::to_owned);
                 None
             }
             "item.started" => called(&row).map(Said::Call),
@@ -51,8 +50,8 @@ impl Stream {
     fn completed(&mut self, row: &Value) -> Option<Said> {
         if text(row, "/item/type") == Some("agent_message") {
             let said = text(row, "/item/text").filter(|said| !said.trim().is_empty())?;
-            self.facts.message = Some(bounded(said));
-            return Some(Said::Message(bounded(said)));
+            self.facts.message = Some(said.to_owned());
+            return Some(Said::Message(said.to_owned()));
         }
         // A call is counted when it is over: some kinds are never said to begin.
         if called(row).is_some() {
@@ -66,7 +65,7 @@ fn called(row: &Value) -> Option<String> {
     match text(row, "/item/type")? {
         "command_execution" => Some("shell".to_owned()),
         "file_change" => Some("apply_patch".to_owned()),
-        "mcp_tool_call" => text(row, "/item/tool").map(bounded),
+        "mcp_tool_call" => text(row, "/item/tool").map(str::to_owned),
         "web_search" => Some("web_search".to_owned()),
         "collab_tool_call" => Some("sub-agent".to_owned()),
         _ => None,

@@ -2,9 +2,11 @@
 
 mod check;
 mod demo;
+mod doctor;
 mod engine;
 pub(crate) mod hook;
 mod lookup;
+mod off;
 mod replay;
 mod run;
 mod sessions;
@@ -24,5 +26,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Off(args) => off::off(&args),
+        Command::On => off::on(),
     }
 }

@@ -240,7 +240,9 @@ pub(crate) fn describe(asked: &[Effect], decision: &Decision) -> String {
             format!("halt {}", transition(ended))
         }
         Decision::Stop(StopDecision::Continue { feedback }) => {
-            let mut text = if feedback.repeat {
+            let mut text = if feedback.target.is_some() {
+                "sent on".to_owned()
+            } else if feedback.repeat {
                 "repeat".to_owned()
             } else {
                 "continue".to_owned()

@@ -286,6 +286,7 @@ impl World {
             facts: ToolFacts {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
+                outside: name.starts_with("install"),
                 ..ToolFacts::default()
             },
             tokens,

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 
 use checkrein::{Decided, Progress, Session};
 use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::ids::TaskId;
+use checkrein_core::ids::{ScopeId, TaskId};
 use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_verifiers::process::{self, Ended};
@@ -19,8 +19,8 @@ use super::{Outcome, new_id, state_root};
 use crate::args::Run;
 use crate::commands::engine;
 use crate::locate::Located;
-use crate::signals;
 use crate::ui::errors::CommandError;
+use crate::{off, signals};
 
 /// What to run and how.
 pub(crate) struct Plan {
@@ -79,9 +79,15 @@ pub(crate) fn drive(
         attempt += 1;
         let ended = seat.attempt(located, plan, attempt, &feedback, scratch.path())?;
         let decided = match ended {
-            AgentEnd::Claimed => match seat.session.stop("exit status 0") {
-                Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
-                other => other?.1,
+            AgentEnd::Claimed => match off::in_force(&located.place.state) {
+                Some(off) => {
+                    say(&off.words());
+                    seat.session.take(off.stand_in(ScopeId::main()))?
+                }
+                None => match seat.session.stop("exit status 0") {
+                    Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
+                    other => other?.1,
+                },
             },
             AgentEnd::Failed(exit_code, what) => {
                 seat.session.take(Input::ProcessFailed(ProcessFailed {
