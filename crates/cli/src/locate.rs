@@ -116,6 +116,11 @@ fn repo_id(top: &Path) -> String {
     format!("{readable}-{id}")
 }
 
+/// The folder below which all repos have their state.
+pub(crate) fn state_root(given: Option<&Path>) -> PathBuf {
+    state_folder(given)
+}
+
 /// Always absolute: agents change their folder.
 fn state_folder(given: Option<&Path>) -> PathBuf {
     let folder = given.map_or_else(usual_state_folder, Path::to_owned);

@@ -1,0 +1,125 @@
+//! What is read-only under `--confine`: state, config, rules, settings in which hooks stand,
+//! what git does not show, and checkrein itself.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::loans::Placeholder;
+use crate::locate::{self, Located};
+
+/// One guarded path.
+#[derive(Debug, Clone)]
+pub(super) struct Guard {
+    pub(super) path: PathBuf,
+    missing: Missing,
+}
+
+/// What to do where it is missing.
+#[derive(Debug, Clone, Copy)]
+enum Missing {
+    /// Nothing can be done with it then.
+    Leave,
+    /// An empty folder stands there.
+    Folder,
+    /// A file with this text stands there.
+    File(&'static str),
+}
+
+impl Guard {
+    fn new(path: PathBuf, missing: Missing) -> Self {
+        Self { path, missing }
+    }
+
+    /// What stands there for the time of a run, should it be missing.
+    pub(super) fn placeholder(&self) -> Option<Placeholder> {
+        let text = match self.missing {
+            Missing::Leave => return None,
+            Missing::Folder => None,
+            Missing::File(text) => Some(text.to_owned()),
+        };
+        // Below a folder that is missing nothing is needed: that folder stands for it.
+        let parent = self.path.parent()?;
+        parent.is_dir().then(|| Placeholder {
+            path: self.path.clone(),
+            text,
+        })
+    }
+}
+
+/// All of it.
+pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
+    let mut found = vec![Guard::new(state.to_owned(), Missing::Leave)];
+    let root = &located.place.root;
+    let config = located
+        .repo
+        .clone()
+        .unwrap_or_else(|| root.join(locate::CONFIG));
+    found.push(Guard::new(config, Missing::File("")));
+    let rules = located.rules().into_iter();
+    found.extend(rules.map(|rules| Guard::new(rules, Missing::Leave)));
+    let own = located.person.as_deref().and_then(Path::parent);
+    found.extend(own.map(|folder| Guard::new(folder.to_owned(), Missing::Leave)));
+
+    let here = std::env::current_dir().ok();
+    for folder in here.iter().chain([root, &located.top]) {
+        found.extend(claude_code(&folder.join(".claude"), Missing::Folder));
+        found.push(Guard::new(folder.join(".codex"), Missing::Folder));
+    }
+    if let Some(folder) = home("CLAUDE_CONFIG_DIR", ".claude") {
+        found.extend(claude_code(&folder, Missing::Leave));
+    }
+    if let Some(folder) = home("CODEX_HOME", ".codex").filter(|folder| folder.is_dir()) {
+        found.push(Guard::new(folder.join("config.toml"), Missing::File("")));
+        found.push(Guard::new(folder.join("hooks.json"), Missing::File("{}\n")));
+        found.push(Guard::new(folder.join("rules"), Missing::Folder));
+    }
+    for managed in ["/etc/claude-code", "/etc/codex"] {
+        found.push(Guard::new(PathBuf::from(managed), Missing::Leave));
+    }
+    if let Ok(ourselves) = std::env::current_exe() {
+        found.push(Guard::new(ourselves, Missing::Leave));
+    }
+    found
+}
+
+/// The agent writes into its folder while it works; settings it only reads.
+fn claude_code(folder: &Path, missing: Missing) -> Vec<Guard> {
+    if !folder.is_dir() {
+        return vec![Guard::new(folder.to_owned(), missing)];
+    }
+    ["settings.json", "settings.local.json"]
+        .map(|name| Guard::new(folder.join(name), Missing::File("{}\n")))
+        .into()
+}
+
+fn home(variable: &str, usual: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(usual)))
+}
+
+/// What git leaves out: the repo's own list, read-only, and in it, for who is inside, what is
+/// only lent. Copy and place; none without a repo.
+pub(super) fn exclude(
+    located: &Located,
+    lent: &[Placeholder],
+    folder: &Path,
+) -> io::Result<Option<(PathBuf, PathBuf)>> {
+    let Some(info) = locate::git_folder(&located.top).map(|git| git.join("info")) else {
+        return Ok(None);
+    };
+    let Ok(place) = info.join("exclude").canonicalize() else {
+        return Ok(None);
+    };
+    let mut text = std::fs::read_to_string(&place)?;
+    for placeholder in lent {
+        if let Ok(below) = placeholder.path.strip_prefix(&located.top) {
+            text.push_str(&format!("\n/{}", below.display()));
+        }
+    }
+    text.push('\n');
+    let copy = folder.join("exclude");
+    std::fs::write(&copy, text)?;
+    Ok(Some((copy, place)))
+}
