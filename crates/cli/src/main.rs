@@ -4,10 +4,13 @@
 mod args;
 mod commands;
 mod exit_code;
+mod guarded;
 mod locate;
 mod off;
 mod person;
 mod signals;
+mod sources;
+mod trust;
 mod ui;
 
 use std::process::ExitCode;

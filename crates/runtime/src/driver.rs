@@ -14,6 +14,7 @@ use checkrein_store::Store;
 
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
+use crate::guard::Look;
 use crate::workspace::Place;
 use crate::{kept, load};
 
@@ -25,12 +26,25 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: Place,
     pub(crate) seal: Box<Seal>,
+    pub(crate) look: Option<Box<Look>>,
 }
 
 impl Runtime {
     /// An engine over this store and place; `seal` compiles the policy of a new session.
     pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
-        Self { store, place, seal }
+        Self {
+            store,
+            place,
+            seal,
+            look: None,
+        }
+    }
+
+    /// Watches files whose edits could loosen what sessions are judged by (law 10).
+    #[must_use]
+    pub fn guarding(mut self, look: Box<Look>) -> Self {
+        self.look = Some(look);
+        self
     }
 
     /// Takes news in and answers it, performing what that needs.

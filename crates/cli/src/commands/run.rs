@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::args::Run;
 use crate::commands::{engine, lookup};
-use crate::locate::{self, Located};
+use crate::locate::{self, Given, Located};
 use crate::off;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -36,7 +36,13 @@ const LOOK_EVERY: u32 = 4;
 
 pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate(&std::env::current_dir()?, None);
+    let located = locate::locate_given(
+        &std::env::current_dir()?,
+        Given {
+            profile: args.profile.as_deref(),
+            ..Given::default()
+        },
+    );
     if args.attempts == Some(0) {
         return Err(CommandError::usage(
             "--attempts must be 1 or more",
