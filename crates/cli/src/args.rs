@@ -122,7 +122,12 @@ Only a person at a terminal can do this. Meanwhile tools get no opinion, stops a
 
 Exit status: 0 done, 2 usage, 4 not a person.")]
     Off(SwitchOff),
-    /// Switch Checkrein on again before `off` has run out. Only for a person at a terminal.
+    /// Switch Checkrein on again before `off` has run out.
+    #[command(after_help = "\
+Examples:
+  checkrein on
+
+Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person.")]
     On,
 }
 

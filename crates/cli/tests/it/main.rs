@@ -18,6 +18,7 @@ mod many;
 mod person;
 mod review;
 mod run;
+mod sealed;
 mod skew;
 mod terminal;
 mod tree;
