@@ -60,10 +60,7 @@ impl Gathered {
     }
 
     /// The rules files that the patterns of this reading of the config mean.
-    pub(super) fn rules_of(
-        &self,
-        file: &ConfigFile,
-    ) -> Result<Vec<(String, String)>, ConfigError> {
+    pub(super) fn rules_of(&self, file: &ConfigFile) -> Result<Vec<(String, String)>, ConfigError> {
         let folder = folder(&self.config);
         let mut found = Vec::new();
         for pattern in &file.policy.rules {

@@ -181,7 +181,10 @@ fn read(
     profile: Profile<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ConfigFile, ConfigError> {
-    let mut table: toml::Table = source.text.parse().map_err(|error| bad_toml(source, error))?;
+    let mut table: toml::Table = source
+        .text
+        .parse()
+        .map_err(|error| bad_toml(source, error))?;
     check_keys(&source.name, "", "", &table, warnings)?;
     if let Some(toml::Value::Table(profiles)) = table.get("profile") {
         for (name, inner) in profiles {
