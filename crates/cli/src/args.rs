@@ -38,12 +38,17 @@ Examples:
 
 Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive.")]
     Check(Check),
-    /// Run a command as an agent: its exit 0 is a claim of done, which is checked.
+    /// Run an agent until it is really done: Claude Code, Codex, or any command.
     #[command(after_help = "\
 Examples:
+  checkrein run --agent claude-code \"fix the failing tests\"
+  checkrein run --agent codex \"fix the failing tests\" -- --sandbox workspace-write
+  checkrein run --resume 3f2a \"now the docs\"
   checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
   checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
 
+An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work
+unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done.
 {task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin.
 CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
 
@@ -132,9 +137,18 @@ pub(crate) struct Check {
 /// See [`Command::Run`].
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What the agent is to do.
-    #[arg(long, value_name = "TEXT")]
+    /// What the agent is to do; without it, stdin says.
+    #[arg(value_name = "TASK")]
+    pub(crate) text: Option<String>,
+    /// The same, as an option.
+    #[arg(long, value_name = "TEXT", conflicts_with = "text")]
     pub(crate) task: Option<String>,
+    /// Start this agent, with hooks for this run only: claude-code or codex.
+    #[arg(long, value_name = "NAME", conflicts_with = "any_exit")]
+    pub(crate) agent: Option<String>,
+    /// Take up the session of an earlier run, by its id or the beginning of it.
+    #[arg(long, value_name = "ID", conflicts_with = "any_exit")]
+    pub(crate) resume: Option<String>,
     /// Stops at which the same failures may be met, instead of the config's.
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
@@ -144,8 +158,8 @@ pub(crate) struct Run {
     /// Print one JSON document when it is over.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The command, after `--`.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command, after `--`; with --agent, more arguments for it.
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -163,6 +177,9 @@ pub(crate) struct Hook {
     /// State folder, instead of the user's.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Under `run`: its --attempts.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) attempts: Option<u32>,
 }
 
 /// See [`Command::Demo`].

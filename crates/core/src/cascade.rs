@@ -224,7 +224,10 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
         Truth::True => match soft::target(draft, &judged, &pending) {
             Some(target) => send_on(draft, scope, &pending, target, why),
             None => {
-                let transition = accepted(draft.policy, &judged);
+                let mut transition = accepted(draft.policy, &judged);
+                if let Some(over) = &pending.over {
+                    transition.native_reason.clone_from(&over.native_reason);
+                }
                 finish(draft, pending.stop, scope, transition, why);
             }
         },

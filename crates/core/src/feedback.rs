@@ -302,6 +302,7 @@ mod tests {
             output_bytes: 0,
             tries: 1,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 

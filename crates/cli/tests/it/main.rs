@@ -19,6 +19,7 @@ mod many;
 mod person;
 mod review;
 mod run;
+mod secrets;
 mod skew;
 mod terminal;
 mod tree;

@@ -114,7 +114,7 @@ impl State {
             return;
         }
         match &stamped.input {
-            Input::ToolRequested(request) => self.start_call(request),
+            Input::ToolRequested(request) => self.start_call(seq, request),
             Input::StopRequested(stop) => self.start_stop(seq, stop),
             _ => {}
         }
@@ -142,9 +142,12 @@ impl State {
         self.cursors.push((scope.clone(), tokens.cursor.clone()));
     }
 
-    fn start_call(&mut self, request: &ToolRequested) {
+    fn start_call(&mut self, seq: Seq, request: &ToolRequested) {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
+        if request.facts.outside {
+            task.outside = Some((seq, now));
+        }
         task.totals.tool_calls += 1;
         task.working_since.get_or_insert(now);
         task.make_room(&request.scope);
@@ -235,6 +238,7 @@ impl State {
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
+            over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
             reading: false,
@@ -311,6 +315,7 @@ impl State {
             seen: VecDeque::new(),
             refused: false,
             asked: None,
+            outside: None,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {

@@ -408,6 +408,18 @@ fn a_check_that_was_cut_is_no_attempt() {
     );
 }
 
+/// A fail is not asked again on the same tree, unless something was installed meanwhile; a
+/// pass stays one. `install` is a call that changes what lies outside the tree.
+#[test]
+fn what_was_installed_since_may_have_mended_it() {
+    check(
+        policy("tests lint", ""),
+        "prompt | edit | tests fail 1 | lint pass | stop | call look=1 | stop
+         | call install=1 | tests pass | stop",
+        "tests lint continue tests:1+0-0 | allow | repeat tests:0+1-0 | allow | tests look task_complete",
+    );
+}
+
 #[test]
 fn a_token_budget_that_is_a_target() {
     let target = |single: bool| {

@@ -3,9 +3,9 @@
 
 use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 
-use super::lexical;
 use super::word::{Known, Word};
-use crate::rules::{Match, RuleSet};
+use super::{lexical, outside};
+use crate::rules::{Match, RuleSet, basename};
 
 /// Commands that are kept.
 const MAX_COMMANDS: usize = 64;
@@ -70,6 +70,10 @@ impl<'r> Verdict<'r> {
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
     pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool) {
+        if sure && !self.facts.outside {
+            let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
+            self.facts.outside = outside::changes(basename(program), &fixed);
+        }
         if self.rules.is_empty() {
             if sure {
                 self.uncovered = true;
