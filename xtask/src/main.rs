@@ -5,8 +5,10 @@
 
 mod agents;
 mod bench;
+mod build;
 mod ci;
 mod fuzz;
+mod install;
 mod laws;
 mod targets;
 
@@ -36,6 +38,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "fuzz",
         "[TARGET]... [--seconds N]: libFuzzer over what parses a stranger's bytes",
         fuzz::run,
+    ),
+    (
+        "install",
+        "[--root DIR]: builds checkrein as fast as it gets and puts it into cargo's bin folder",
+        install::run,
     ),
     (
         "laws",

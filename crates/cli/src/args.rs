@@ -89,6 +89,19 @@ Examples:
 
 Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
     Replay(Replay),
+    /// Switch Checkrein off in this repo, for a while and for a reason.
+    #[command(after_help = "\
+Examples:
+  checkrein off --for 1h --reason \"hotfix, the build server is down\"
+  checkrein on                    back on before the time is over
+
+Only a person at a terminal can do this. Meanwhile tools get no opinion, stops are let through as
+`unverified`, and each ending says so.
+
+Exit status: 0 done, 2 usage, 4 not a person.")]
+    Off(SwitchOff),
+    /// Switch Checkrein on again before `off` has run out. Only for a person at a terminal.
+    On,
 }
 
 /// See [`Command::Check`].
@@ -184,6 +197,17 @@ pub(crate) struct Replay {
     /// Print JSON Lines: one object per finding, a summary last.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Off`].
+#[derive(Debug, Args)]
+pub(crate) struct SwitchOff {
+    /// For how long: 30m, 1h, 2h 30m.
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) span: String,
+    /// Why; it is shown at every ending meanwhile.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
 }
 
 /// Reads the command line; help, version and mistakes are printed here.

@@ -12,6 +12,9 @@ pub(crate) const USAGE: u8 = 2;
 /// Inconclusive.
 pub(crate) const INCONCLUSIVE: u8 = 3;
 
+/// Not for whoever asked.
+pub(crate) const FORBIDDEN: u8 = 4;
+
 /// As the process's own.
 pub(crate) fn exit(code: u8) -> ExitCode {
     ExitCode::from(code)

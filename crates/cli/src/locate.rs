@@ -131,7 +131,7 @@ fn usual_state_folder() -> PathBuf {
     named("CHECKREIN_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|folder| folder.join("checkrein")))
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("checkrein")))
-        .or_else(|| env::home_dir().map(|home| home.join(".local").join("state").join("checkrein")))
+        .or_else(|| home().map(|home| home.join(".local").join("state").join("checkrein")))
         .unwrap_or_else(|| env::temp_dir().join("checkrein-state"))
 }
 
@@ -143,5 +143,21 @@ fn config_folder() -> Option<PathBuf> {
     };
     named("XDG_CONFIG_HOME")
         .or_else(|| named("APPDATA"))
-        .or_else(|| env::home_dir().map(|home| home.join(".config")))
+        .or_else(|| home().map(|home| home.join(".config")))
+}
+
+/// The person's folder. Linked statically, the C library must not be asked who they are: it
+/// would load parts of itself that may be of another version.
+pub(crate) fn home() -> Option<PathBuf> {
+    #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
+    if env::var_os("HOME").is_none() {
+        use std::os::unix::fs::MetadataExt as _;
+        let me = std::fs::metadata("/proc/self").ok()?.uid().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").ok()?;
+        return users.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
+        });
+    }
+    env::home_dir()
 }

@@ -6,6 +6,8 @@ mod commands;
 mod detect;
 mod exit_code;
 mod locate;
+mod off;
+mod person;
 mod signals;
 mod ui;
 

@@ -26,6 +26,7 @@ pub mod replay;
 mod settle;
 mod summary;
 mod transaction;
+pub mod whole;
 mod workspace;
 
 pub use check::{Check, CheckReport};

@@ -621,7 +621,7 @@ mod tests {
             let conn = rusqlite::Connection::open(self.path().join("store/store.db")).unwrap();
             let changed = conn.execute(
                 "UPDATE event SET payload = CAST(payload || '!' AS BLOB)
-                 WHERE seq = ?2 AND session = (SELECT id FROM session WHERE name = ?1)",
+                 WHERE id = (SELECT id FROM session WHERE name = ?1) << 40 | ?2",
                 (session.as_str(), seq.0),
             );
             assert_eq!(changed.unwrap(), 1);

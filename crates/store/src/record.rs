@@ -2,6 +2,7 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, Millis, Seq, SessionId, TaskId, VerifierName};
+use serde::{Deserialize, Serialize};
 
 /// An event to append. Its place is given by the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +106,9 @@ pub enum Kept {
     Earlier,
 }
 
-/// One task in one row, for listings. Derived from the log, never read to decide.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One task in one row, for listings. Derived from the log, never read to decide. Kept as
+/// JSON: a field that comes later needs a default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRow {
     /// Its session.
     pub session: SessionId,

@@ -8,13 +8,15 @@ mod replay;
 mod scene;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check [--runs N] [--events N] [--debug|--static|--binary FILE] [--strict]
+use crate::build::{self, Profile};
+
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
-  --static     without dynamic linker and relocations: half of what a hook costs
+  --dynamic    linked as `cargo install` does it, not as `cargo xtask install`
   --binary F   measures this checkrein, as installed, and builds none
   --strict     exit 1 if a target is missed";
 
@@ -26,28 +28,6 @@ struct Options {
     /// Instead of building one.
     binary: Option<PathBuf>,
     strict: bool,
-}
-
-/// How the command is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Profile {
-    Dev,
-    Dist,
-    /// `dist`, linked statically at a fixed address.
-    Static,
-    /// Whoever gave it knows.
-    Given,
-}
-
-impl Profile {
-    fn words(self) -> &'static str {
-        match self {
-            Profile::Given => "a given binary",
-            Profile::Dev => "dev profile: NOT A MEASUREMENT",
-            Profile::Dist => "dist profile",
-            Profile::Static => "dist profile, linked statically",
-        }
-    }
 }
 
 /// The command.
@@ -62,9 +42,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     };
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
-        None => build(options.profile)?,
+        None => build::command(options.profile)?,
     };
-    println!("{}", machine(&binary, options.profile));
+    println!("{}", machine(&binary, &options));
     let targets = bench(&binary, &options)?;
     println!();
     let mut code = ExitCode::SUCCESS;
@@ -82,7 +62,7 @@ fn parse(rest: &[String]) -> Result<Options, String> {
     let mut options = Options {
         runs: 200,
         events: None,
-        profile: Profile::Dist,
+        profile: Profile::Static,
         binary: None,
         strict: false,
     };
@@ -98,7 +78,7 @@ fn parse(rest: &[String]) -> Result<Options, String> {
             "--runs" => options.runs = number()?,
             "--events" => options.events = Some(number()?),
             "--debug" => options.profile = Profile::Dev,
-            "--static" => options.profile = Profile::Static,
+            "--dynamic" => options.profile = Profile::Dist,
             "--binary" => {
                 let file = words
                     .next()
@@ -106,7 +86,6 @@ fn parse(rest: &[String]) -> Result<Options, String> {
                     .and_then(|file| file.canonicalize().ok())
                     .filter(|file| file.is_file());
                 options.binary = Some(file.ok_or(format!("--binary takes a file\n{USAGE}"))?);
-                options.profile = Profile::Given;
             }
             "--strict" => options.strict = true,
             _ => return Err(format!("unknown argument '{word}'\n{USAGE}")),
@@ -167,70 +146,8 @@ impl Target {
     }
 }
 
-/// Builds the command and says where it is.
-fn build(profile: Profile) -> Result<PathBuf, String> {
-    let name = if profile == Profile::Dev {
-        "dev"
-    } else {
-        "dist"
-    };
-    let args = [
-        "--package",
-        "checkrein-cli",
-        "--bin",
-        "checkrein",
-        "--profile",
-        name,
-    ];
-    let mut command = cargo();
-    // `rustc`, not `build`: the flags are of the last link only, nothing else is built again.
-    command.arg(if profile == Profile::Static {
-        "rustc"
-    } else {
-        "build"
-    });
-    command
-        .args(args)
-        .arg("--message-format=json-render-diagnostics");
-    if profile == Profile::Static {
-        command.args([
-            "--",
-            "-Ctarget-feature=+crt-static",
-            "-Crelocation-model=static",
-        ]);
-    }
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo cannot build {}", args.join(" ")));
-    }
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .next_back()
-        .ok_or_else(|| "cargo built no executable".to_owned())
-}
-
-fn cargo() -> Command {
-    let mut cargo = Command::new(
-        std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from),
-    );
-    cargo.current_dir(root());
-    cargo
-}
-
-/// The checkout.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
-}
-
 /// The line without which no figure means anything.
-fn machine(binary: &Path, profile: Profile) -> String {
+fn machine(binary: &Path, options: &Options) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
@@ -242,7 +159,10 @@ fn machine(binary: &Path, profile: Profile) -> String {
         "machine: {cores} cores, {model}, {}, load {}; {}, {:.1} MB",
         std::env::consts::OS,
         load(),
-        profile.words(),
+        match &options.binary {
+            Some(_) => "a given binary",
+            None => options.profile.words(),
+        },
         size as f64 / 1e6
     )
 }

@@ -8,7 +8,8 @@ use std::process::Stdio;
 use super::contest::{Contestant, Times, interleave};
 use super::hook::Failure;
 use super::scene::Scene;
-use super::{Bound, Options, Profile, Target, cargo};
+use super::{Bound, Options, Profile, Target};
+use crate::build::cargo;
 
 /// Calls of one trajectory: longer than most, within the default caps.
 const CALLS: usize = 200;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use checkrein_adapters::{
     self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript,
 };
-use checkrein_core::decision::Decision;
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
@@ -24,6 +24,7 @@ use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
 use crate::locate::{self, Located};
+use crate::off::{self, Off};
 use crate::ui::{self, words};
 use crate::{exit_code, signals};
 
@@ -200,6 +201,20 @@ fn judge(
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
     let located = locate::locate(&here, args.state.as_deref());
+    if let Some(off) = off::in_force(&located.place.state) {
+        match knock.event {
+            EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
+                let decision = match knock.form {
+                    ReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
+                    _ => Decision::Noted,
+                };
+                return Ok(adapter.reply(knock.form, &Answer::new(decision)));
+            }
+            EventKind::Stop => return Ok(let_through(adapter, args, &knock, &located, &off)),
+            // Tasks begin and end all the same.
+            _ => {}
+        }
+    }
     let fail = |why: String| Failure {
         why,
         stances: configured_stances(Some(&located)),
@@ -270,6 +285,57 @@ fn judge(
         answered.get_or_insert(decided);
     }
     Ok(answered.map_or_else(Reply::nothing, |decided| reply(adapter, &knock, decided)))
+}
+
+/// A stop while switched off: let through by a recorded stance, if there is a store that takes
+/// it, and said.
+fn let_through(
+    adapter: &dyn Adapter,
+    args: &Hook,
+    knock: &Knock,
+    located: &Located,
+    off: &Off,
+) -> Reply {
+    let Some(Input::StopRequested(stop)) = &knock.input else {
+        return Reply::nothing();
+    };
+    let delivery = Delivery {
+        session: knock.session.clone(),
+        source: SourceName::new(args.source.as_deref().unwrap_or("hook")),
+        key: None,
+        input: off.stand_in(stop.scope.clone()),
+        shell: None,
+        argv: None,
+        usage: None,
+    };
+    let recorded = engine::store_within(&located.place, LONGEST_BUSY)
+        .map_err(RuntimeError::from)
+        .and_then(|store| {
+            let patience = Patience {
+                deadline: None,
+                cancelled: &signals::CANCELLED,
+            };
+            engine::runtime(located, store, Driver::Hook).take(delivery, patience, &|_| {})
+        });
+    let said = match &recorded {
+        Ok(decided) => match (decided.ending(), &decided.state.task) {
+            (Some(transition), Some(task)) => {
+                words::ending_line(&transition, &lookup::short(&knock.session, task.id))
+            }
+            _ => String::new(),
+        },
+        Err(error) => format!("This could not be recorded: {error}"),
+    };
+    let accept = StopDecision::Accept { transition: None };
+    let answer = Answer {
+        // A sub-agent's stop is no ending.
+        notice: stop
+            .scope
+            .is_main()
+            .then(|| format!("{}. {said}", off.words()).trim_end().to_owned()),
+        ..Answer::new(Decision::Stop(accept))
+    };
+    adapter.reply(knock.form, &answer)
 }
 
 fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {

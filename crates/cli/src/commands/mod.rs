@@ -5,6 +5,7 @@ mod demo;
 mod engine;
 pub(crate) mod hook;
 mod lookup;
+mod off;
 mod replay;
 mod run;
 mod sessions;
@@ -24,5 +25,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Off(args) => off::off(&args),
+        Command::On => off::on(),
     }
 }

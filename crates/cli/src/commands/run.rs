@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use checkrein::{Decided, Progress, Session};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{SessionId, TaskId};
+use checkrein_core::ids::{ScopeId, SessionId, TaskId};
 use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _};
@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::args::Run;
 use crate::commands::{engine, lookup};
 use crate::locate::{self, Located};
+use crate::off;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, of_reason};
@@ -116,9 +117,15 @@ pub(crate) fn drive(
         attempt += 1;
         let ended = seat.attempt(located, plan, attempt, &feedback, scratch.path())?;
         let decided = match ended {
-            AgentEnd::Claimed => match seat.session.stop("exit status 0") {
-                Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
-                other => other?.1,
+            AgentEnd::Claimed => match off::in_force(&located.place.state) {
+                Some(off) => {
+                    say(&off.words());
+                    seat.session.take(off.stand_in(ScopeId::main()))?
+                }
+                None => match seat.session.stop("exit status 0") {
+                    Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
+                    other => other?.1,
+                },
             },
             AgentEnd::Failed(exit_code, what) => seat
                 .session

@@ -10,7 +10,7 @@ use crate::commands::lookup;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint, duration, of_reason};
 use crate::ui::words;
-use crate::{exit_code, locate, ui};
+use crate::{exit_code, locate, off, ui};
 
 /// How many tasks a person is shown.
 const SHOWN: usize = 40;
@@ -23,6 +23,9 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         Err(StoreError::Missing { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    if let Some(off) = off::in_force(&located.place.state) {
+        ui::say(&off.words());
+    }
     if args.json {
         for row in &rows {
             ui::json(&document(row));

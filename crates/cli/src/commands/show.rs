@@ -15,7 +15,7 @@ use crate::commands::{lookup, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint, duration, of_reason};
 use crate::ui::{timeline, words};
-use crate::{exit_code, locate, ui};
+use crate::{exit_code, locate, off, ui};
 
 pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
@@ -23,6 +23,9 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let row = lookup::task(&store, args.id.as_deref())?;
     let events = lookup::events(&store, &row.session, row.task)?;
     let ending = lookup::transition(&row);
+    if let Some(off) = off::in_force(&located.place.state) {
+        ui::say(&off.words());
+    }
     if args.json {
         let rows: Vec<serde_json::Value> = events
             .iter()

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Usage,
     /// The world, or us.
     Failed,
+    /// Who asked: it takes a person.
+    Forbidden,
 }
 
 /// An error with what to do about it.
@@ -30,6 +32,14 @@ impl CommandError {
     pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
+            what: what.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    pub(crate) fn forbidden(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Forbidden,
             what: what.into(),
             hint: Some(hint.into()),
         }
@@ -92,5 +102,6 @@ pub(crate) fn report(error: &CommandError) -> ExitCode {
     exit_code::exit(match error.kind {
         Kind::Usage => exit_code::USAGE,
         Kind::Failed => exit_code::NO,
+        Kind::Forbidden => exit_code::FORBIDDEN,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 
+use checkrein_core::ids::Millis;
 use checkrein_core::transition::Reason;
 
 /// How something is shown.
@@ -73,4 +74,22 @@ pub(crate) fn duration(ms: u64) -> String {
         60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
         _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
     }
+}
+
+/// A time of day where the person is, with the date if it is not today's: `14:05`.
+pub(crate) fn clock(at: Millis, now: Millis) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let local = |time: Millis| {
+        let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
+        jiff::Timestamp::from_millisecond(ms)
+            .unwrap_or(jiff::Timestamp::MAX)
+            .to_zoned(zone.clone())
+    };
+    let (at, now) = (local(at), local(now));
+    let format = if at.date() == now.date() {
+        "%H:%M"
+    } else {
+        "%Y-%m-%d %H:%M"
+    };
+    at.strftime(format).to_string()
 }

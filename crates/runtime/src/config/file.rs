@@ -1,5 +1,7 @@
 //! The shape of `checkrein.toml`, and the keys of the contract that this build does not act on.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,6 +31,37 @@ pub struct ConfigFile {
     /// Exec policy.
     pub policy: PolicyTable,
     /// Verifiers.
+    pub verifier: Vec<VerifierTable>,
+    /// Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.
+    pub profile: BTreeMap<String, ProfileTable>,
+}
+
+/// `[profile.NAME]`: overrides any table.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct ProfileTable {
+    /// What the task is for.
+    pub goal: Option<String>,
+    /// What is required.
+    pub accept: Option<String>,
+    /// `change` or `always`.
+    pub verify_on: Option<VerifyOnText>,
+    /// Bounds of one task.
+    pub caps: CapsTable,
+    /// Bounds of the whole session.
+    pub session_caps: SessionCapsTable,
+    /// Sub-agents.
+    pub subagents: SubagentsTable,
+    /// The soft token budget.
+    pub token_budget: TokenBudgetTable,
+    /// Loop detectors.
+    pub loops: LoopsTable,
+    /// What to answer when Checkrein itself cannot judge.
+    pub stance: StanceTable,
+    /// Exec policy.
+    pub policy: PolicyTable,
+    /// Verifiers: those of a known name are changed, others added.
     pub verifier: Vec<VerifierTable>,
 }
 
@@ -262,7 +295,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "store",
     "veto",
     "progress",
-    "profile",
     "verifier.report",
     "verifier.baseline",
     "verifier.schema",

@@ -4,6 +4,8 @@
 //! The person's own file can only tighten what the repo says.
 
 mod file;
+mod gathered;
+mod profile;
 mod tighten;
 
 use std::collections::BTreeSet;
@@ -17,17 +19,21 @@ use checkrein_core::policy::{
     SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
 };
 
+use serde::{Deserialize, Serialize};
+
 use file::{
     CapsTable, KNOWN, NOT_YET, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
     VerifyOnText,
 };
 pub use file::{ConfigFile, Span};
+pub use gathered::Gathered;
+pub use profile::Profile;
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// A config text and what to call it in messages.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Path or other name, for messages; `rules` globs are relative to its folder.
     pub name: PathBuf,
@@ -113,7 +119,7 @@ pub enum ConfigError {
     Rules(#[from] checkrein_execpolicy::RulesError),
 }
 
-/// Compiles the repo's config and the person's own.
+/// Compiles the repo's config and the person's own, reading the rules files they name.
 ///
 /// # Errors
 /// The first thing that is wrong; a config with a mistake is never half used.
@@ -122,18 +128,44 @@ pub fn compile(
     person: Option<&Source>,
     driver: Driver,
 ) -> Result<Compiled, ConfigError> {
+    let gather = |source: Option<&Source>| source.cloned().map(Gathered::of).transpose();
+    compile_gathered(
+        gather(repo)?.as_ref(),
+        gather(person)?.as_ref(),
+        driver,
+        Profile::Plain,
+    )
+}
+
+/// The same from texts that were read before, under a profile. No file is read.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn compile_gathered(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    driver: Driver,
+    profile: Profile<'_>,
+) -> Result<Compiled, ConfigError> {
+    if let (Profile::Named(wanted), Some(repo)) = (profile, repo) {
+        profile::must_be_there(wanted, repo, person)?;
+    }
     let mut warnings = Vec::new();
     let nowhere = PathBuf::from("built-in defaults");
+    let mut rules = Vec::new();
     let (name, file) = match repo {
-        Some(source) => (&source.name, read(source, &mut warnings)?),
+        Some(gathered) => {
+            let file = read(&gathered.config, profile, &mut warnings)?;
+            rules.extend(gathered.rules_of(&file)?);
+            (&gathered.config.name, file)
+        }
         None => (&nowhere, ConfigFile::default()),
     };
-    let mut rules = rules_of(name, &file)?;
     let mut policy = policy_of(name, &file, driver)?;
-    if let Some(source) = person {
-        let own = read(source, &mut warnings)?;
-        rules.extend(rules_of(&source.name, &own)?);
-        tighten::tighten(&mut policy, &source.name, &own)?;
+    if let Some(gathered) = person {
+        let own = read(&gathered.config, profile, &mut warnings)?;
+        rules.extend(gathered.rules_of(&own)?);
+        tighten::tighten(&mut policy, &gathered.config.name, &own)?;
     }
     let files: Vec<(&str, &str)> = rules
         .iter()
@@ -143,18 +175,49 @@ pub fn compile(
     Ok(Compiled { policy, warnings })
 }
 
-fn read(source: &Source, warnings: &mut Vec<String>) -> Result<ConfigFile, ConfigError> {
-    let toml = |error: toml::de::Error| ConfigError::Toml {
+/// The config as it reads under this profile.
+fn read(
+    source: &Source,
+    profile: Profile<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<ConfigFile, ConfigError> {
+    let mut table: toml::Table = source.text.parse().map_err(|error| bad_toml(source, error))?;
+    check_keys(&source.name, "", "", &table, warnings)?;
+    if let Some(toml::Value::Table(profiles)) = table.get("profile") {
+        for (name, inner) in profiles {
+            if let toml::Value::Table(inner) = inner {
+                let within = format!("profile.{name}.");
+                if inner.contains_key("profile") {
+                    return Err(value(
+                        &source.name,
+                        &within,
+                        "cannot hold another profile".to_owned(),
+                    ));
+                }
+                check_keys(&source.name, &within, "", inner, warnings)?;
+            }
+        }
+    }
+    // With places in the text, where something has the wrong type.
+    parse(source)?;
+    table = profile.apply(table);
+    table.try_into().map_err(|error| bad_toml(source, error))
+}
+
+fn parse(source: &Source) -> Result<ConfigFile, ConfigError> {
+    toml::from_str(&source.text).map_err(|error| bad_toml(source, error))
+}
+
+fn bad_toml(source: &Source, error: toml::de::Error) -> ConfigError {
+    ConfigError::Toml {
         name: source.name.clone(),
         message: error.to_string().trim_end().to_owned(),
-    };
-    let table: toml::Table = source.text.parse().map_err(toml)?;
-    check_keys(&source.name, "", &table, warnings)?;
-    toml::from_str(&source.text).map_err(toml)
+    }
 }
 
 fn check_keys(
     name: &Path,
+    within: &str,
     prefix: &str,
     table: &toml::Table,
     warnings: &mut Vec<String>,
@@ -168,18 +231,22 @@ fn check_keys(
         if NOT_YET.contains(&path.as_str()) {
             return Err(ConfigError::NotYet {
                 name: name.to_owned(),
-                key: path,
+                key: format!("{within}{path}"),
             });
         }
+        // Its tables are looked at as if they stood here.
+        if path == "profile" {
+            continue;
+        }
         if !KNOWN.contains(&path.as_str()) {
-            warnings.push(unknown_key(name, &path));
+            warnings.push(unknown_key(name, within, &path));
             continue;
         }
         match value {
-            toml::Value::Table(inner) => check_keys(name, &path, inner, warnings)?,
+            toml::Value::Table(inner) => check_keys(name, within, &path, inner, warnings)?,
             toml::Value::Array(items) => {
                 for inner in items.iter().filter_map(toml::Value::as_table) {
-                    check_keys(name, &path, inner, warnings)?;
+                    check_keys(name, within, &path, inner, warnings)?;
                 }
             }
             _ => {}
@@ -188,7 +255,7 @@ fn check_keys(
     Ok(())
 }
 
-fn unknown_key(name: &Path, path: &str) -> String {
+fn unknown_key(name: &Path, within: &str, path: &str) -> String {
     let near = KNOWN
         .iter()
         .map(|known| (strsim::damerau_levenshtein(known, path), known))
@@ -196,10 +263,13 @@ fn unknown_key(name: &Path, path: &str) -> String {
         .filter(|(distance, _)| *distance <= 3);
     match near {
         Some((_, known)) => format!(
-            "{}: unknown key '{path}'; did you mean '{known}'?",
+            "{}: unknown key '{within}{path}'; did you mean '{known}'?",
             name.display()
         ),
-        None => format!("{}: unknown key '{path}' is ignored", name.display()),
+        None => format!(
+            "{}: unknown key '{within}{path}' is ignored",
+            name.display()
+        ),
     }
 }
 
@@ -459,56 +529,6 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
     })
-}
-
-fn rules_of(name: &Path, file: &ConfigFile) -> Result<Vec<(String, String)>, ConfigError> {
-    let folder = name.parent().unwrap_or(Path::new("."));
-    let mut found = Vec::new();
-    for pattern in &file.policy.rules {
-        let matches = expand(folder, pattern)
-            .map_err(|error| value(name, "policy.rules", error.to_string()))?;
-        if matches.is_empty() {
-            return Err(ConfigError::RulesFile {
-                name: name.to_owned(),
-                what: format!(
-                    "policy.rules: nothing matches '{pattern}' in {}",
-                    folder.display()
-                ),
-            });
-        }
-        for path in matches {
-            let text = std::fs::read_to_string(&path).map_err(|error| ConfigError::RulesFile {
-                name: path.clone(),
-                what: format!("cannot be read: {error}"),
-            })?;
-            found.push((path.display().to_string(), text));
-        }
-    }
-    Ok(found)
-}
-
-/// Files below `folder` that match, in order of their names.
-fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
-    let glob = globset::GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()?
-        .compile_matcher();
-    // Rules may lie in an ignored folder all the same; eight levels are plenty for them.
-    let walk = ignore::WalkBuilder::new(folder)
-        .standard_filters(false)
-        .max_depth(Some(8))
-        .build();
-    let mut found: Vec<PathBuf> = walk
-        .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .map(ignore::DirEntry::into_path)
-        .filter(|path| {
-            path.strip_prefix(folder)
-                .is_ok_and(|below| glob.is_match(below))
-        })
-        .collect();
-    found.sort();
-    Ok(found)
 }
 
 fn stance(text: StanceText) -> Stance {

@@ -141,3 +141,59 @@ fn spans_of_time() {
         assert_eq!(Span::parse(text), None, "{text}");
     }
 }
+
+fn under(text: &str, profile: Profile<'_>) -> Result<Policy, ConfigError> {
+    let repo = Gathered::of(source(text))?;
+    let compiled = compile_gathered(Some(&repo), None, Driver::Hook, profile)?;
+    assert_eq!(compiled.warnings, Vec::<String>::new());
+    Ok(compiled.policy)
+}
+
+#[test]
+fn a_profile_overrides_any_table() {
+    let text = "accept = 'a'\n[caps]\ntool_calls = 7\ncontinues = 5\n\
+                [[verifier]]\nname = 'a'\nrun = 'one'\ntimeout = '1m'\n\
+                [profile.ci]\naccept = 'a and b'\nverify_on = 'always'\n[profile.ci.caps]\ntool_calls = 3\n\
+                [profile.ci.stance]\nstop = 'block'\n\
+                [[profile.ci.verifier]]\nname = 'a'\nrun = 'two'\n\
+                [[profile.ci.verifier]]\nname = 'b'\nrun = 'three'\n";
+    let plain = under(text, Profile::Plain).unwrap();
+    assert_eq!((plain.caps.tool_calls, plain.verifiers.len()), (Some(7), 1));
+    for profile in [Profile::Named("ci"), Profile::IfThere("ci")] {
+        let ci = under(text, profile).unwrap();
+        assert_eq!((ci.caps.tool_calls, ci.caps.continues), (Some(3), 5));
+        assert_eq!(ci.verify_on, VerifyOn::Always);
+        assert_eq!(ci.stance.stop, Stance::Block);
+        let seen: Vec<(&str, bool, u64)> = ci
+            .verifiers
+            .iter()
+            .map(|spec| {
+                let two = spec.definition.contains("two");
+                (spec.name.as_str(), two, spec.timeout_ms)
+            })
+            .collect();
+        assert_eq!(seen, [("a", true, 60_000), ("b", false, 600_000)]);
+    }
+    assert_eq!(under(text, Profile::IfThere("local")).unwrap(), plain);
+    let error = under(text, Profile::Named("local")).unwrap_err().to_string();
+    assert!(error.contains("'local'") && error.contains("there is: ci"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
+    let check = |text: &str, expected: &str| {
+        let repo = Gathered::of(source(text));
+        let compiled = repo.and_then(|repo| {
+            compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain)
+        });
+        let said = match compiled {
+            Ok(compiled) => compiled.warnings.join("\n"),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains(expected), "{text}: {said}");
+    };
+    check("[profile.ci.cap]\nattempts = 1\n", "'profile.ci.cap'; did you mean 'caps'");
+    check("[profile.ci.veto]\nenabled = true\n", "'profile.ci.veto' yet");
+    check("[profile.ci.caps]\nattempts = 'x'\n", "line 2");
+    check("[profile.ci.profile.x]\n", "cannot hold another profile");
+}

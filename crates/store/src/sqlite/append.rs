@@ -146,11 +146,16 @@ fn append(
         head = chain::link(&head, &row);
         let inserted = tx
             .prepare_cached(
-                "INSERT INTO event (session, seq, kind, payload, key, chain)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO event (id, kind, payload, chain, key) VALUES (?1, ?2, ?3, ?4, ?5)",
             )
             .map_err(failed)?
-            .execute((id, last.0, event.kind, &event.payload, key, head.as_bytes()));
+            .execute((
+                read::place(id, last),
+                event.kind,
+                &event.payload,
+                head.as_bytes(),
+                key,
+            ));
         if let Err(error) = inserted {
             return Err(duplicate(tx, file, session, id, key).unwrap_or_else(|| failed(error)));
         }
@@ -205,14 +210,17 @@ fn rows_beside(tx: &Connection, id: i64, last: u64, batch: &Batch) -> rusqlite::
         blob(tx, bytes)?;
     }
     if let Some(cache) = &batch.cache {
-        tx.prepare_cached("INSERT OR REPLACE INTO cache VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute((
-                id,
-                last,
-                cache.core_version,
-                cache.policy.as_bytes(),
-                &cache.bytes,
-            ))?;
+        tx.prepare_cached(
+            "UPDATE session SET cached = ?2, core_version = ?3, policy = ?4, state = ?5
+             WHERE id = ?1",
+        )?
+        .execute((
+            id,
+            last,
+            cache.core_version,
+            cache.policy.as_bytes(),
+            &cache.bytes,
+        ))?;
     }
     for row in &batch.tasks {
         tasks::put(tx, id, row)?;
@@ -222,7 +230,7 @@ fn rows_beside(tx: &Connection, id: i64, last: u64, batch: &Batch) -> rusqlite::
 
 pub(crate) fn blob(tx: &Connection, bytes: &[u8]) -> rusqlite::Result<Digest> {
     let digest = Digest::of(bytes);
-    tx.prepare_cached("INSERT INTO blob (digest, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+    tx.prepare_cached("INSERT INTO kept VALUES (?1, 1, ?2) ON CONFLICT DO NOTHING")?
         .execute((digest.as_bytes(), bytes))?;
     Ok(digest)
 }
@@ -235,7 +243,7 @@ pub(crate) fn evidence(
 ) -> rusqlite::Result<Kept> {
     let changed = tx
         .prepare_cached(
-            "INSERT INTO evidence (key, final, bytes) VALUES (?1, ?2, ?3)
+            "INSERT INTO kept (key, final, bytes) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET final = excluded.final, bytes = excluded.bytes
              WHERE final = 0",
         )?

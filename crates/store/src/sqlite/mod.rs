@@ -78,7 +78,8 @@ impl SqliteStore {
     }
 
     /// Opens the store in `folder` to read it, also where nothing can be written. It
-    /// makes nothing; everything that writes, and [`Store::claim`], answers
+    /// makes nothing (but one that an older build made is brought up to date first);
+    /// everything that writes, and [`Store::claim`], answers
     /// [`StoreError::ReadOnly`].
     ///
     /// # Errors

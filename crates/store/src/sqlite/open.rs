@@ -15,9 +15,9 @@ use crate::sqlite::{fault, folder, wal};
 pub(crate) const FILE: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 /// The oldest reader that does not misread what this build writes.
-const MIN_READER: u32 = 1;
+const MIN_READER: u32 = 2;
 
 /// Opens the store in `folder` for writing; makes it if there is none.
 pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
@@ -49,9 +49,13 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
         conn.pragma_update(None, "wal_autocheckpoint", 0)
     };
     set(&conn).map_err(|error| fault::of(&file, error))?;
-    if !is_compatible(&conn, &file, patience)? {
-        make_schema(&conn, &file, patience)?;
-        is_compatible(&conn, &file, patience)?;
+    match find(&conn, &file, patience)? {
+        Found::Current => {}
+        Found::Older => change(&conn, &file, patience)?,
+        Found::Nothing => {
+            make_schema(&conn, &file, patience)?;
+            find(&conn, &file, patience)?;
+        }
     }
     Ok(conn)
 }
@@ -72,63 +76,85 @@ pub(crate) fn reading(folder: &Path, patience: Patience) -> Result<Connection, S
         conn.set_prepared_statement_cache_capacity(64);
         Ok(conn)
     };
-    let conn = open(&file, flags).map_err(|error| cannot_open(&file, error))?;
-    let compatible = match is_compatible(&conn, &file, patience) {
+    let mut conn = open(&file, flags).map_err(|error| cannot_open(&file, error))?;
+    let mut found = find(&conn, &file, patience);
+    if found.is_err() && wal::is_empty(&file) {
         // Without a log beside it and without the right to make one, SQLite reads
         // nothing unless told that the file cannot change. It cannot: whoever changes it
         // makes a log first.
-        Err(_) if wal::is_empty(&file) => {
-            let conn = open(&immutable(&file), flags | OpenFlags::SQLITE_OPEN_URI)
-                .map_err(|error| cannot_open(&file, error))?;
-            return match is_compatible(&conn, &file, patience)? {
-                true => Ok(conn),
-                false => Err(StoreError::Missing { path: file }),
-            };
+        conn = open(&immutable(&file), flags | OpenFlags::SQLITE_OPEN_URI)
+            .map_err(|error| cannot_open(&file, error))?;
+        found = find(&conn, &file, patience);
+    }
+    match found? {
+        Found::Current => Ok(conn),
+        // Read as what it will be: whoever may write it changes it, once.
+        Found::Older => {
+            drop(conn);
+            drop(writing(folder, patience)?);
+            open(&file, flags).map_err(|error| cannot_open(&file, error))
         }
-        answer => answer?,
-    };
-    // A file without a schema is a store that somebody is about to make.
-    if compatible {
-        Ok(conn)
-    } else {
-        Err(StoreError::Missing { path: file })
+        // A file without a schema is a store that somebody is about to make.
+        Found::Nothing => Err(StoreError::Missing { path: file }),
     }
 }
 
-/// Whether the file has our schema; false for a new one.
-fn is_compatible(conn: &Connection, file: &Path, patience: Patience) -> Result<bool, StoreError> {
-    let needs = || {
-        conn.query_row("SELECT min_reader FROM meta", [], |row| {
-            row.get::<_, u32>(0)
+/// What is in a file.
+enum Found {
+    /// A schema that this build reads and writes.
+    Current,
+    /// One that has to be changed first.
+    Older,
+    /// A new file.
+    Nothing,
+}
+
+fn find(conn: &Connection, file: &Path, patience: Patience) -> Result<Found, StoreError> {
+    let meta = || {
+        conn.query_row("SELECT schema, min_reader FROM meta", [], |row| {
+            Ok(Some((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)))
         })
-        .map(Some)
     };
-    let read = || match needs() {
+    let read = || match meta() {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
             // No such table: of a new file, of one whose tables were made just now, or of
             // a damaged one.
-            let (tables, meta) = conn.query_row(
+            let (tables, metas) = conn.query_row(
                 "SELECT count(*), count(*) FILTER (WHERE name = 'meta') FROM sqlite_schema",
                 [],
                 |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)),
             )?;
-            match (tables, meta) {
+            match (tables, metas) {
                 (0, _) => Ok(None),
                 (_, 0) => Err(error),
-                (_, _) => needs(),
+                (_, _) => meta(),
             }
         }
         answer => answer,
     };
     match patience.wait(file, read)? {
-        Some(needs) if needs > SCHEMA => Err(StoreError::TooNew {
+        Some((_, needs)) if needs > SCHEMA => Err(StoreError::TooNew {
             path: file.to_owned(),
             needs,
             reads: SCHEMA,
         }),
-        Some(_) => Ok(true),
-        None => Ok(false),
+        Some((schema, _)) if schema < SCHEMA => Ok(Found::Older),
+        Some(_) => Ok(Found::Current),
+        None => Ok(Found::Nothing),
     }
+}
+
+/// Brings an older schema up to date, in one transaction: a process that dies meanwhile
+/// leaves the older one. Many may try at once; one does it.
+fn change(conn: &Connection, file: &Path, patience: Patience) -> Result<(), StoreError> {
+    let tx = patience.wait(file, || {
+        rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
+    })?;
+    if let Found::Older = find(&tx, file, patience)? {
+        tx.execute_batch(include_str!("schema_1_to_2.sql"))
+            .map_err(|error| fault::of(file, error))?;
+    }
+    tx.commit().map_err(|error| fault::of(file, error))
 }
 
 /// Makes the schema, in WAL mode first: whoever sees the schema finds the mode set.
@@ -153,7 +179,7 @@ fn make_schema(conn: &Connection, file: &Path, patience: Patience) -> Result<(),
         })?;
         if tables == 0 {
             tx.execute_batch(include_str!("schema.sql"))?;
-            tx.execute("INSERT INTO meta VALUES (1, ?1, ?2)", [SCHEMA, MIN_READER])?;
+            tx.execute("INSERT INTO meta VALUES (?1, ?2)", [SCHEMA, MIN_READER])?;
         }
         Ok(())
     };

@@ -9,6 +9,20 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::chain::{Chain, Row, Walk};
 use crate::{EffectRow, Evidence, RawEvent, Standing, StateCache, StoreError};
 
+/// Bits of an event's row id that say its place; the rest say its session.
+const SEQ_BITS: u32 = 40;
+
+/// The row id of a session's event.
+pub(crate) fn place(session: i64, seq: Seq) -> i64 {
+    // A log of 2^40 events would be 100 TB.
+    session << SEQ_BITS | i64::try_from(seq.0).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1)
+}
+
+/// The place that a row id says.
+fn seq(place: i64) -> Seq {
+    Seq((place & ((1 << SEQ_BITS) - 1)).unsigned_abs())
+}
+
 /// The row id of a session that has events.
 pub(crate) fn session(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<i64>> {
     conn.prepare_cached("SELECT id FROM session WHERE name = ?1")?
@@ -22,14 +36,14 @@ pub(crate) fn tail(
     name: &SessionId,
 ) -> rusqlite::Result<Option<(i64, Seq, Digest)>> {
     conn.prepare_cached(
-        "SELECT session.id, event.seq, event.chain FROM session
-         JOIN event ON event.session = session.id
-         WHERE session.name = ?1 ORDER BY event.seq DESC LIMIT 1",
+        "SELECT session.id, event.id, event.chain FROM session
+         JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
+         WHERE session.name = ?1 ORDER BY event.id DESC LIMIT 1",
     )?
     .query_row([name.as_str()], |row| {
         Ok((
             row.get(0)?,
-            Seq(row.get(1)?),
+            seq(row.get(1)?),
             Digest::from_bytes(row.get(2)?),
         ))
     })
@@ -38,11 +52,11 @@ pub(crate) fn tail(
 
 pub(crate) fn events(conn: &Connection, id: i64, after: Seq) -> rusqlite::Result<Vec<RawEvent>> {
     conn.prepare_cached(
-        "SELECT seq, kind, payload FROM event WHERE session = ?1 AND seq > ?2 ORDER BY seq",
+        "SELECT id, kind, payload FROM event WHERE id > ?1 AND id < ?2 ORDER BY id",
     )?
-    .query_map((id, after.0), |row| {
+    .query_map((place(id, after), place(id + 1, Seq(0))), |row| {
         Ok(RawEvent {
-            seq: Seq(row.get(0)?),
+            seq: seq(row.get(0)?),
             kind: row.get(1)?,
             payload: row.get(2)?,
         })
@@ -51,8 +65,8 @@ pub(crate) fn events(conn: &Connection, id: i64, after: Seq) -> rusqlite::Result
 }
 
 pub(crate) fn find_key(conn: &Connection, id: i64, key: &str) -> rusqlite::Result<Option<Seq>> {
-    conn.prepare_cached("SELECT seq FROM event WHERE session = ?1 AND key = ?2")?
-        .query_row((id, key), |row| row.get(0).map(Seq))
+    conn.prepare_cached("SELECT id FROM event WHERE key = ?2 AND id >> 40 = ?1")?
+        .query_row((id, key), |row| row.get(0).map(seq))
         .optional()
 }
 
@@ -71,20 +85,23 @@ pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<Effect
 }
 
 pub(crate) fn cache(conn: &Connection, id: i64) -> rusqlite::Result<Option<(Seq, StateCache)>> {
-    conn.prepare_cached("SELECT seq, core_version, policy, bytes FROM cache WHERE session = ?1")?
-        .query_row([id], |row| {
-            let cache = StateCache {
-                core_version: row.get(1)?,
-                policy: Digest::from_bytes(row.get(2)?),
-                bytes: row.get(3)?,
-            };
-            Ok((Seq(row.get(0)?), cache))
-        })
-        .optional()
+    conn.prepare_cached(
+        "SELECT cached, core_version, policy, state FROM session
+         WHERE id = ?1 AND cached IS NOT NULL",
+    )?
+    .query_row([id], |row| {
+        let cache = StateCache {
+            core_version: row.get(1)?,
+            policy: Digest::from_bytes(row.get(2)?),
+            bytes: row.get(3)?,
+        };
+        Ok((Seq(row.get(0)?), cache))
+    })
+    .optional()
 }
 
 pub(crate) fn evidence(conn: &Connection, key: &Digest) -> rusqlite::Result<Option<Evidence>> {
-    conn.prepare_cached("SELECT final, bytes FROM evidence WHERE key = ?1")?
+    conn.prepare_cached("SELECT final, bytes FROM kept WHERE key = ?1")?
         .query_row([key.as_bytes()], |row| {
             let standing = if row.get(0)? {
                 Standing::Final
@@ -100,7 +117,7 @@ pub(crate) fn evidence(conn: &Connection, key: &Digest) -> rusqlite::Result<Opti
 }
 
 pub(crate) fn blob(conn: &Connection, digest: &Digest) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")?
+    conn.prepare_cached("SELECT bytes FROM kept WHERE key = ?1")?
         .query_row([digest.as_bytes()], |row| row.get(0))
         .optional()
 }
@@ -123,15 +140,17 @@ pub(crate) fn checked(
 pub(crate) fn chain(conn: &Connection, name: &SessionId) -> rusqlite::Result<Chain> {
     let mut walk = Walk::begin(name);
     let mut query = conn.prepare_cached(
-        "SELECT seq, kind, payload, key, chain FROM event
-         WHERE session = (SELECT id FROM session WHERE name = ?1) ORDER BY seq",
+        "SELECT id, kind, payload, key, chain FROM event WHERE id >= ?1 AND id < ?2 ORDER BY id",
     )?;
-    let mut rows = query.query([name.as_str()])?;
+    let Some(id) = session(conn, name)? else {
+        return Ok(walk.end());
+    };
+    let mut rows = query.query((place(id, Seq(0)), place(id + 1, Seq(0))))?;
     while let Some(row) = rows.next()? {
         let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
         let payload = row.get_ref(2)?.as_blob()?;
         let row_of = Row {
-            seq: Seq(row.get(0)?),
+            seq: seq(row.get(0)?),
             kind: &kind,
             payload,
             key: key.as_deref(),

@@ -1,26 +1,26 @@
--- `one` makes a second row impossible.
-CREATE TABLE meta (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  schema INTEGER NOT NULL,
-  min_reader INTEGER NOT NULL
-) STRICT;
+-- Every process parses this anew before its first query: few tables, few columns.
+CREATE TABLE meta (schema INTEGER NOT NULL, min_reader INTEGER NOT NULL) STRICT;
 
+-- With its state cache, if it has one: `cached` is the place of the last event folded in.
 CREATE TABLE session (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
+  name TEXT NOT NULL UNIQUE,
+  cached INTEGER,
+  core_version INTEGER,
+  policy BLOB,
+  state BLOB
 ) STRICT;
 
--- With rowids, not clustered by the key: payloads of a few KB stay on leaf pages.
+-- `id` is the place: session << 40 | seq. So the log needs no index of its own, and
+-- payloads of a few KB stay on leaf pages.
 CREATE TABLE event (
-  session INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
+  id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   payload BLOB NOT NULL,
-  key TEXT,
   chain BLOB NOT NULL,
-  PRIMARY KEY (session, seq)
+  key TEXT
 ) STRICT;
-CREATE UNIQUE INDEX event_key ON event (session, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX event_key ON event (key, id >> 40) WHERE key IS NOT NULL;
 
 -- The outbox: a row goes when its effect is settled.
 CREATE TABLE effect (
@@ -31,42 +31,18 @@ CREATE TABLE effect (
   PRIMARY KEY (session, stop, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE evidence (
+-- Evidence by content key, and blobs by their digest: digests of different things.
+CREATE TABLE kept (
   key BLOB PRIMARY KEY NOT NULL,
   final INTEGER NOT NULL,
   bytes BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE blob (
-  digest BLOB PRIMARY KEY NOT NULL,
-  bytes BLOB NOT NULL
-) STRICT;
-
-CREATE TABLE cache (
-  session INTEGER PRIMARY KEY,
-  seq INTEGER NOT NULL,
-  core_version INTEGER NOT NULL,
-  policy BLOB NOT NULL,
-  bytes BLOB NOT NULL
-) STRICT;
-
+-- Summary rows, as JSON: statistics read them with json_extract, hooks never.
 CREATE TABLE task (
   session INTEGER NOT NULL,
   task INTEGER NOT NULL,
-  agent TEXT NOT NULL,
-  level TEXT,
   opened_at INTEGER NOT NULL,
-  ended_at INTEGER,
-  reason TEXT,
-  detail TEXT,
-  native_reason TEXT,
-  stops INTEGER NOT NULL,
-  continues INTEGER NOT NULL,
-  tool_calls INTEGER NOT NULL,
-  rounds INTEGER,
-  output_tokens INTEGER,
-  policy BLOB NOT NULL,
-  goal TEXT,
-  root TEXT NOT NULL,
+  row TEXT NOT NULL,
   PRIMARY KEY (session, task)
 ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,55 @@
+//! `checkrein off` and `checkrein on`: a person switches Checkrein off in this repo, for a
+//! while and for a reason, and on again.
+
+use std::process::ExitCode;
+
+use checkrein_core::ids::Millis;
+use checkrein_runtime::config::Span;
+
+use crate::args::SwitchOff;
+use crate::off::{self, Off};
+use crate::ui::errors::CommandError;
+use crate::{exit_code, locate, person, ui};
+
+pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
+    let by = person::required("off")?;
+    let span = Span::parse(&args.span).filter(|span| span.ms > 0);
+    let Some(span) = span else {
+        return Err(CommandError::usage(
+            format!("--for takes a span of time, not '{}'", args.span),
+            "for instance --for 30m, --for 1h",
+        ));
+    };
+    let reason = args.reason.trim();
+    if reason.is_empty() {
+        return Err(CommandError::usage(
+            "--reason must say something",
+            "it is shown at every ending until it is on again",
+        ));
+    }
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let now = checkrein_runtime::now();
+    let off = Off {
+        since: now,
+        until: Millis(now.0.saturating_add(span.ms)),
+        reason: reason.to_owned(),
+        by,
+    };
+    off::write(&located.place.state, &off)?;
+    ui::answer(&off.words());
+    ui::say(&format!(
+        "In {} no tool call is judged and no stop is checked; each ending says so. On again: checkrein on",
+        located.place.root.display()
+    ));
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+pub(crate) fn on() -> Result<ExitCode, CommandError> {
+    person::required("on")?;
+    let located = locate::locate(&std::env::current_dir()?, None);
+    ui::answer(match off::remove(&located.place.state)? {
+        true => "checkrein is on again",
+        false => "checkrein was not switched off here",
+    });
+    Ok(exit_code::exit(exit_code::YES))
+}

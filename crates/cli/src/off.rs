@@ -1,0 +1,77 @@
+//! Switched off for a while: `off.json` in the repo's state folder, apart from the store, so
+//! that it works when the store does not. Nothing of it is silent: tools get no opinion, stops
+//! are let through by a recorded stance, and every ending says so.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::ids::{Millis, ScopeId};
+use checkrein_core::input::{Input, StanceAt, StanceUsed};
+use checkrein_core::policy::Stance;
+use checkrein_runtime::whole;
+use serde::{Deserialize, Serialize};
+
+use crate::person::Checked;
+use crate::ui::style;
+
+/// Until when, why, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Off {
+    /// When it was switched off.
+    pub(crate) since: Millis,
+    /// When it is on again.
+    pub(crate) until: Millis,
+    /// Why.
+    pub(crate) reason: String,
+    /// How it was told that a person asked.
+    pub(crate) by: Checked,
+}
+
+impl Off {
+    /// In one line.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "checkrein is switched off until {}: {}",
+            style::clock(self.until, checkrein_runtime::now()),
+            self.reason
+        )
+    }
+
+    /// The stance that lets a stop of this scope through.
+    pub(crate) fn stand_in(&self, scope: ScopeId) -> Input {
+        Input::StanceUsed(StanceUsed {
+            scope,
+            at: StanceAt::Stop,
+            stance: Stance::Allow,
+            why: format!(
+                "it is switched off until {} ({})",
+                style::clock(self.until, checkrein_runtime::now()),
+                self.reason
+            ),
+        })
+    }
+}
+
+fn file(state: &Path) -> PathBuf {
+    state.join("off.json")
+}
+
+/// What is in force in this state folder. What cannot be read switches nothing off.
+pub(crate) fn in_force(state: &Path) -> Option<Off> {
+    let bytes = std::fs::read(file(state)).ok()?;
+    let off: Off = serde_json::from_slice(&bytes).ok()?;
+    (checkrein_runtime::now() < off.until).then_some(off)
+}
+
+pub(crate) fn write(state: &Path, off: &Off) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(off)?;
+    bytes.push(b'\n');
+    whole::write(&file(state), &bytes)
+}
+
+/// Switches on again; says whether it was off at all.
+pub(crate) fn remove(state: &Path) -> io::Result<bool> {
+    let was = in_force(state).is_some();
+    whole::remove(&file(state))?;
+    Ok(was)
+}

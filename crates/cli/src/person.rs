@@ -1,0 +1,264 @@
+//! Who is asking? What loosens something is for a person at a terminal: two terminals, no
+//! agent's mark in the environment, no agent among the ancestors. Under one account this is a
+//! hurdle and a record, not a wall: see docs/threat-model.md.
+
+use std::ffi::OsStr;
+use std::io::IsTerminal as _;
+
+use checkrein_verifiers::withheld;
+use serde::{Deserialize, Serialize};
+
+use crate::ui::errors::CommandError;
+
+/// What was looked at before an act was taken for a person's. Recorded with the act.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Checked {
+    /// stdin and stderr are terminals.
+    pub(crate) terminal: bool,
+    /// Variables that agents set for what they run.
+    pub(crate) marks: Vec<String>,
+    /// Names of the processes above this one, nearest first; `None` where they cannot be told.
+    pub(crate) ancestors: Option<Vec<String>>,
+}
+
+impl Checked {
+    /// In one line, for logs.
+    pub(crate) fn words(&self) -> String {
+        match &self.ancestors {
+            Some(names) => format!(
+                "a person: terminal, no agent's marks, under {}",
+                names.join(" < ")
+            ),
+            None => "a person: terminal, no agent's marks, ancestors unknown".to_owned(),
+        }
+    }
+}
+
+/// Agents by the names of their processes. A check or agent that we started is under one of
+/// our own.
+const AGENTS: &[&str] = &[
+    "checkrein",
+    "claude",
+    "codex",
+    "copilot",
+    "cursor-agent",
+    "gemini",
+    "opencode",
+];
+
+/// Packages that agents come in, as their paths say when an interpreter runs them.
+const PACKAGES: &[&str] = &[
+    "/claude-code/",
+    "/@openai/codex/",
+    "/gemini-cli/",
+    "/opencode-ai/",
+];
+
+/// Programs that run a script named by their first plain argument.
+const INTERPRETERS: &[&str] = &["node", "nodejs", "bun", "deno", "python", "python3"];
+
+/// Ancestors that are looked at; nobody's terminal is deeper than that.
+#[cfg(target_os = "linux")]
+const MAX_ANCESTORS: usize = 64;
+
+/// Lets a person go on with `act`, and says how that was told.
+///
+/// # Errors
+/// If whoever asks is no person, as far as one can tell.
+pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
+    let marks = marks(std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        (!value.is_empty()).then_some((name, value.to_string_lossy().into_owned()))
+    }));
+    let (ancestors, agent) = match ancestors() {
+        Some(found) => {
+            let agent = found.iter().find(|process| process.is_agent);
+            let agent = agent.map(|process| process.name.clone());
+            let names = found.into_iter().map(|process| process.name).collect();
+            (Some(names), agent)
+        }
+        None => (None, None),
+    };
+    let checked = Checked {
+        terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        marks,
+        ancestors,
+    };
+    let why = if let Some(mark) = checked.marks.first() {
+        format!("{mark} is set, as it is for what an agent or CI runs")
+    } else if let Some(agent) = agent {
+        format!("it was started under `{agent}`")
+    } else if !checked.terminal {
+        "stdin and stderr are not both a terminal".to_owned()
+    } else {
+        return Ok(checked);
+    };
+    Err(CommandError::forbidden(
+        format!("`checkrein {act}` is for a person at a terminal, and {why}"),
+        "type it yourself, in a terminal of your own",
+    ))
+}
+
+/// Which of these variables say that an agent or CI is at work.
+fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    // Settings that people export for good, in the shell's profile.
+    let setting = |name: &str| {
+        matches!(name, "CHECKREIN_STATE" | "CHECKREIN_PROFILE" | "CURSOR_TRACE_ID")
+            || SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let mut found: Vec<String> = env
+        .filter(|(name, value)| match name.as_str() {
+            "CI" => value != "false" && value != "0",
+            name if setting(name) => false,
+            name => {
+                withheld::AGENT_MARKS.contains(&name)
+                    || withheld::PREFIXES
+                        .iter()
+                        .any(|prefix| name.starts_with(prefix))
+            }
+        })
+        .map(|(name, _)| name)
+        .collect();
+    found.sort();
+    found
+}
+
+/// Beginnings of the settings of Claude Code that belong into a profile; all else that begins
+/// with `CLAUDE_CODE_` is a mark of a session.
+const SETTINGS: &[&str] = &[
+    "CLAUDE_CODE_API_KEY_HELPER",
+    "CLAUDE_CODE_AUTO_COMPACT",
+    "CLAUDE_CODE_DISABLE_",
+    "CLAUDE_CODE_ENABLE_",
+    "CLAUDE_CODE_FORCE_",
+    "CLAUDE_CODE_GIT_BASH_PATH",
+    "CLAUDE_CODE_IDE_",
+    "CLAUDE_CODE_MAX_",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_SHELL",
+    "CLAUDE_CODE_SKIP_",
+    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
+    "CLAUDE_CODE_SUBAGENT_MODEL",
+    "CLAUDE_CODE_USE_",
+];
+
+/// A process above this one.
+#[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+struct Ancestor {
+    name: String,
+    is_agent: bool,
+}
+
+#[cfg(target_os = "linux")]
+fn ancestors() -> Option<Vec<Ancestor>> {
+    let mut found = Vec::new();
+    let mut pid = parent_of("self")?;
+    while pid > 0 && found.len() < MAX_ANCESTORS {
+        let folder = format!("/proc/{pid}");
+        // A parent that we may not look at is another user's: no agent of this one.
+        let Ok(name) = std::fs::read_to_string(format!("{folder}/comm")) else {
+            break;
+        };
+        let line = std::fs::read(format!("{folder}/cmdline")).unwrap_or_default();
+        let words: Vec<String> = line
+            .split(|byte| *byte == 0)
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
+        let name = name.trim_end().to_owned();
+        let is_agent = is_agent(&name, &words);
+        found.push(Ancestor { name, is_agent });
+        let Some(parent) = parent_of(&pid.to_string()) else {
+            break;
+        };
+        pid = parent;
+    }
+    Some(found)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ancestors() -> Option<Vec<Ancestor>> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: &str) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A name may hold brackets and blanks: what counts stands behind the last bracket.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a process of this name, started by these words, is an agent.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+fn is_agent(name: &str, words: &[String]) -> bool {
+    let base = |word: &str| {
+        let path = std::path::Path::new(word);
+        let stem = path.file_stem().unwrap_or(OsStr::new(word));
+        stem.to_string_lossy().into_owned()
+    };
+    let agent = |word: &str| {
+        AGENTS.contains(&base(word).as_str())
+            || PACKAGES.iter().any(|package| word.contains(package))
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return agent(name);
+    };
+    let script = arguments.iter().find(|word| !word.starts_with('-'));
+    let interprets = INTERPRETERS.contains(&base(program).as_str());
+    agent(name) || agent(program) || (interprets && script.is_some_and(|script| agent(script)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_its_name_or_by_the_script_that_runs() {
+        let check = |line: &str, expected: bool| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let name = words[0].rsplit('/').next().unwrap_or_default().to_owned();
+            assert_eq!(is_agent(&name, &words), expected, "{line}");
+        };
+        check("/usr/local/bin/claude -p x", true);
+        check("claude", true);
+        check("codex exec x", true);
+        check("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js", true);
+        check("node --no-warnings /usr/bin/codex", true);
+        check("/opt/checkrein run -- sh", true);
+        check("bash", false);
+        check("vim claude", false);
+        check("tmux new -s codex", false);
+        check("node server.js", false);
+        check("python3 -m http.server", false);
+        // A thread may have renamed itself: the words still tell, and the other way round.
+        assert!(is_agent("MainThread", &["/usr/bin/claude".to_owned()]));
+        assert!(is_agent("claude", &[String::new()]));
+    }
+
+    #[test]
+    fn marks_of_a_session_count_and_settings_of_a_profile_do_not() {
+        let check = |name: &str, value: &str, expected: bool| {
+            let env = [(name.to_owned(), value.to_owned())];
+            assert_eq!(!marks(env.into_iter()).is_empty(), expected, "{name}");
+        };
+        for name in [
+            "CLAUDECODE",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CODEX_SANDBOX",
+            "CODEX_THREAD_ID",
+            "GEMINI_CLI",
+            "CHECKREIN_SESSION",
+            "CHECKREIN_TASK",
+            "CHECKREIN_CHECK",
+        ] {
+            check(name, "1", true);
+        }
+        for name in ["CODEX_HOME", "CLAUDE_CODE_USE_BEDROCK", "CHECKREIN_STATE", "TERM"] {
+            check(name, "1", false);
+        }
+        check("CI", "true", true);
+        check("CI", "false", false);
+    }
+}

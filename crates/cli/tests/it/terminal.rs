@@ -1,0 +1,116 @@
+//! A real terminal (a pty) for commands that ask for a person. What is typed into it runs
+//! detached from the test: whoever runs the tests may be an agent.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::world::{Said, World, text};
+
+pub(crate) struct Terminal<'w> {
+    world: &'w World,
+    typed: String,
+    env: Vec<(&'static str, String)>,
+    /// A program between the terminal's shell and the command.
+    under: Option<PathBuf>,
+}
+
+impl<'w> Terminal<'w> {
+    pub(crate) fn new(world: &'w World) -> Self {
+        Self {
+            world,
+            typed: String::new(),
+            env: Vec::new(),
+            under: None,
+        }
+    }
+
+    /// What the person types once the command runs.
+    pub(crate) fn typing(mut self, text: &str) -> Self {
+        self.typed.push_str(text);
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.env.push((name, value.to_owned()));
+        self
+    }
+
+    /// The command is started by a program of this name.
+    pub(crate) fn under(mut self, name: &str) -> Self {
+        let program = self.world.outside(name);
+        // Not replaced by what it starts, which would take it out of the ancestors.
+        std::fs::write(&program, "#!/bin/sh\n\"$@\"\nexit $?\n").unwrap();
+        executable(&program);
+        self.under = Some(program);
+        self
+    }
+
+    /// Runs `checkrein` with these arguments; all it says comes as stdout.
+    pub(crate) fn says(self, args: &[&str]) -> Said {
+        let (master, slave) = pty();
+        let status = self.world.outside("terminal-status");
+        let _ = std::fs::remove_file(&status);
+        let mut words: Vec<OsString> = Vec::new();
+        words.extend(self.under.map(PathBuf::into_os_string));
+        words.push(env!("CARGO_BIN_EXE_checkrein").into());
+        words.extend(args.iter().map(OsString::from));
+        // The outer shell goes at once, so that what it leaves has no ancestor of ours.
+        let line = "exec 3<&0; { \"$@\"; echo $? > \"$STATUS\"; } <&3 3<&- &";
+        let on = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
+        let mut shell = self.world.hermetic("sh");
+        shell
+            .args(["-c", line, "sh"])
+            .args(words)
+            .env("STATUS", &status)
+            .env("TERM", "dumb")
+            .envs(self.env)
+            .stdin(on(&slave))
+            .stdout(on(&slave))
+            .stderr(on(&slave));
+        let mut started = shell.spawn().unwrap();
+        // Only what runs in the terminal holds it open now.
+        drop((shell, slave));
+        started.wait().unwrap();
+        let mut master = File::from(master);
+        master.write_all(self.typed.as_bytes()).unwrap();
+        let mut said = Vec::new();
+        let mut bytes = [0; 4096];
+        // The last one to leave a terminal makes reading it an error.
+        while let Ok(read @ 1..) = master.read(&mut bytes) {
+            said.extend_from_slice(&bytes[..read]);
+        }
+        let code = std::fs::read_to_string(&status).unwrap();
+        Said {
+            code: Some(code.trim().parse().unwrap()),
+            stdout: text(&said).replace("\r\n", "\n"),
+            stderr: String::new(),
+        }
+    }
+}
+
+fn pty() -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let mut options = File::options();
+    options.read(true).write(true);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap());
+    }
+    let slave = options.open(Path::new(name.to_str().unwrap())).unwrap();
+    (master, slave.into())
+}
+
+pub(crate) fn executable(file: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -1,0 +1,141 @@
+//! A config with the rules files it names, read once: what is digested, approved and kept is
+//! what is compiled.
+
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, ConfigFile, Source, value};
+
+/// A config's text and its rules files'.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gathered {
+    /// The config.
+    pub config: Source,
+    /// Every file that a pattern of `policy.rules` means, in a profile too, in order of their names.
+    pub rules: Vec<Source>,
+}
+
+impl Gathered {
+    /// Reads the rules files that a config names.
+    ///
+    /// # Errors
+    /// If the config is no TOML, or a rules file cannot be read.
+    pub fn of(config: Source) -> Result<Self, ConfigError> {
+        let file = super::parse(&config)?;
+        let folder = folder(&config);
+        let mut paths = Vec::new();
+        for pattern in patterns(&file) {
+            let found = expand(folder, pattern)
+                .map_err(|error| value(&config.name, "policy.rules", error.to_string()))?;
+            paths.extend(found);
+        }
+        paths.sort();
+        paths.dedup();
+        let read = |path: PathBuf| match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Source { name: path, text }),
+            Err(error) => Err(ConfigError::RulesFile {
+                name: path,
+                what: format!("cannot be read: {error}"),
+            }),
+        };
+        let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Self { config, rules })
+    }
+
+    /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
+    pub fn digest(&self) -> Digest {
+        let folder = folder(&self.config);
+        let name = |source: &Source| {
+            let below = source.name.strip_prefix(folder).unwrap_or(&source.name);
+            below.as_os_str().as_encoded_bytes().to_vec()
+        };
+        let mut parts = Vec::new();
+        for source in std::iter::once(&self.config).chain(&self.rules) {
+            parts.push(name(source));
+            parts.push(source.text.clone().into_bytes());
+        }
+        Digest::of_parts(parts.iter().map(Vec::as_slice))
+    }
+
+    /// The rules files that the patterns of this reading of the config mean.
+    pub(super) fn rules_of(
+        &self,
+        file: &ConfigFile,
+    ) -> Result<Vec<(String, String)>, ConfigError> {
+        let folder = folder(&self.config);
+        let mut found = Vec::new();
+        for pattern in &file.policy.rules {
+            let glob = matcher(pattern)
+                .map_err(|error| value(&self.config.name, "policy.rules", error.to_string()))?;
+            let before = found.len();
+            let meant = self.rules.iter().filter(|source| {
+                let below = source.name.strip_prefix(folder);
+                below.is_ok_and(|below| glob.is_match(below))
+            });
+            found.extend(
+                meant.map(|source| (source.name.display().to_string(), source.text.clone())),
+            );
+            if found.len() == before {
+                return Err(ConfigError::RulesFile {
+                    name: self.config.name.clone(),
+                    what: format!(
+                        "policy.rules: nothing matches '{pattern}' in {}",
+                        folder.display()
+                    ),
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn folder(config: &Source) -> &Path {
+    config.name.parent().unwrap_or(Path::new("."))
+}
+
+/// Of the config and of all its profiles.
+fn patterns(file: &ConfigFile) -> impl Iterator<Item = &String> {
+    let profiles = file.profile.values();
+    let more = profiles.flat_map(|profile| &profile.policy.rules);
+    file.policy.rules.iter().chain(more)
+}
+
+fn matcher(pattern: &str) -> Result<globset::GlobMatcher, globset::Error> {
+    let glob = globset::GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()?;
+    Ok(glob.compile_matcher())
+}
+
+/// Files below `folder` that match, in order of their names.
+fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
+    let glob = matcher(pattern)?;
+    // Only where the pattern can mean anything: a repo may be large.
+    let fixed: PathBuf = Path::new(pattern)
+        .parent()
+        .into_iter()
+        .flat_map(Path::components)
+        .take_while(|part| {
+            let text = part.as_os_str().to_string_lossy();
+            !text.contains(['*', '?', '[', '{', '\\'])
+        })
+        .collect();
+    // Rules may lie in an ignored folder all the same; eight levels are plenty for them.
+    let walk = ignore::WalkBuilder::new(folder.join(fixed))
+        .standard_filters(false)
+        .max_depth(Some(8))
+        .build();
+    let mut found: Vec<PathBuf> = walk
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| {
+            path.strip_prefix(folder)
+                .is_ok_and(|below| glob.is_match(below))
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}

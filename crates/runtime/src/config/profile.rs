@@ -1,0 +1,81 @@
+//! `[profile.NAME]` overrides any table: its keys replace those of the same name, its
+//! verifiers add to or change those of the same name, any other list is replaced.
+
+use std::collections::BTreeSet;
+
+use toml::{Table, Value};
+
+use super::{ConfigError, Gathered, value};
+
+/// Which profile is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile<'a> {
+    /// None.
+    #[default]
+    Plain,
+    /// This one, which must be there if there is a config at all.
+    Named(&'a str),
+    /// This one, if it is there.
+    IfThere(&'a str),
+}
+
+impl Profile<'_> {
+    /// `table` as it reads under this profile.
+    pub(super) fn apply(self, mut table: Table) -> Table {
+        let profiles = table.remove("profile");
+        let (Profile::Named(wanted) | Profile::IfThere(wanted)) = self else {
+            return table;
+        };
+        if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {
+            overlay(&mut table, profile);
+        }
+        table
+    }
+}
+
+/// A profile that is asked for by its name is in the repo's config or in the person's.
+pub(super) fn must_be_there(
+    wanted: &str,
+    repo: &Gathered,
+    person: Option<&Gathered>,
+) -> Result<(), ConfigError> {
+    let mut known = BTreeSet::new();
+    for gathered in std::iter::once(repo).chain(person) {
+        known.extend(super::parse(&gathered.config)?.profile.into_keys());
+    }
+    if known.contains(wanted) {
+        return Ok(());
+    }
+    let known: Vec<String> = known.into_iter().collect();
+    let known = match known.as_slice() {
+        [] => "there is none".to_owned(),
+        known => format!("there is: {}", known.join(", ")),
+    };
+    let what = format!("'{wanted}' is asked for and not there; {known}");
+    Err(value(&repo.config.name, "profile", what))
+}
+
+fn overlay(table: &mut Table, profile: &Table) {
+    for (key, new) in profile {
+        match (table.get_mut(key), new) {
+            (Some(Value::Table(old)), Value::Table(new)) => overlay(old, new),
+            (Some(Value::Array(old)), Value::Array(new)) if key == "verifier" => {
+                verifiers(old, new);
+            }
+            _ => {
+                table.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}
+
+fn verifiers(old: &mut Vec<Value>, new: &[Value]) {
+    for one in new {
+        let name = one.get("name");
+        let known = old.iter_mut().find(|known| known.get("name") == name);
+        match (known, one) {
+            (Some(Value::Table(known)), Value::Table(one)) => overlay(known, one),
+            _ => old.push(one.clone()),
+        }
+    }
+}

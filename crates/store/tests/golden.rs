@@ -1,0 +1,64 @@
+//! Stores as earlier builds wrote them: each opens, for reading and for writing, and goes
+//! on. What is in them means something only to the layers above; `crates/cli/tests/it/skew.rs`
+//! makes them, replays them and goes on with their sessions.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::{Path, PathBuf};
+
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store};
+
+fn golden() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files = std::fs::read_dir(folder).unwrap();
+    files.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn every_golden_store_opens_and_goes_on() {
+    let files = golden();
+    assert!(!files.is_empty());
+    for file in files {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::copy(&file, dir.path().join("store.db")).unwrap();
+        let read = SqliteStore::open_read_only(dir.path()).unwrap();
+        let tasks = read.tasks(None, 100).unwrap();
+        drop(read);
+        assert_eq!(tasks.len(), 5, "{file:?}");
+
+        let store = SqliteStore::open(dir.path()).unwrap();
+        assert_eq!(store.tasks(None, 100).unwrap(), tasks, "{file:?}");
+        let mut pending = 0;
+        for session in ["fixed", "gave-up", "open", "pending"] {
+            let session = SessionId::from(session);
+            let before = store.events(&session, Seq(0)).unwrap();
+            let count = before.len() as u64;
+            assert!(count > 0);
+            let chain = |last| matches!(store.verify_chain(&session).unwrap(), Chain::Whole { last: at, .. } if at == last);
+            assert!(chain(Seq(count)), "{session} of {file:?}");
+            store
+                .transact(&session, &mut |tail| {
+                    assert_eq!(tail.last(), Seq(count));
+                    assert!(tail.cache()?.is_none_or(|(at, _)| at <= Seq(count)));
+                    pending += tail.pending()?.len();
+                    Ok(Some(Batch {
+                        events: vec![NewEvent {
+                            kind: "note",
+                            payload: b"1".to_vec(),
+                            key: Some("later".to_owned()),
+                        }],
+                        ..Batch::default()
+                    }))
+                })
+                .unwrap();
+            let after = store.events(&session, Seq(0)).unwrap();
+            assert_eq!(after.get(..before.len()), Some(&before[..]));
+            assert!(chain(Seq(count + 1)), "{session} of {file:?}");
+        }
+        assert_eq!(pending, 1, "{file:?}");
+        for task in tasks {
+            assert!(store.blob(&task.policy).unwrap().is_some(), "{file:?}");
+        }
+    }
+}
