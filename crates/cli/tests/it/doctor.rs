@@ -13,7 +13,7 @@ use crate::world::{Said, World};
 const CLAUDE: &str = ".claude/settings.local.json";
 const CODEX: &str = ".codex/hooks.json";
 /// Seconds that healthy entries wait.
-const TIMEOUT: u64 = 60;
+const TIMEOUT: u64 = 120;
 
 /// A repo with a check, in which both agents' hooks are as they should be, and no agent on
 /// the PATH.
@@ -358,7 +358,7 @@ fn hooks_that_codex_was_not_told_to_trust() {
     // A changed deadline is a changed hook.
     let mut settings = healthy.codex();
     let command = &mut settings["hooks"]["Stop"][0]["hooks"][0]["command"];
-    *command = json!(text(command).replace("--deadline 60", "--deadline 59"));
+    *command = json!(text(command).replace("--deadline 120", "--deadline 119"));
     healthy.settings(CODEX, &settings);
     let fault = healthy.fault("codex", "hook_untrusted");
     assert!(
@@ -550,7 +550,7 @@ fn hooks_of_a_plug_in_that_is_off_or_unreadable() {
     let broken = healthy
         .claude()
         .to_string()
-        .replacen("\"timeout\":60", "\"timeout\":\"60\"", 1);
+        .replacen("\"timeout\":120", "\"timeout\":\"120\"", 1);
     healthy.put(&hooks, &broken);
     let fault = about_plugin();
     assert_eq!(

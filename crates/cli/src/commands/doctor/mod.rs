@@ -124,7 +124,7 @@ impl Look<'_> {
         }
         let plugins = plugins::look(agent, &settings, near);
         let named = settings.iter().any(places::Settings::names_us);
-        if program.is_none() && !named {
+        if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);
         }
         let installed = hooks::installed(&settings, near);

@@ -137,12 +137,14 @@ fn printer(said: &str) -> Option<String> {
     ];
     let home = std::env::home_dir()?;
     let said = said.trim();
-    PROFILES
-        .iter()
+    let usual = PROFILES.iter().map(|name| home.join(name));
+    let named = ["BASH_ENV", "ENV"].iter().filter_map(std::env::var_os);
+    usual
+        .chain(named.map(PathBuf::from))
         .filter(|_| !said.is_empty())
-        .find_map(|name| {
-            let text = std::fs::read_to_string(home.join(name)).ok()?;
+        .find_map(|file| {
+            let text = std::fs::read_to_string(&file).ok()?;
             let line = text.lines().position(|line| line.contains(said))?;
-            Some(format!("~/{name}:{}", line + 1))
+            Some(format!("{}:{}", file.display(), line + 1))
         })
 }
