@@ -13,6 +13,7 @@ mod agent;
 mod bad_input;
 mod cli;
 mod crash;
+mod doctor;
 mod doctor_audit;
 mod hook;
 mod many;
