@@ -22,7 +22,7 @@ pub(super) struct Setup<'a> {
     pub(super) name: &'a str,
     /// Files of the repo: path, text.
     pub(super) files: &'a [(&'a str, &'a str)],
-    /// `checkrein.toml`.
+    /// `checkrein.toml`; empty = none.
     pub(super) config: String,
     pub(super) hooks: &'a [Hooks],
     pub(super) script: Script,
@@ -69,7 +69,9 @@ impl Stage<'_> {
         for (path, text) in setup.files {
             put(&repo.join(path), text)?;
         }
-        put(&repo.join("checkrein.toml"), &setup.config)?;
+        if !setup.config.is_empty() {
+            put(&repo.join("checkrein.toml"), &setup.config)?;
+        }
         // A login shell, which is how Codex starts its hooks, may set PATH anew.
         let path = self.programs.path.to_string_lossy();
         put(
@@ -191,7 +193,7 @@ impl World<'_> {
         self.repo.join(path).exists()
     }
 
-    fn run(&self, command: &mut Command) -> Result<Ran> {
+    pub(super) fn run(&self, command: &mut Command) -> Result<Ran> {
         self.run_with(command, |_| {})
     }
 

@@ -19,16 +19,16 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, held};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
 use crate::confine::desk::Desk;
 use crate::confine::post::Post;
-use crate::locate::{self, Located};
+use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
-use crate::{exit_code, signals};
+use crate::{exit_code, signals, sources, trust};
 
 /// More input than this is not read.
 pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -84,6 +84,8 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         deadline: None,
         state: None,
         attempts: None,
+        require_trust: false,
+        profile: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -109,14 +111,11 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
             "--state" => args.state = Some(PathBuf::from(value()?)),
-            "--require-trust" | "--profile" => {
-                return Err(format!(
-                    "this build does not act on {flag} yet; take it out"
-                ));
-            }
+            "--require-trust" => args.require_trust = true,
+            "--profile" => args.profile = Some(value()?),
             _ => {
                 return Err(format!(
-                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state"
+                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state, --require-trust, --profile"
                 ));
             }
         }
@@ -155,7 +154,15 @@ pub(crate) fn at_desk(desk: &Desk, words: &[String], bytes: &[u8], env: Env<'_>)
     let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
     let args = read_arguments(agent, &rest);
     caught(adapter, |form| {
-        weigh(adapter, args, bytes, env, form, Instant::now(), Where::Desk(desk))
+        weigh(
+            adapter,
+            args,
+            bytes,
+            env,
+            form,
+            Instant::now(),
+            Where::Desk(desk),
+        )
     })
 }
 
@@ -186,7 +193,15 @@ fn answer(
             return by_stance(adapter, form.get(), None, &why, configured_stances(None));
         }
     };
-    weigh(adapter, args, &bytes, &env, form, started, Where::Here(words))
+    weigh(
+        adapter,
+        args,
+        &bytes,
+        &env,
+        form,
+        started,
+        Where::Here(words),
+    )
 }
 
 fn weigh(
@@ -232,7 +247,7 @@ fn weigh(
     let desk = match place {
         Where::Desk(desk) => Some(desk),
         Where::Here(words) => {
-            if let Some(post) = Post::find(&locate::state_root(args.state.as_deref())) {
+            if let Some(post) = Post::find(&locate::state_folder(given(&args))) {
                 return post.ask(words, bytes).unwrap_or_else(|error| {
                     let why = format!("the run outside does not answer: {error}");
                     by_stance(adapter, form.get(), first_stop, &why, Stances::default())
@@ -258,6 +273,14 @@ struct Failure {
     stances: Stances,
 }
 
+fn given(args: &Hook) -> Given<'_> {
+    Given {
+        state: args.state.as_deref(),
+        profile: args.profile.as_deref(),
+        require_trust: args.require_trust,
+    }
+}
+
 fn judge(
     adapter: &dyn Adapter,
     args: &Hook,
@@ -273,7 +296,7 @@ fn judge(
         .unwrap_or_default();
     let located = match desk {
         Some(desk) => desk.located.clone(),
-        None => locate::locate(&here, args.state.as_deref()),
+        None => locate::locate_given(&here, given(args)),
     };
     if desk.is_some_and(|desk| !desk.knows(&knock.session)) {
         return Err(Failure {
@@ -361,25 +384,29 @@ fn judge(
             argv: knock.argv.as_deref(),
             usage: transcript.is_some().then_some(&usage),
         };
-        let decided = runtime.take(delivery, patience, &|news| show(desk, news)).map_err(|error| {
-            let failure = Failure {
-                stances: stances_of(&runtime, &knock, &located, &error),
-                why: error.to_string(),
-            };
-            // Who told us to go does not listen any more: what is pending is asked again.
-            // A store that does not answer is not asked to remember that, while the agent waits.
-            if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
-                record_stance(&runtime, &knock, &source, &failure);
-            }
-            failure
-        })?;
+        let decided = runtime
+            .take(delivery, patience, &|news| show(desk, news))
+            .map_err(|error| {
+                let failure = Failure {
+                    stances: stances_of(&runtime, &knock, &located, &error),
+                    why: error.to_string(),
+                };
+                // Who told us to go does not listen any more: what is pending is asked again.
+                // A store that does not answer is not asked to remember that, while the agent waits.
+                if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
+                    record_stance(&runtime, &knock, &source, &failure);
+                }
+                failure
+            })?;
         for warning in &decided.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    Ok(answered.map_or_else(Reply::nothing, |decided| reply(adapter, &knock, decided)))
+    Ok(answered.map_or_else(Reply::nothing, |decided| {
+        reply(adapter, &knock, &located, decided)
+    }))
 }
 
 /// Checks of a confined run are shown by the run.
@@ -440,8 +467,8 @@ fn let_through(
     adapter.reply(knock.form, &answer)
 }
 
-fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
-    let notice = decided
+fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decided) -> Reply {
+    let ending = decided
         .ending()
         .filter(|_| decided.decision != Decision::Noted)
         .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
@@ -453,6 +480,23 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
             words::ending_line(&transition, &lookup::short(&knock.session, task))
         });
+    let mut said: Vec<String> = ending.into_iter().collect();
+    match &decided.decision {
+        // Where a session begins, what a person should know of its policy.
+        Decision::Noted => said.extend(
+            decided
+                .warnings
+                .iter()
+                .map(|warning| format!("checkrein: {warning}")),
+        ),
+        Decision::Stop(StopDecision::Accept {
+            transition: Some(_),
+        }) => {
+            said.extend(at_ending(located, &decided));
+        }
+        Decision::Stop(_) | Decision::Tool(_) => {}
+    }
+    let notice = (!said.is_empty()).then(|| said.join("\n"));
     let answer = Answer {
         decision: decided.decision,
         text: decided.text,
@@ -460,6 +504,25 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
         can_ask: knock.can_ask,
     };
     adapter.reply(knock.form, &answer)
+}
+
+/// What every ending says as long as it is so.
+fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
+    let mut said = Vec::new();
+    let edited = decided
+        .state
+        .task
+        .as_ref()
+        .map(|task| task.edited.as_slice());
+    if let Some(edited @ [_, ..]) = edited {
+        let held = matches!(held::read(&located.place.state), Ok(Some(_)));
+        said.push(words::edited_line(edited, held));
+    }
+    let repo = located.require_trust && located.repo.is_some();
+    if repo && sources::repo_counts(located) == Some(false) {
+        said.push(format!("checkrein: {}", trust::words(located)));
+    }
+    said
 }
 
 /// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.

@@ -91,10 +91,8 @@ impl Desk {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::net::UnixListener;
         let opened = std::fs::File::open(folder)?;
-        let listener = UnixListener::bind(format!(
-            "/proc/self/fd/{}/{SOCKET}",
-            opened.as_raw_fd()
-        ))?;
+        let listener =
+            UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().filter_map(Result::ok) {
                 let desk = Arc::clone(&self);

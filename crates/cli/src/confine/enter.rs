@@ -36,6 +36,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 
 fn enter(plan: &Path) -> io::Result<()> {
     let plan: Plan = serde_json::from_slice(&std::fs::read(plan)?)?;
+    let here = std::env::current_dir()?;
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     said("unshare", unshare())?;
     std::fs::write("/proc/self/setgroups", "deny")?;
@@ -49,11 +50,16 @@ fn enter(plan: &Path) -> io::Result<()> {
     if plan.root {
         cover_disks()?;
     }
+    // We still stand in the folder below the mounts, where all can be written.
+    std::env::set_current_dir(here)?;
     drop_capabilities(plan.root)?;
     Ok(())
 }
 
-#[expect(unsafe_code, reason = "it is unsafe for programs with threads; this has one")]
+#[expect(
+    unsafe_code,
+    reason = "it is unsafe for programs with threads; this has one"
+)]
 fn unshare() -> rustix::io::Result<()> {
     // SAFETY: called first thing by a process with one thread; no file descriptors are unshared.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS) }
@@ -102,7 +108,9 @@ fn bind(from: &Path, to: &Path) -> io::Result<()> {
 fn cover_disks() -> io::Result<()> {
     for entry in std::fs::read_dir("/dev")?.filter_map(Result::ok) {
         let path = entry.path();
-        let raw = ["mem", "kmem", "port"].iter().any(|name| path.ends_with(name));
+        let raw = ["mem", "kmem", "port"]
+            .iter()
+            .any(|name| path.ends_with(name));
         let disk = entry.file_type().is_ok_and(|kind| kind.is_block_device());
         if raw || disk {
             bind(Path::new("/dev/null"), &path)?;
@@ -118,7 +126,10 @@ fn drop_capabilities(root: bool) -> io::Result<()> {
     } else {
         CapabilitySet::empty()
     };
-    for capability in CapabilitySet::all().iter().filter(|one| !kept.contains(*one)) {
+    for capability in CapabilitySet::all()
+        .iter()
+        .filter(|one| !kept.contains(*one))
+    {
         match remove_capability_from_bounding_set(capability) {
             // One that this kernel does not know cannot be had either.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}

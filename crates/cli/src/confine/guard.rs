@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use checkrein_runtime::config::Gathered;
+
 use super::loans::Placeholder;
 use crate::locate::{self, Located};
 
@@ -55,8 +57,7 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
         .clone()
         .unwrap_or_else(|| root.join(locate::CONFIG));
     found.push(Guard::new(config, Missing::File("")));
-    let rules = located.rules().into_iter();
-    found.extend(rules.map(|rules| Guard::new(rules, Missing::Leave)));
+    found.extend(rules(located).map(|rules| Guard::new(rules, Missing::Leave)));
     let own = located.person.as_deref().and_then(Path::parent);
     found.extend(own.map(|folder| Guard::new(folder.to_owned(), Missing::Leave)));
 
@@ -79,7 +80,20 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
     if let Ok(ourselves) = std::env::current_exe() {
         found.push(Guard::new(ourselves, Missing::Leave));
     }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|one, other| one.path == other.path);
     found
+}
+
+fn rules(located: &Located) -> impl Iterator<Item = PathBuf> {
+    let configs = [located.repo.as_deref(), located.person.as_deref()];
+    configs
+        .into_iter()
+        .flatten()
+        .filter_map(|config| locate::read(config).ok().flatten())
+        .filter_map(|source| Gathered::of(source).ok())
+        .flat_map(|gathered| gathered.rules)
+        .map(|rules| rules.name)
 }
 
 /// The agent writes into its folder while it works; settings it only reads.

@@ -196,7 +196,12 @@ mod tests {
                 path: repo.join("made"),
                 text: None,
             };
-            [tree, file(&repo.join("made"), "in"), file(&repo, "there"), file(&repo, "new")]
+            [
+                tree,
+                file(&repo.join("made"), "in"),
+                file(&repo, "there"),
+                file(&repo, "new"),
+            ]
         };
         let mut one = Loans::begin(&runs).unwrap();
         let lent = one.make(wanted().into_iter()).unwrap();
@@ -216,7 +221,9 @@ mod tests {
         let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
         std::fs::create_dir(&repo).unwrap();
         let mut killed = Loans::begin(&runs).unwrap();
-        killed.make([file(&repo, "new"), file(&repo, "changed")].into_iter()).unwrap();
+        killed
+            .make([file(&repo, "new"), file(&repo, "changed")].into_iter())
+            .unwrap();
         std::fs::write(repo.join("changed"), "by a person meanwhile").unwrap();
         // The kernel lets go of the lock; nothing else is done.
         killed.alive.unlock().unwrap();

@@ -3,6 +3,7 @@
 mod both;
 mod deny;
 mod documented;
+mod first_hour;
 mod fixes;
 mod never;
 mod question;
@@ -34,6 +35,7 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
     documented::CASE,
+    first_hour::CASE,
     fixes::CASE,
     never::CASE,
     question::CASE,
