@@ -14,6 +14,10 @@ use crate::locate::{self, Located};
 pub(super) struct Guard {
     pub(super) path: PathBuf,
     missing: Missing,
+    /// Agents write into it; it only has to be there, for what is guarded in it.
+    pub(super) open: bool,
+    /// The folder that it is in is made as well, should it be missing.
+    within: bool,
 }
 
 /// What to do where it is missing.
@@ -29,7 +33,12 @@ enum Missing {
 
 impl Guard {
     fn new(path: PathBuf, missing: Missing) -> Self {
-        Self { path, missing }
+        Self {
+            path,
+            missing,
+            open: false,
+            within: false,
+        }
     }
 
     /// What stands there for the time of a run, should it be missing.
@@ -41,7 +50,7 @@ impl Guard {
         };
         // Below a folder that is missing nothing is needed: that folder stands for it.
         let parent = self.path.parent()?;
-        parent.is_dir().then(|| Placeholder {
+        (parent.is_dir() || self.within).then(|| Placeholder {
             path: self.path.clone(),
             text,
         })
@@ -63,17 +72,16 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
 
     let here = std::env::current_dir().ok();
     for folder in here.iter().chain([root, &located.top]) {
-        found.extend(claude_code(&folder.join(".claude"), Missing::Folder));
+        let agents = folder.join(".claude");
+        if agents.is_dir() {
+            found.extend(CLAUDE_CODE.map(|(name, text)| Guard::new(agents.join(name), text)));
+        } else {
+            found.push(Guard::new(agents, Missing::Folder));
+        }
         found.push(Guard::new(folder.join(".codex"), Missing::Folder));
     }
-    if let Some(folder) = home("CLAUDE_CONFIG_DIR", ".claude") {
-        found.extend(claude_code(&folder, Missing::Leave));
-    }
-    if let Some(folder) = home("CODEX_HOME", ".codex").filter(|folder| folder.is_dir()) {
-        found.push(Guard::new(folder.join("config.toml"), Missing::File("")));
-        found.push(Guard::new(folder.join("hooks.json"), Missing::File("{}\n")));
-        found.push(Guard::new(folder.join("rules"), Missing::Folder));
-    }
+    found.extend(own_folder("CLAUDE_CONFIG_DIR", ".claude", &CLAUDE_CODE));
+    found.extend(own_folder("CODEX_HOME", ".codex", &CODEX));
     for managed in ["/etc/claude-code", "/etc/codex"] {
         found.push(Guard::new(PathBuf::from(managed), Missing::Leave));
     }
@@ -96,14 +104,37 @@ fn rules(located: &Located) -> impl Iterator<Item = PathBuf> {
         .map(|rules| rules.name)
 }
 
-/// The agent writes into its folder while it works; settings it only reads.
-fn claude_code(folder: &Path, missing: Missing) -> Vec<Guard> {
-    if !folder.is_dir() {
-        return vec![Guard::new(folder.to_owned(), missing)];
-    }
-    ["settings.json", "settings.local.json"]
-        .map(|name| Guard::new(folder.join(name), Missing::File("{}\n")))
-        .into()
+/// Settings in Claude Code's folder, of a repo or of a person.
+const CLAUDE_CODE: [(&str, Missing); 2] = [
+    ("settings.json", Missing::File("{}\n")),
+    ("settings.local.json", Missing::File("{}\n")),
+];
+
+/// Settings in a person's folder of Codex.
+const CODEX: [(&str, Missing); 3] = [
+    ("config.toml", Missing::File("")),
+    ("hooks.json", Missing::File("{}\n")),
+    ("rules", Missing::Folder),
+];
+
+/// A person's folder of an agent, which the agent makes for itself if it is not there.
+fn own_folder(variable: &str, usual: &str, settings: &[(&str, Missing)]) -> Vec<Guard> {
+    let there = |folder: &PathBuf| folder.is_dir() || folder.parent().is_some_and(Path::is_dir);
+    let Some(folder) = home(variable, usual).filter(there) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Guard> = settings
+        .iter()
+        .map(|(name, missing)| Guard {
+            within: true,
+            ..Guard::new(folder.join(name), *missing)
+        })
+        .collect();
+    found.push(Guard {
+        open: true,
+        ..Guard::new(folder, Missing::Folder)
+    });
+    found
 }
 
 fn home(variable: &str, usual: &str) -> Option<PathBuf> {

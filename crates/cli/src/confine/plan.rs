@@ -43,6 +43,7 @@ impl Plan {
     ) -> Self {
         let mut pairs: Vec<(PathBuf, PathBuf)> = guarded
             .iter()
+            .filter(|guard| !guard.open)
             .filter_map(|guard| guard.path.canonicalize().ok())
             .map(|path| (path.clone(), path))
             .collect();

@@ -1,6 +1,7 @@
 //! The scenarios. A new one is one file and one line in [`ALL`].
 
 mod both;
+mod confine;
 mod deny;
 mod documented;
 mod first_hour;
@@ -43,6 +44,7 @@ pub(super) const ALL: &[Case] = &[
     both::CASE,
     subagent::CASE,
     run_agent::CASE,
+    confine::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.
