@@ -116,8 +116,8 @@ fn repo_id(top: &Path) -> String {
     format!("{readable}-{id}")
 }
 
-/// Always absolute: agents change their folder.
-fn state_folder(given: Option<&Path>) -> PathBuf {
+/// The state folder of all repos. Always absolute: agents change their folder.
+pub(crate) fn state_folder(given: Option<&Path>) -> PathBuf {
     let folder = given.map_or_else(usual_state_folder, Path::to_owned);
     std::path::absolute(&folder).unwrap_or(folder)
 }

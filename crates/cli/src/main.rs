@@ -8,6 +8,7 @@ mod exit_code;
 mod locate;
 mod off;
 mod person;
+mod settings;
 mod signals;
 mod ui;
 

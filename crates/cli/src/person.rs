@@ -103,8 +103,10 @@ pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
 fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
     // Settings that people export for good, in the shell's profile.
     let setting = |name: &str| {
-        matches!(name, "CHECKREIN_STATE" | "CHECKREIN_PROFILE" | "CURSOR_TRACE_ID")
-            || SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+        matches!(
+            name,
+            "CHECKREIN_STATE" | "CHECKREIN_PROFILE" | "CURSOR_TRACE_ID"
+        ) || SETTINGS.iter().any(|prefix| name.starts_with(prefix))
     };
     let mut found: Vec<String> = env
         .filter(|(name, value)| match name.as_str() {
@@ -144,7 +146,10 @@ const SETTINGS: &[&str] = &[
 
 /// A process above this one.
 #[derive(Debug)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "only Linux tells")
+)]
 struct Ancestor {
     name: String,
     is_agent: bool,
@@ -190,7 +195,10 @@ fn parent_of(pid: &str) -> Option<u32> {
 }
 
 /// Whether a process of this name, started by these words, is an agent.
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "only Linux tells")
+)]
 fn is_agent(name: &str, words: &[String]) -> bool {
     let base = |word: &str| {
         let path = std::path::Path::new(word);
@@ -223,7 +231,10 @@ mod tests {
         check("/usr/local/bin/claude -p x", true);
         check("claude", true);
         check("codex exec x", true);
-        check("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js", true);
+        check(
+            "node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js",
+            true,
+        );
         check("node --no-warnings /usr/bin/codex", true);
         check("/opt/checkrein run -- sh", true);
         check("bash", false);
@@ -255,7 +266,12 @@ mod tests {
         ] {
             check(name, "1", true);
         }
-        for name in ["CODEX_HOME", "CLAUDE_CODE_USE_BEDROCK", "CHECKREIN_STATE", "TERM"] {
+        for name in [
+            "CODEX_HOME",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CHECKREIN_STATE",
+            "TERM",
+        ] {
             check(name, "1", false);
         }
         check("CI", "true", true);

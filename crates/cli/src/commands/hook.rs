@@ -73,6 +73,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         source: None,
         deadline: None,
         state: None,
+        note: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -94,6 +95,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 args.deadline = Some(seconds.ok_or("--deadline takes whole seconds above 0")?);
             }
             "--state" => args.state = Some(PathBuf::from(value()?)),
+            "--note" => args.note = Some(value()?),
             "--require-trust" | "--profile" => {
                 return Err(format!(
                     "this build does not act on {flag} yet; take it out"

@@ -18,7 +18,7 @@ mod many;
 mod person;
 mod review;
 mod run;
-mod terminal;
 mod skew;
+mod terminal;
 mod tree;
 mod world;

@@ -22,7 +22,10 @@ fn without_a_terminal_nobody_is_a_person() {
     for act in ACTS {
         let said = world.says(act);
         assert_eq!(said.code, Some(4), "{act:?}: {said:?}");
-        assert!(said.stderr.contains("for a person at a terminal"), "{said:?}");
+        assert!(
+            said.stderr.contains("for a person at a terminal"),
+            "{said:?}"
+        );
         assert!(said.stderr.contains("not both a terminal"), "{said:?}");
         assert!(!world.state().exists(), "nothing was written");
     }
@@ -49,7 +52,10 @@ fn under_an_agents_process_nobody_is_a_person() {
         for act in ACTS {
             let said = Terminal::new(&world).under(agent).says(act);
             assert_eq!(said.code, Some(4), "{act:?}: {said:?}");
-            assert!(said.stdout.contains(&format!("under `{agent}`")), "{said:?}");
+            assert!(
+                said.stdout.contains(&format!("under `{agent}`")),
+                "{said:?}"
+            );
         }
     }
     let said = Terminal::new(&world).under("some-shell").says(&OFF);
@@ -114,7 +120,11 @@ fn while_off_nothing_is_judged_and_every_ending_says_so() {
         assert!(notice.contains("the build server is down"), "{notice}");
         assert!(notice.contains("show"), "{notice}");
         assert_eq!(world.ending(), "unverified/passed_over");
-        assert!(world.why().contains("it is switched off until"), "{}", world.why());
+        assert!(
+            world.why().contains("it is switched off until"),
+            "{}",
+            world.why()
+        );
         assert_eq!(world.runs("tests"), 1, "nothing ran");
         for command in [&["sessions"][..], &["show"]] {
             let said = world.says(command);
