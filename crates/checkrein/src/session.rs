@@ -208,6 +208,7 @@ impl<'a> Session<'a> {
             input,
             shell,
             argv: None,
+            writes: &[],
             usage: None,
         };
         let patience = Patience {

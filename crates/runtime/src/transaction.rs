@@ -281,6 +281,9 @@ impl Runtime {
                     request.facts = facts::of_command(policy, facts::Command::Argv(argv));
                 } else if let Some(script) = delivery.shell {
                     request.facts = facts::of_command(policy, facts::Command::Script(script));
+                } else if !delivery.writes.is_empty() {
+                    let writes = facts::Command::Writes(delivery.writes);
+                    request.facts = facts::of_command(policy, writes);
                 }
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
