@@ -6,8 +6,6 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{Input, ToolFacts, ToolKind, ToolRequested, ToolReturned};
 use serde_json::Value;
 
-use crate::bounds::bounded;
-
 /// Digest of a tool's name and canonical arguments.
 pub(crate) fn call_digest(tool: &str, args: &Digest) -> Short {
     Digest::of_parts([tool.as_bytes(), args.as_bytes().as_slice()]).short()
@@ -92,9 +90,9 @@ impl Call<'_> {
             call: self.digest(),
             scope: self.scope,
             call_id: self.id,
-            tool: bounded(self.tool),
+            tool: self.tool.to_owned(),
             kind: self.kind,
-            args: bounded(&self.args.to_string()),
+            args: self.args.to_string(),
             facts: ToolFacts::default(),
             tokens: None,
         })

@@ -82,10 +82,23 @@ impl Engine {
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
     pub fn session(&self, agent: &str) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
-        let session = Session::new(self, self.new_id());
+        self.session_of(agent, self.new_id(), SessionSource::Startup)
+    }
+
+    /// The session that an agent knows by an id of its own: begun, or taken up again.
+    ///
+    /// # Errors
+    /// If the config has a mistake, or the store cannot be written.
+    pub fn session_of(
+        &self,
+        agent: &str,
+        id: SessionId,
+        how: SessionSource,
+    ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
+        let session = Session::new(self, id);
         let started = session.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(agent),
-            how: SessionSource::Startup,
+            how,
             parent: None,
             tokens: None,
         }))?;

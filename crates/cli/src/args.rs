@@ -38,12 +38,17 @@ Examples:
 
 Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive.")]
     Check(Check),
-    /// Run a command as an agent: its exit 0 is a claim of done, which is checked.
+    /// Run an agent until it is really done: Claude Code, Codex, or any command.
     #[command(after_help = "\
 Examples:
+  checkrein run --agent claude-code \"fix the failing tests\"
+  checkrein run --agent codex \"fix the failing tests\" -- --sandbox workspace-write
+  checkrein run --resume 3f2a \"now the docs\"
   checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
   checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
 
+An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work
+unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done.
 {task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin.
 CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
 
@@ -89,6 +94,18 @@ Examples:
 
 Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
     Replay(Replay),
+    /// See whether the hooks are there, are read, fire and hold, and what to mend.
+    #[command(after_help = "\
+Examples:
+  checkrein doctor                       everything, each agent found
+  checkrein doctor --agent codex         this one
+  checkrein doctor --audit               which tiers of this folder are empty, and the lines to add
+
+It starts each agent whose hooks are ours once, in a throw-away folder with a scripted model on
+loopback: no network, no login.
+
+Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
+    Doctor(Doctor),
     /// Approve this repo's config, after a look at what it would run.
     #[command(after_help = "\
 Examples:
@@ -150,9 +167,18 @@ pub(crate) struct Check {
 /// See [`Command::Run`].
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What the agent is to do.
-    #[arg(long, value_name = "TEXT")]
+    /// What the agent is to do; without it, stdin says.
+    #[arg(value_name = "TASK")]
+    pub(crate) text: Option<String>,
+    /// The same, as an option.
+    #[arg(long, value_name = "TEXT", conflicts_with = "text")]
     pub(crate) task: Option<String>,
+    /// Start this agent, with hooks for this run only: claude-code or codex.
+    #[arg(long, value_name = "NAME", conflicts_with = "any_exit")]
+    pub(crate) agent: Option<String>,
+    /// Take up the session of an earlier run, by its id or the beginning of it.
+    #[arg(long, value_name = "ID", conflicts_with = "any_exit")]
+    pub(crate) resume: Option<String>,
     /// Stops at which the same failures may be met, instead of the config's.
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
@@ -165,8 +191,8 @@ pub(crate) struct Run {
     /// Profile of checkrein.toml.
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// The command, after `--`.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command, after `--`; with --agent, more arguments for it.
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -184,6 +210,9 @@ pub(crate) struct Hook {
     /// State folder, instead of the user's.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Under `run`: its --attempts.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) attempts: Option<u32>,
     /// Nothing of a repo runs until a person has approved its config (`checkrein trust`), and
     /// state folder and profile come from these arguments only, not from the environment.
     #[arg(long)]
@@ -235,6 +264,20 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Print JSON Lines: one object per finding, a summary last.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Doctor`].
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only this agent: claude-code or codex.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Which tiers are filled in this folder, which are empty, and what to add.
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) audit: bool,
+    /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }

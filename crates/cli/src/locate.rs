@@ -259,6 +259,20 @@ fn usual_state_folder() -> PathBuf {
         .unwrap_or_else(|| env::temp_dir().join("checkrein-state"))
 }
 
+/// For what may be thrown away; not the system's folder for temporary files.
+pub(crate) fn cache_folder() -> PathBuf {
+    let named = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    named("XDG_CACHE_HOME")
+        .or_else(|| named("LOCALAPPDATA"))
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")))
+        .unwrap_or_else(env::temp_dir)
+        .join("checkrein")
+}
+
 fn config_folder() -> Option<PathBuf> {
     let named = |name: &str| {
         env::var_os(name)

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod detect;
 mod exit_code;
 mod guarded;
 mod locate;

@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["checkrein-core", "checkrein-models"],
     ),
     ("checkrein-store", &["checkrein-core"]),
+    ("checkrein-scripted", &[]),
     (
         "checkrein-runtime",
         &[
@@ -58,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "checkrein-models",
             "checkrein-patch",
             "checkrein-runtime",
+            "checkrein-scripted",
             "checkrein-store",
             "checkrein-verifiers",
         ],
@@ -74,7 +76,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["checkrein-store"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
-    ("toml", &["checkrein-runtime"]),
+    // Our own config, and Codex's.
+    ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),
     ("tree-sitter-bash", &["checkrein-execpolicy"]),
 ];
@@ -86,7 +89,18 @@ const PURE: &[(&str, &[&str])] = &[
         "checkrein-core",
         &["blake3", "postcard", "serde", "serde_json", "thiserror"],
     ),
-    ("checkrein-adapters", &["serde", "serde_json", "thiserror"]),
+    (
+        "checkrein-adapters",
+        &[
+            "regex",
+            "regress",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "toml",
+        ],
+    ),
 ];
 
 /// Packages in the lock file, ours included.

@@ -32,6 +32,14 @@ pub(crate) fn room(checks: usize) -> usize {
 pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence>) -> String {
     let mut text = String::new();
     let left = feedback.attempts.saturating_sub(feedback.met);
+    if let Some(target) = feedback.target {
+        let _ = write!(
+            text,
+            "checkrein: the checks pass, and {} of {} output tokens meant for this task are used. Go on: look for what is missing, weak or untested, and mend it. If nothing is left, say so and stop again.",
+            target.used, target.line,
+        );
+        return text;
+    }
     if feedback.repeat {
         let names: Vec<&str> = feedback
             .checks
@@ -307,6 +315,7 @@ mod tests {
             output_bytes: 0,
             tries: 1,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 
@@ -328,6 +337,7 @@ mod tests {
                 fixed,
             }],
             background: 0,
+            target: None,
             edited: Vec::new(),
         };
         let text = render(&feedback, &|_| Some(evidence.clone()));
@@ -405,6 +415,7 @@ mod tests {
                 })
                 .collect(),
             background: 0,
+            target: None,
             edited: Vec::new(),
         };
         (feedback, found)

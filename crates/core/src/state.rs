@@ -137,6 +137,9 @@ pub struct Task {
     pub refused: bool,
     /// The last request put to a person, if none was allowed since.
     pub asked: Option<Short>,
+    /// The last request that changes what checks find outside the tree: what failed before
+    /// it is asked again, on the same tree as well.
+    pub outside: Option<(Seq, Millis)>,
     /// Guarded files that were edited while it was open.
     pub edited: Vec<String>,
     /// The agent was told of them.
@@ -200,6 +203,8 @@ pub struct Pending {
     pub truncated: bool,
     /// Background tasks still running.
     pub background: u32,
+    /// How the agent's own program ended, if it cannot be sent back.
+    pub over: Option<Transition>,
     /// Verifiers that have not come back.
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.
@@ -343,14 +348,26 @@ impl Task {
 
     /// The verdict of this verifier that settles `subject` at `stop`.
     pub fn settling(&self, name: &VerifierName, subject: Digest, stop: Seq) -> Option<&Held> {
+        let overtaken = |held: &&Held| {
+            held.fact.verdict != Verdict::Pass
+                && self
+                    .outside
+                    .is_some_and(|(at, _)| held.stop < at && at < stop)
+        };
         self.verdicts_of(name)
-            .find(|held| held.settles(subject, stop))
+            .find(|held| held.settles(subject, stop) && !overtaken(held))
     }
 
     fn verdicts_of(&self, name: &VerifierName) -> impl Iterator<Item = &Held> {
         self.verdicts
             .iter()
             .filter(move |held| held.fact.verifier == *name)
+    }
+
+    /// Since when a fail holds: what is older may have been mended outside the tree.
+    pub fn fails_hold_since(&self) -> Millis {
+        let outside = self.outside.map_or(Millis(0), |(_, at)| at);
+        self.opened_at.max(outside)
     }
 
     /// What the agent was told about this verifier.

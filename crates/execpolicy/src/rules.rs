@@ -133,6 +133,13 @@ impl RuleSet {
             .any(|rule| rule.decision > RuleDecision::Allow)
     }
 
+    /// Whether any rule leaves a command to a person.
+    pub fn asks(&self) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| rule.decision == RuleDecision::Prompt)
+    }
+
     /// Every rule that holds for these words, in file order.
     pub fn matches<S: AsRef<str>>(&self, argv: &[S]) -> Vec<Match> {
         let Some((program, arguments)) = argv.split_first() else {

@@ -15,6 +15,7 @@ use checkrein_store::Store;
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
+use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
 
@@ -26,16 +27,20 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: Place,
     pub(crate) seal: Box<Seal>,
+    /// Knows what must not be kept.
+    pub(crate) redactor: Redactor,
     pub(crate) look: Option<Box<Look>>,
 }
 
 impl Runtime {
     /// An engine over this store and place; `seal` compiles the policy of a new session.
     pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
+        let redactor = Redactor::of_environment(&place.env);
         Self {
             store,
             place,
             seal,
+            redactor,
             look: None,
         }
     }

@@ -1,6 +1,8 @@
 //! One transaction: tail, fold, step, append. Facts and the tree are found before it,
 //! since they take a while and nobody else can write meanwhile.
 
+use std::borrow::Cow;
+
 use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
@@ -21,7 +23,7 @@ use crate::error::RuntimeError;
 use crate::guard::Sealing;
 use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, facts, load, summary};
+use crate::{clock, facts, fit, load, summary};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 64;
@@ -47,6 +49,10 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
         let session = delivery.session.clone();
+        fit::input(&self.redactor, &mut delivery.input);
+        if let Some(short) = delivery.key.as_deref().and_then(fit::id) {
+            delivery.key = Some(short);
+        }
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &mut compiled, patience)?;
@@ -281,10 +287,17 @@ impl Runtime {
                     request.facts = facts::of_command(policy, facts::Command::Argv(argv));
                 } else if let Some(script) = delivery.shell {
                     request.facts = facts::of_command(policy, facts::Command::Script(script));
+                    // A long word may have been cut in the midst of a secret: commands are
+                    // read once more from what is kept. The answer is that of the first reading.
+                    if let Cow::Owned(hidden) = self.redactor.text(script) {
+                        let script = facts::Command::Script(&hidden);
+                        request.facts.commands = facts::of_command(policy, script).commands;
+                    }
                 } else if !delivery.writes.is_empty() {
                     let writes = facts::Command::Writes(delivery.writes);
                     request.facts = facts::of_command(policy, writes);
                 }
+                fit::facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
             Input::RoundEnded(round) => round.tokens = tokens.or(round.tokens.take()),

@@ -1,8 +1,11 @@
 //! Claude Code: hooks as JSON on stdin, answers as JSON or as exit status 2. Facts were
 //! checked with the real program, version 2.1.330; see `fixtures/`.
 
+mod headless;
 mod session;
+mod settings;
 mod stop;
+mod stream;
 mod tool;
 mod transcript;
 
@@ -13,8 +16,10 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -121,8 +126,16 @@ impl Adapter for ClaudeCode {
         }
     }
 
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
+    }
+
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         transcript::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

@@ -2,10 +2,14 @@
 //! and a wrong answer counts as a failed hook, after which the action goes ahead: only forms
 //! that the real program obeyed (0.169.0) are rendered.
 
+mod headless;
 mod rollout;
 mod session;
+mod settings;
 mod stop;
+mod stream;
 mod tool;
+pub mod trust;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::{ScopeId, SessionId};
@@ -14,8 +18,10 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
+use crate::settings::Reading;
 use crate::wording::or_cannot_judge;
 use crate::{Adapter, Env};
 
@@ -108,8 +114,16 @@ impl Adapter for Codex {
         }
     }
 
+    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
+        Some(settings::read(bytes))
+    }
+
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         rollout::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

@@ -18,3 +18,5 @@ mod law_11;
 mod reads;
 #[cfg(test)]
 mod renders;
+#[cfg(test)]
+mod settings;

@@ -40,6 +40,11 @@ const LONGEST_BUSY: Duration = Duration::from_secs(4);
 /// How long a stop waits for a transcript that lags.
 const LAG: Duration = Duration::from_millis(300);
 
+/// The source of hooks that `run` has handed to an agent.
+pub(crate) const RUN: &str = "run";
+/// In the environment of agents that `run` has started.
+pub(crate) const UNDER_RUN: &str = "CHECKREIN_RUN";
+
 /// The arguments as typed by an agent: read here without the big parser.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let agent = words
@@ -73,6 +78,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         source: None,
         deadline: None,
         state: None,
+        attempts: None,
         require_trust: false,
         profile: None,
     };
@@ -94,6 +100,10 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 let seconds = value()?;
                 let seconds = seconds.parse().ok().filter(|seconds| *seconds > 0);
                 args.deadline = Some(seconds.ok_or("--deadline takes whole seconds above 0")?);
+            }
+            "--attempts" => {
+                let attempts = value()?.parse().ok().filter(|attempts| *attempts > 0);
+                args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
             "--state" => args.state = Some(PathBuf::from(value()?)),
             "--require-trust" => args.require_trust = true,
@@ -232,7 +242,13 @@ fn judge(
     // A stop may have to wait for a busy store twice before it says so.
     let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
         .map_err(|error| fail(error.to_string()))?;
-    let runtime = engine::runtime(&located, store, Driver::Hook);
+    // Also a hook of another entry: who comes first seals, and `run` has exactly one task.
+    let under_run = args.source.as_deref() == Some(RUN) || std::env::var_os(UNDER_RUN).is_some();
+    let runtime = if under_run {
+        engine::under_run(&located, store, args.attempts)
+    } else {
+        engine::runtime(&located, store, Driver::Hook)
+    };
     if knock.event == EventKind::Stop {
         signals::listen();
     }

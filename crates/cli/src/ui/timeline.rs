@@ -124,6 +124,10 @@ fn line(event: &Event) -> Option<(String, String)> {
                 painted(Paint::Bad, "⛔", format!("halted: {reason}"))
             }
             Decision::Stop(StopDecision::Continue { feedback }) => {
+                if feedback.target.is_some() {
+                    let words = "sent on: its token budget is a target, and there is some left";
+                    return painted(Paint::Warn, "←", words.to_owned());
+                }
                 let names: Vec<&str> = feedback
                     .checks
                     .iter()

@@ -131,6 +131,7 @@ pub(crate) fn because(because: &Because) -> String {
             format!("the last two stops brought {delta} and {previous} tokens")
         }
         Because::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
+        Because::Left => "the agent's own program had ended for good".to_owned(),
         Because::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
         Because::ConfigEdited { paths } => {
             format!("edited while the task was open: {}", paths.join(", "))

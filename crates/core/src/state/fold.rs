@@ -137,7 +137,7 @@ impl State {
             return;
         }
         match &stamped.input {
-            Input::ToolRequested(request) => self.start_call(request),
+            Input::ToolRequested(request) => self.start_call(seq, request),
             Input::StopRequested(stop) => self.start_stop(seq, stop),
             _ => {}
         }
@@ -165,9 +165,12 @@ impl State {
         self.cursors.push((scope.clone(), tokens.cursor.clone()));
     }
 
-    fn start_call(&mut self, request: &ToolRequested) {
+    fn start_call(&mut self, seq: Seq, request: &ToolRequested) {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
+        if request.facts.outside {
+            task.outside = Some((seq, now));
+        }
         task.totals.tool_calls += 1;
         task.working_since.get_or_insert(now);
         task.make_room(&request.scope);
@@ -258,6 +261,7 @@ impl State {
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
+            over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
             reading: false,
@@ -334,6 +338,7 @@ impl State {
             seen: VecDeque::new(),
             refused: false,
             asked: None,
+            outside: None,
             edited: Vec::new(),
             edited_told: false,
             scopes: Vec::new(),

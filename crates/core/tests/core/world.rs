@@ -199,6 +199,7 @@ impl World {
                 block_cap: None,
                 truncated: false,
                 background: 0,
+                over: None,
                 tokens: None,
             },
             calls: 0,
@@ -291,6 +292,7 @@ impl World {
             facts: ToolFacts {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
+                outside: name.starts_with("install"),
                 ..ToolFacts::default()
             },
             tokens,

@@ -6,6 +6,7 @@ mod feed;
 mod lexical;
 mod mask;
 mod options;
+mod outside;
 mod quote;
 mod tree;
 mod unfold;

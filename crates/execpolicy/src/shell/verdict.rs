@@ -3,8 +3,8 @@
 
 use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 
-use super::lexical;
 use super::word::{Known, Word};
+use super::{lexical, outside};
 use crate::own;
 use crate::rules::{Match, RuleSet, basename};
 
@@ -72,6 +72,10 @@ impl<'r> Verdict<'r> {
     /// counts if a rule restricts it.
     pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool) {
         self.own(words, program);
+        if sure && !self.facts.outside {
+            let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
+            self.facts.outside = outside::changes(basename(program), &fixed);
+        }
         if self.rules.is_empty() {
             if sure {
                 self.uncovered = true;

@@ -143,7 +143,8 @@ pub struct TokenBudgetTable {
     pub diminishing_tokens: Option<i64>,
     /// Continuations to have given before little counts.
     pub diminishing_rounds: Option<i64>,
-    /// `limit`.
+    /// `limit`: going on is not worth it past the line. `target`, under `run` and in the
+    /// library: passing work goes on until the line; hooks take it for `limit`.
     pub mode: Option<String>,
 }
 

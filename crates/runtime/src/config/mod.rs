@@ -432,22 +432,17 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
             "must be above 0 and at most 1".to_owned(),
         ));
     }
-    match table.mode.as_deref() {
-        None | Some("limit") => {}
-        Some("target") => {
-            return Err(ConfigError::NotYet {
-                name: name.to_owned(),
-                key: "token_budget.mode = \"target\"".to_owned(),
-            });
-        }
+    let mode = match table.mode.as_deref() {
+        None | Some("limit") => BudgetMode::Limit,
+        Some("target") => BudgetMode::Target,
         Some(other) => {
             return Err(value(
                 name,
                 "token_budget.mode",
-                format!("cannot be '{other}'; write \"limit\""),
+                format!("cannot be '{other}'; write \"limit\" or \"target\""),
             ));
         }
-    }
+    };
     let rounds = positive(
         name,
         "token_budget.diminishing_rounds",
@@ -464,7 +459,7 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
         )?
         .unwrap_or(500),
         diminishing_rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
-        mode: BudgetMode::Limit,
+        mode,
     })
 }
 

@@ -1,0 +1,368 @@
+//! Codex's reading of `hooks.json` and of `[hooks]` in `config.toml`, as version 0.169.0 was
+//! seen to read them (`fixtures/settings/codex@0.169.0.jsonl`). The types are as strict as its
+//! own are, so the same mistakes cost the same: mostly the whole file.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::settings::{Call, Effect, FaultKind, Gathered, Hook, Reading, alternatives};
+
+/// Seconds that it waits for a handler that says nothing.
+const WAITS: u64 = 600;
+/// Where a session ends it waits no longer than this.
+const LONGEST_AT_END: u64 = 3;
+
+/// Tools under the names that matchers are compared with.
+const TOOLS: &[&str] = &["Bash", "Edit", "Write", "apply_patch"];
+const SOURCES: &[&str] = &["clear", "compact", "fork", "resume", "startup"];
+
+/// `hooks.json`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HooksFile {
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default)]
+    hooks: Events,
+}
+
+macro_rules! events {
+    ($($field:ident $name:literal $key:literal),* $(,)?) => {
+        /// Each event's groups. Other keys are passed over, whatever they hold.
+        #[derive(Debug, Default, Deserialize)]
+        pub(super) struct Events {
+            $(#[serde(default, rename = $name)] $field: Vec<Group>,)*
+        }
+
+        impl Events {
+            fn each(self) -> Vec<(&'static str, Vec<Group>)> {
+                vec![$(($name, self.$field),)*]
+            }
+        }
+
+        /// The event's name in keys of trust.
+        pub(super) fn snake(event: &str) -> Option<&'static str> {
+            match event {
+                $($name => Some($key),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+events! {
+    pre_model_request "PreModelRequest" "pre_model_request",
+    post_model_request "PostModelRequest" "post_model_request",
+    pre_tool_use "PreToolUse" "pre_tool_use",
+    permission_request "PermissionRequest" "permission_request",
+    post_tool_use "PostToolUse" "post_tool_use",
+    pre_compact "PreCompact" "pre_compact",
+    post_compact "PostCompact" "post_compact",
+    session_start "SessionStart" "session_start",
+    session_end "SessionEnd" "session_end",
+    user_prompt_submit "UserPromptSubmit" "user_prompt_submit",
+    subagent_start "SubagentStart" "subagent_start",
+    subagent_stop "SubagentStop" "subagent_stop",
+    stop "Stop" "stop",
+    interrupt "Interrupt" "interrupt",
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    #[serde(default)]
+    matcher: Option<String>,
+    #[serde(default)]
+    hooks: Vec<Handler>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Handler {
+    Command {
+        command: String,
+        #[serde(default)]
+        timeout: Option<u64>,
+        #[serde(default, rename = "async")]
+        detached: bool,
+        #[serde(default, rename = "statusMessage")]
+        status: Option<String>,
+        #[serde(default, rename = "additionalContextLimit")]
+        context_limit: Option<u64>,
+    },
+    McpTool {
+        #[serde(rename = "server")]
+        _server: IgnoredAny,
+        #[serde(rename = "tool")]
+        _tool: IgnoredAny,
+        #[serde(default)]
+        timeout: Option<u64>,
+    },
+    Prompt {},
+    Agent {},
+}
+
+/// Reads a `hooks.json`. Unlike a missing one, an empty one is a mistake.
+pub(super) fn read(bytes: &[u8]) -> Reading {
+    let mut found = Gathered::default();
+    match serde_json::from_slice::<HooksFile>(bytes) {
+        Ok(file) => {
+            if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
+                overlooked(whole.get("hooks"), &mut found);
+            }
+            take(file.hooks, &mut found);
+        }
+        Err(error) if error.is_data() => refused(&error, &mut found),
+        Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.fault(
+            FaultKind::Malformed,
+            Effect::File,
+            "line 1, column 1",
+            "a byte order mark, which this agent does not read",
+            "save the file as UTF-8 without it",
+        ),
+        Err(error) => found.malformed(bytes, &error),
+    }
+    found.reading
+}
+
+/// The handlers of `[hooks]` in a `config.toml`.
+pub(super) fn read_events(events: Events, whole: &Value) -> Reading {
+    let mut found = Gathered::default();
+    overlooked(Some(whole), &mut found);
+    take(events, &mut found);
+    found.reading
+}
+
+/// What its own types refuse.
+fn refused(error: &serde_json::Error, found: &mut Gathered) {
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    let (kind, mend) = if said.starts_with("unknown variant") {
+        (
+            FaultKind::UnknownType,
+            "this agent runs command handlers; take the other one out",
+        )
+    } else if said.contains("`command`") || said.contains("`type`") {
+        (
+            FaultKind::NoCommand,
+            "write { \"type\": \"command\", \"command\": ... }",
+        )
+    } else if said.starts_with("unknown field") || said.starts_with("duplicate field") {
+        (
+            FaultKind::BadKey,
+            "take that key out; only description and hooks stand at the top, and each once",
+        )
+    } else if said.contains("expected u64") {
+        (
+            FaultKind::BadTimeout,
+            "write whole seconds as a number, without quotes",
+        )
+    } else {
+        (FaultKind::WrongShape, "mend the value there")
+    };
+    let place = format!("line {}, column {}", error.line(), error.column());
+    found.fault(kind, Effect::File, place, said, mend);
+}
+
+/// What it passes over without a word.
+fn overlooked(events: Option<&Value>, found: &mut Gathered) {
+    let Some(Value::Object(events)) = events else {
+        return;
+    };
+    for (event, groups) in events {
+        if snake(event).is_none() {
+            // Where it keeps what was trusted.
+            if event != "state" {
+                found.fault(
+                    FaultKind::UnknownEvent,
+                    Effect::Entry,
+                    format!("hooks.{event}"),
+                    "no event has this name",
+                    "take it out, or see the agent's list of events",
+                );
+            }
+            continue;
+        }
+        for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
+            if group.get("hooks").is_none() {
+                found.fault(
+                    FaultKind::FlatHandler,
+                    Effect::Entry,
+                    format!("hooks.{event}[{at}]"),
+                    "no list named hooks: nothing in here is called",
+                    "write { \"hooks\": [ { \"type\": \"command\", ... } ] }",
+                );
+            }
+        }
+    }
+}
+
+fn take(events: Events, found: &mut Gathered) {
+    for (event, groups) in events.each() {
+        for (at, group) in groups.into_iter().enumerate() {
+            let place = format!("hooks.{event}[{at}]");
+            let Some(matches) = matcher(event, group.matcher.as_deref(), &place, found) else {
+                continue;
+            };
+            for (position, handler) in group.hooks.into_iter().enumerate() {
+                let place = format!("{place}.hooks[{position}]");
+                if let Some(mut hook) = one(event, handler, &place, found) {
+                    hook.group = at;
+                    hook.handler = position;
+                    hook.matcher = group.matcher.clone();
+                    hook.fires &= matches;
+                    found.reading.hooks.push(hook);
+                }
+            }
+        }
+    }
+}
+
+fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered) -> Option<Hook> {
+    let (call, timeout, detached, status, limit) = match handler {
+        Handler::Command {
+            command,
+            timeout,
+            detached,
+            status,
+            context_limit,
+        } => {
+            if command.trim().is_empty() {
+                found.fault(
+                    FaultKind::NoCommand,
+                    Effect::Entry,
+                    format!("{place}.command"),
+                    "an empty command",
+                    "say what to call",
+                );
+                return None;
+            }
+            let args = None;
+            let call = Call::Command { command, args };
+            // Where the event adds no context, a limit on it is ignored.
+            let limit = context_limit.filter(|_| adds_context(event));
+            (call, timeout, detached, status, limit)
+        }
+        Handler::McpTool { timeout, .. } => {
+            let call = Call::Other("mcp_tool".to_owned());
+            (call, timeout, false, None, None)
+        }
+        Handler::Prompt {} | Handler::Agent {} => {
+            found.fault(
+                FaultKind::Unsupported,
+                Effect::Entry,
+                place,
+                "prompt and agent handlers are not run",
+                "use a command handler",
+            );
+            return None;
+        }
+    };
+    let waits = waits(event, timeout);
+    if timeout.is_some_and(|asked| asked > waits) {
+        found.fault(
+            FaultKind::Clamped,
+            Effect::Nothing,
+            format!("{place}.timeout"),
+            format!("at {event} this agent waits {waits} s at most"),
+            format!("write {waits}"),
+        );
+    }
+    Some(Hook {
+        event: event.to_owned(),
+        group: 0,
+        handler: 0,
+        matcher: None,
+        call,
+        timeout: waits,
+        blocks_on_failure: false,
+        detached,
+        status,
+        context_limit: limit,
+        fires: true,
+    })
+}
+
+fn waits(event: &str, asked: Option<u64>) -> u64 {
+    match event {
+        "SessionEnd" => asked.unwrap_or(1).clamp(1, LONGEST_AT_END),
+        "Interrupt" => asked.unwrap_or(1).max(1),
+        _ => asked.unwrap_or(WAITS).max(1),
+    }
+}
+
+fn adds_context(event: &str) -> bool {
+    matches!(
+        event,
+        "PreToolUse" | "PostToolUse" | "SessionStart" | "UserPromptSubmit" | "SubagentStart"
+    )
+}
+
+/// Whether an event's matcher counts at all; where it does not, it is not part of the
+/// trusted identity either.
+pub(super) fn has_matcher(event: &str) -> bool {
+    !matches!(
+        event,
+        "Stop" | "UserPromptSubmit" | "SessionEnd" | "Interrupt"
+    )
+}
+
+/// Whether the matcher can match; `None` if it is not even a pattern, which drops the group.
+fn matcher(event: &str, matcher: Option<&str>, place: &str, found: &mut Gathered) -> Option<bool> {
+    let Some(matcher) =
+        matcher.filter(|matcher| has_matcher(event) && !matches!(*matcher, "" | "*"))
+    else {
+        return Some(true);
+    };
+    let place = format!("{place}.matcher");
+    let names = alternatives(matcher, false);
+    let pattern = match (&names, regex::Regex::new(matcher)) {
+        (Some(_), _) => None,
+        (None, Ok(pattern)) => Some(pattern),
+        (None, Err(error)) => {
+            let said = error.to_string();
+            let said = said.lines().last().unwrap_or_default().to_owned();
+            found.fault(
+                FaultKind::BadMatcher,
+                Effect::Entry,
+                place,
+                format!("not a pattern ({said}); its hooks are dropped"),
+                "mend the pattern, or take it out for all tools",
+            );
+            return None;
+        }
+    };
+    let subjects = match event {
+        "PreToolUse" | "PostToolUse" | "PermissionRequest" => TOOLS,
+        "SessionStart" => SOURCES,
+        _ => return Some(true),
+    };
+    // Tools of MCP servers are named by whoever runs them.
+    let tools = event != "SessionStart";
+    let matches = match (&names, &pattern) {
+        (Some(names), _) => names
+            .iter()
+            .any(|name| subjects.contains(name) || tools && name.starts_with("mcp__")),
+        (None, Some(pattern)) => {
+            subjects.iter().any(|subject| pattern.is_match(subject))
+                || tools && (matcher.contains("mcp") || pattern.is_match("mcp__a__b"))
+        }
+        (None, None) => true,
+    };
+    if !matches {
+        let near = subjects
+            .iter()
+            .find(|subject| subject.eq_ignore_ascii_case(matcher));
+        found.fault(
+            FaultKind::NeverMatches,
+            Effect::Entry,
+            place,
+            near.map_or_else(
+                || "it matches nothing that this event is ever about".to_owned(),
+                |near| format!("letters' case counts: it would have to be {near}"),
+            ),
+            "mend it, or take it out for all",
+        );
+    }
+    Some(matches)
+}

@@ -1,0 +1,313 @@
+//! What an agent makes of a settings file with hooks: which handlers it takes over, and what
+//! is wrong with the rest, with the effect that the mistake really has. Agents mostly drop
+//! what they cannot read without a word, so nothing but a reader as strict as they are tells.
+
+use serde_json::Value;
+
+/// What an agent makes of one settings file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Handlers of the right form, in the file's order, whatever becomes of the file.
+    pub hooks: Vec<Hook>,
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+    /// The switch for all hooks, where the file sets it.
+    pub all_off: Option<bool>,
+}
+
+impl Reading {
+    /// The agent ignores the file as a whole.
+    pub fn is_dropped(&self) -> bool {
+        self.faults.iter().any(|fault| fault.effect == Effect::File)
+    }
+
+    /// Handlers that the agent would call, as far as this file is concerned.
+    pub fn in_force(&self) -> impl Iterator<Item = &Hook> {
+        let dropped = self.is_dropped();
+        self.hooks.iter().filter(move |hook| !dropped && hook.fires)
+    }
+}
+
+/// One handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// The agent's name of the event.
+    pub event: String,
+    /// Its group's place in the event's list, from 0.
+    pub group: usize,
+    /// Its place in the group, from 0.
+    pub handler: usize,
+    /// Which tools or sources it is for; none = all.
+    pub matcher: Option<String>,
+    /// What is called.
+    pub call: Call,
+    /// Seconds that the agent waits for it, its own default included.
+    pub timeout: u64,
+    /// A failure of the hook blocks what it was asked about.
+    pub blocks_on_failure: bool,
+    /// The agent does not wait for it.
+    pub detached: bool,
+    /// What the agent shows while it runs.
+    pub status: Option<String>,
+    /// Longest context that it may add.
+    pub context_limit: Option<u64>,
+    /// False if it never fires: its matcher matches nothing, or its command is empty.
+    pub fires: bool,
+}
+
+/// What a handler calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call {
+    /// A shell command, or with `args` a program that is started directly.
+    Command {
+        /// The command, or the program.
+        command: String,
+        /// Arguments; none = the command is a shell's.
+        args: Option<Vec<String>>,
+    },
+    /// Any other kind, by the agent's name of it.
+    Other(String),
+}
+
+impl Call {
+    /// The words of the command, as far as they can be told without a shell.
+    pub fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Call::Command {
+                command,
+                args: Some(args),
+            } => Some(std::iter::once(command).chain(args).cloned().collect()),
+            Call::Command {
+                command,
+                args: None,
+            } => Some(shell_words(command)),
+            Call::Other(_) => None,
+        }
+    }
+
+    /// Whether this is an entry of ours: a `checkrein` whose first argument is `hook`,
+    /// wherever it stands in the line.
+    pub fn is_ours(&self) -> bool {
+        self.words().is_some_and(|words| {
+            words.windows(2).any(|pair| match pair {
+                [program, argument] => argument == "hook" && is_our_program(program),
+                _ => false,
+            })
+        })
+    }
+}
+
+fn is_our_program(word: &str) -> bool {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name == "checkrein" || name.eq_ignore_ascii_case("checkrein.exe")
+}
+
+/// Splits at blanks and at what ends a command, outside of quotes.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut begun, mut quote) = (String::new(), false, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
+            (None | Some('"'), '\\') => {
+                word.extend(chars.next());
+                begun = true;
+            }
+            (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')') => {
+                if begun {
+                    words.push(std::mem::take(&mut word));
+                }
+                begun = false;
+            }
+            (_, c) => {
+                word.push(c);
+                begun = true;
+            }
+        }
+    }
+    if begun {
+        words.push(word);
+    }
+    words
+}
+
+/// A mistake in a settings file, and what the agent really does with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of mistake.
+    pub kind: FaultKind,
+    /// Where: `hooks.PreToolUse[0].matcher`, or line and column of what is no JSON.
+    pub place: String,
+    /// What becomes of it.
+    pub effect: Effect,
+    /// The mistake, in words.
+    pub what: String,
+    /// What to do about it.
+    pub mend: String,
+}
+
+/// See [`Fault`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// No JSON, or no TOML.
+    Malformed,
+    /// JSON with comments, which the agent does not read.
+    Comment,
+    /// A value of a type the agent does not take.
+    WrongShape,
+    /// A handler outside of a group's `hooks` list.
+    FlatHandler,
+    /// A handler without what it is to call.
+    NoCommand,
+    /// A kind of handler the agent does not know.
+    UnknownType,
+    /// A kind of handler it knows and does not run.
+    Unsupported,
+    /// A timeout that is not a number above 0.
+    BadTimeout,
+    /// A timeout that the agent shortens.
+    Clamped,
+    /// A matcher that is no pattern.
+    BadMatcher,
+    /// A matcher that none of the agent's tools or sources has.
+    NeverMatches,
+    /// An event the agent does not know.
+    UnknownEvent,
+    /// A key where the agent allows no unknown ones, or the same key twice.
+    BadKey,
+    /// All hooks are switched off.
+    HooksOff,
+}
+
+/// How much a mistake takes with it. None of it is reliably said by the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Nothing is lost.
+    Nothing,
+    /// This handler or group does nothing.
+    Entry,
+    /// No hook of this file is called; its other settings count.
+    Hooks,
+    /// The whole file is ignored, other settings (permission rules, say) included.
+    File,
+}
+
+/// Gathers what a reader finds.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    pub(crate) reading: Reading,
+}
+
+impl Gathered {
+    pub(crate) fn fault(
+        &mut self,
+        kind: FaultKind,
+        effect: Effect,
+        place: impl Into<String>,
+        what: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.reading.faults.push(Fault {
+            kind,
+            place: place.into(),
+            effect,
+            what: what.into(),
+            mend: mend.into(),
+        });
+    }
+
+    /// What is no JSON at all.
+    pub(crate) fn malformed(&mut self, bytes: &[u8], error: &serde_json::Error) {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let text = String::from_utf8_lossy(bytes);
+        let at = text
+            .lines()
+            .nth(error.line().saturating_sub(1))
+            .and_then(|line| line.get(error.column().saturating_sub(1)..))
+            .unwrap_or_default();
+        if at.starts_with('/') {
+            self.fault(
+                FaultKind::Comment,
+                Effect::File,
+                place,
+                "a comment: this agent reads JSON without any",
+                "take the comments out",
+            );
+        } else {
+            let said = error.to_string();
+            let said = said.split(" at line ").next().unwrap_or_default();
+            self.fault(
+                FaultKind::Malformed,
+                Effect::File,
+                place,
+                format!("not JSON: {said}"),
+                "mend the JSON there",
+            );
+        }
+    }
+}
+
+/// What kind of JSON value this is, in words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Only exact names, split at `|` and, where the agent does, at commas.
+pub(crate) fn alternatives(matcher: &str, commas: bool) -> Option<Vec<&str>> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
+    let plain = |c: char| plain(c) || (commas && matches!(c, ',' | ' ' | '-'));
+    matcher.chars().all(plain).then(|| {
+        matcher
+            .split(|c| c == '|' || (commas && c == ','))
+            .map(str::trim)
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_entries_are_known_in_every_form_we_ever_wrote() {
+        let shell = |command: &str| Call::Command {
+            command: command.to_owned(),
+            args: None,
+        };
+        let direct = |command: &str, args: &[&str]| Call::Command {
+            command: command.to_owned(),
+            args: Some(args.iter().map(|arg| (*arg).to_owned()).collect()),
+        };
+        for ours in [
+            direct("checkrein", &["hook", "claude-code"]),
+            direct("/opt/my tools/checkrein", &["hook", "codex"]),
+            shell("checkrein hook codex --source project"),
+            shell("'/opt/it'\\''s/checkrein' hook codex"),
+            shell("\"C:\\\\x\\\\checkrein.exe\" hook codex"),
+            shell("command -v checkrein >/dev/null || exit 0; exec checkrein hook codex"),
+            shell("(checkrein hook codex)"),
+        ] {
+            assert!(ours.is_ours(), "{ours:?}");
+        }
+        for other in [
+            direct("checkrein", &["check"]),
+            direct("sh", &["-c", "checkrein hook codex"]),
+            shell("echo 'checkrein hook codex'"),
+            shell("mycheckrein hook codex"),
+            shell("checkrein-wrapper hook codex"),
+            shell("hook checkrein"),
+            Call::Other("http".to_owned()),
+        ] {
+            assert!(!other.is_ours(), "{other:?}");
+        }
+    }
+}

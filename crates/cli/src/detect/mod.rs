@@ -1,0 +1,226 @@
+//! Which checks a repo has already: its manifests and its test files say. Looks, never runs.
+//! One file per family of tools; a new one is one file and one line in [`ALL`].
+
+mod cargo;
+mod dotnet;
+mod go;
+mod javascript;
+mod jvm;
+mod python;
+mod recipes;
+mod render;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub(crate) use render::{Planned, config};
+pub(crate) use tree::Tree;
+
+/// What kind of check, and the name it gets where it is the only one of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Tests,
+    Lint,
+    Typecheck,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Tests => "tests",
+            Kind::Lint => "lint",
+            Kind::Typecheck => "typecheck",
+        }
+    }
+}
+
+/// A check that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Check {
+    /// Its name as a verifier.
+    pub(crate) name: String,
+    /// The command, for a shell in the repo's root.
+    pub(crate) run: String,
+    /// What it depends on; empty = the whole tree.
+    pub(crate) inputs: Vec<String>,
+    /// Longest run, if not the usual.
+    pub(crate) timeout: Option<&'static str>,
+    /// The program that has to be installed. A path is one of the repo's own.
+    pub(crate) needs: String,
+    /// What gave it away.
+    pub(crate) why: String,
+}
+
+/// What a family says about one folder.
+#[derive(Debug, Default)]
+struct Found {
+    hits: Vec<Hit>,
+    /// Manifests of the same family further down belong to this one.
+    covers: bool,
+}
+
+/// One check of one folder.
+#[derive(Debug)]
+struct Hit {
+    kind: Kind,
+    run: String,
+    needs: String,
+    why: String,
+    timeout: Option<&'static str>,
+    /// It reads files outside of its folder.
+    reaches_out: bool,
+}
+
+impl Hit {
+    /// `run` begins with the program that it needs.
+    fn new(kind: Kind, run: impl Into<String>, why: impl Into<String>) -> Self {
+        let run = run.into();
+        let needs = run.split(' ').next().unwrap_or_default().to_owned();
+        Self {
+            kind,
+            run,
+            needs,
+            why: why.into(),
+            timeout: None,
+            reaches_out: false,
+        }
+    }
+}
+
+/// A family of tools: its name, and what it finds in a folder; `None` if the folder has no manifest
+/// of the family.
+struct Family {
+    name: &'static str,
+    look: fn(&Tree, &str) -> Option<Found>,
+}
+
+/// All of them. Recipes are last: they count where nothing else was found.
+const ALL: &[Family] = &[
+    cargo::FAMILY,
+    javascript::FAMILY,
+    python::FAMILY,
+    go::FAMILY,
+    jvm::FAMILY,
+    dotnet::FAMILY,
+    recipes::FAMILY,
+];
+
+/// The checks of a tree: its root, and projects up to two levels down.
+pub(crate) fn detect(tree: &Tree) -> Vec<Check> {
+    let mut placed: Vec<(&'static str, String, Hit)> = Vec::new();
+    for family in ALL {
+        let mut covered: Vec<String> = Vec::new();
+        for folder in tree.folders() {
+            let below =
+                |above: &String| above.is_empty() || folder.starts_with(&format!("{above}/"));
+            if covered.iter().any(below) {
+                continue;
+            }
+            let Some(found) = (family.look)(tree, &folder) else {
+                continue;
+            };
+            if found.covers {
+                covered.push(folder.clone());
+            }
+            for hit in found.hits {
+                // A recipe that wraps what was found already would run it twice.
+                let known = |(_, place, other): &(&str, String, Hit)| {
+                    other.kind == hit.kind
+                        && (*place == folder
+                            || place.starts_with(&format!("{folder}/"))
+                            || folder.is_empty())
+                };
+                if family.name != recipes::FAMILY.name || !placed.iter().any(known) {
+                    placed.push((family.name, folder.clone(), hit));
+                }
+            }
+        }
+    }
+    named(placed)
+}
+
+/// `tests`, or `api-tests` for the folder `api`, or `rust-tests` where a root has several.
+fn named(placed: Vec<(&'static str, String, Hit)>) -> Vec<Check> {
+    let alone = |folder: &str, kind: Kind| {
+        let same = |(_, place, hit): &&(&str, String, Hit)| place == folder && hit.kind == kind;
+        placed.iter().filter(same).count() == 1
+    };
+    let mut checks: Vec<Check> = Vec::new();
+    let names: Vec<String> = placed
+        .iter()
+        .map(|(family, folder, hit)| {
+            let mut parts = Vec::new();
+            if !folder.is_empty() {
+                parts.push(slug(folder));
+            }
+            if !alone(folder, hit.kind) {
+                parts.push((*family).to_owned());
+            }
+            parts.push(hit.kind.name().to_owned());
+            parts.join("-")
+        })
+        .collect();
+    for ((_, folder, hit), name) in placed.into_iter().zip(names) {
+        let taken = |name: &str| checks.iter().any(|check| check.name == name);
+        let mut candidates = (2..).map(|number| format!("{name}-{number}"));
+        let name = match taken(&name) {
+            true => candidates.find(|name| !taken(name)).unwrap_or_default(),
+            false => name.clone(),
+        };
+        let quoted = quoted(&folder);
+        checks.push(Check {
+            name,
+            run: if folder.is_empty() {
+                hit.run
+            } else {
+                format!("cd {quoted} && {}", hit.run)
+            },
+            inputs: if folder.is_empty() || hit.reaches_out || folder.contains(GLOB) {
+                Vec::new()
+            } else {
+                vec![format!("{folder}/**")]
+            },
+            timeout: hit.timeout,
+            needs: match hit.needs.contains('/') {
+                true => tree::join(&folder, hit.needs.trim_start_matches("./")),
+                false => hit.needs,
+            },
+            why: if folder.is_empty() {
+                hit.why
+            } else {
+                format!("{} in {folder}", hit.why)
+            },
+        });
+    }
+    checks
+}
+
+/// Characters that mean something in a glob: such a folder is better not scoped at all.
+const GLOB: [char; 6] = ['*', '?', '[', ']', '{', '\\'];
+
+/// A folder as a part of a verifier's name.
+fn slug(folder: &str) -> String {
+    let word = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '_' | '.') {
+            c
+        } else {
+            '-'
+        }
+    };
+    folder
+        .chars()
+        .map(word)
+        .collect::<String>()
+        .trim_matches(['-', '.'])
+        .to_owned()
+}
+
+/// A folder as a word of a shell.
+fn quoted(folder: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if folder.chars().all(plain) && !folder.starts_with('-') {
+        folder.to_owned()
+    } else {
+        format!("'{}'", folder.replace('\'', "'\\''"))
+    }
+}

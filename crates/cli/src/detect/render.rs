@@ -1,0 +1,70 @@
+//! A new `checkrein.toml`: short, and it says why each check is in it.
+
+use super::Check;
+
+/// A check, and what came of trying it.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) check: Check,
+    /// Why it is not required yet.
+    pub(crate) advisory: Option<String>,
+}
+
+const HEAD: &str = "\
+# What \"done\" means in this repo. Written by `checkrein init`, and yours to edit.
+# `checkrein check` runs it now; all keys and their defaults are in docs/configuration.md of Checkrein.
+";
+
+const NOTHING: &str = "
+# No check was found here that Checkrein knows, so every \"done\" ends `unverified`. For example:
+#
+# [[verifier]]
+# name = \"tests\"
+# run = \"./run-tests.sh\"
+";
+
+/// The text of the file.
+pub(crate) fn config(planned: &[Planned]) -> String {
+    let mut text = HEAD.to_owned();
+    if planned.is_empty() {
+        text.push_str(NOTHING);
+        return text;
+    }
+    if planned.iter().all(|one| one.advisory.is_some()) {
+        text.push_str(
+            "#\n# Nothing is required yet: each check below says why. Until one is, a \"done\" ends `unverified`.\n",
+        );
+    }
+    for Planned { check, advisory } in planned {
+        text.push_str(&format!(
+            "\n# found by: {}\n[[verifier]]\n",
+            one_line(&check.why)
+        ));
+        text.push_str(&format!("name = {}\n", quoted(&check.name)));
+        text.push_str(&format!("run = {}\n", quoted(&check.run)));
+        if !check.inputs.is_empty() {
+            let inputs: Vec<String> = check.inputs.iter().map(|glob| quoted(glob)).collect();
+            text.push_str(&format!("inputs = [{}]\n", inputs.join(", ")));
+        }
+        if let Some(timeout) = check.timeout {
+            text.push_str(&format!("timeout = {}\n", quoted(timeout)));
+        }
+        if let Some(why) = advisory {
+            text.push_str(&format!(
+                "# not required, because {}; once it passes, take the next line out\nadvisory = true\n",
+                one_line(why)
+            ));
+        }
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(plain).collect()
+}
+
+/// A text in TOML.
+fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string().trim().to_owned()
+}
