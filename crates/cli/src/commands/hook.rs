@@ -288,6 +288,7 @@ fn judge(
             input,
             shell: knock.shell.as_deref(),
             argv: knock.argv.as_deref(),
+            writes: &knock.writes,
             usage: transcript.is_some().then_some(&usage),
         };
         let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| {
@@ -332,6 +333,7 @@ fn let_through(
         input: off.stand_in(stop.scope.clone()),
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let recorded = engine::store_within(&located.place, LONGEST_BUSY)
@@ -510,6 +512,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let patience = Patience {
