@@ -8,6 +8,7 @@ mod first_hour;
 mod fixes;
 mod never;
 mod question;
+mod run_agent;
 mod subagent;
 mod tokens;
 
@@ -43,6 +44,7 @@ pub(super) const ALL: &[Case] = &[
     tokens::CASE,
     both::CASE,
     subagent::CASE,
+    run_agent::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.
