@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
 use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_runtime::{Look, Place, Progress, Runtime, RuntimeError, Seal};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
@@ -54,6 +54,13 @@ impl Engine {
         });
         let seal = move || config::compile(source.as_ref(), None, Driver::Run);
         Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
+    }
+
+    /// Watches files whose edits could loosen what sessions are judged by.
+    #[must_use]
+    pub fn guarding(mut self, look: Box<Look>) -> Self {
+        self.runtime = self.runtime.guarding(look);
+        self
     }
 
     /// Calls `watch` while checks run, from several threads.

@@ -106,6 +106,28 @@ loopback: no network, no login.
 
 Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
     Doctor(Doctor),
+    /// Approve this repo's config, after a look at what it would run.
+    #[command(after_help = "\
+Examples:
+  checkrein trust                 shows commands and rules, asks, remembers the answer
+  checkrein trust --revoke        takes it back
+
+Hooks installed with --require-trust (`checkrein init --user`) run nothing of a repo before. A
+change of checkrein.toml or of a rules file needs a new approval. Only a person at a terminal can
+do this.
+
+Exit status: 0 approved, 1 not approved, 2 usage or config error, 4 not a person.")]
+    Trust(Trust),
+    /// Take up what was edited in the config while a task was open.
+    #[command(after_help = "\
+Examples:
+  checkrein seal                  shows what is in force from now on, asks, renews open sessions
+
+An edit of checkrein.toml during a task changes nothing for it, nor for later sessions, until a person
+at a terminal seals.
+
+Exit status: 0 sealed, 1 not sealed, 2 usage or config error, 4 not a person.")]
+    Seal,
     /// Switch Checkrein off in this repo, for a while and for a reason.
     #[command(after_help = "\
 Examples:
@@ -117,7 +139,12 @@ Only a person at a terminal can do this. Meanwhile tools get no opinion, stops a
 
 Exit status: 0 done, 2 usage, 4 not a person.")]
     Off(SwitchOff),
-    /// Switch Checkrein on again before `off` has run out. Only for a person at a terminal.
+    /// Switch Checkrein on again before `off` has run out.
+    #[command(after_help = "\
+Examples:
+  checkrein on
+
+Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person.")]
     On,
 }
 
@@ -132,6 +159,9 @@ pub(crate) struct Check {
     /// Run everything, whatever was found before on the same tree.
     #[arg(long)]
     pub(crate) no_cache: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// See [`Command::Run`].
@@ -158,6 +188,9 @@ pub(crate) struct Run {
     /// Print one JSON document when it is over.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
     /// The command, after `--`; with --agent, more arguments for it.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -180,6 +213,13 @@ pub(crate) struct Hook {
     /// Under `run`: its --attempts.
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) attempts: Option<u32>,
+    /// Nothing of a repo runs until a person has approved its config (`checkrein trust`), and
+    /// state folder and profile come from these arguments only, not from the environment.
+    #[arg(long)]
+    pub(crate) require_trust: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// See [`Command::Demo`].
@@ -240,6 +280,14 @@ pub(crate) struct Doctor {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Trust`].
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Take the approval back.
+    #[arg(long)]
+    pub(crate) revoke: bool,
 }
 
 /// See [`Command::Off`].

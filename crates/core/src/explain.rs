@@ -107,6 +107,11 @@ pub enum Because {
     Left,
     /// It was a sub-agent's stop: the main stop is verified.
     Subagent,
+    /// Guarded files were edited while the task was open.
+    ConfigEdited {
+        /// Which.
+        paths: Vec<String>,
+    },
     /// Background tasks were still running; judged as any other stop.
     Background {
         /// How many.

@@ -52,6 +52,8 @@ pub enum Input {
     TimePassed,
     /// Checkrein itself could not judge and answered by its own stance.
     StanceUsed(StanceUsed),
+    /// Files whose edits could loosen something are not what they were.
+    ConfigEdited(ConfigEdited),
 }
 
 /// The scope of an input that says nothing else.
@@ -325,6 +327,15 @@ pub struct StanceUsed {
     pub stance: Stance,
     /// Why it could not be judged, for people.
     pub why: String,
+}
+
+/// See [`Input::ConfigEdited`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigEdited {
+    /// Which, as a person is told; bounded.
+    pub paths: Vec<String>,
+    /// Digest of the blob that says how they are now.
+    pub guarded: Digest,
 }
 
 /// What Checkrein answered by a stance of its own, as in `[stance]`.

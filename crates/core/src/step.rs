@@ -116,7 +116,7 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
                 draft.note();
             }
         }
-        Input::ToolReturned(_) | Input::RoundEnded(_) => draft.note(),
+        Input::ToolReturned(_) | Input::RoundEnded(_) | Input::ConfigEdited(_) => draft.note(),
     }
     Step {
         events: draft.events,

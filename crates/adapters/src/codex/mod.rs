@@ -95,6 +95,9 @@ impl Adapter for Codex {
             Decision::Stop(decision) if matches!(form, ReplyForm::Stop | ReplyForm::Unknown) => {
                 stop::reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
+            Decision::Noted if form == ReplyForm::Silent => {
+                answer.notice.as_deref().map_or_else(Reply::nothing, said)
+            }
             Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Reply::nothing(),
         }
     }

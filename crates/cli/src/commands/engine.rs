@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Place, Runtime, Seal};
+use checkrein_runtime::{Look, Place, Runtime, Seal};
 use checkrein_store::{Options, SqliteStore, StoreError};
 
+use crate::guarded;
 use crate::locate::Located;
 use crate::signals;
 
@@ -28,7 +29,12 @@ pub(crate) fn store_within(
 pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver) -> Runtime {
     let from = located.clone();
     let seal = move || from.compile(driver);
-    Runtime::new(store, located.place.clone(), Box::new(seal))
+    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+}
+
+fn look(located: &Located) -> Box<Look> {
+    let located = located.clone();
+    Box::new(move || guarded::look(&located))
 }
 
 /// A runtime for a hook of an agent that `run` has started: sealed as `run` would.
@@ -37,7 +43,7 @@ pub(crate) fn under_run(
     store: Arc<SqliteStore>,
     attempts: Option<u32>,
 ) -> Runtime {
-    Runtime::new(store, located.place.clone(), seal(located, attempts))
+    Runtime::new(store, located.place.clone(), seal(located, attempts)).guarding(look(located))
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.

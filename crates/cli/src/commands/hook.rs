@@ -19,14 +19,14 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError, held};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
-use crate::locate::{self, Located};
+use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
-use crate::{exit_code, signals};
+use crate::{exit_code, signals, sources, trust};
 
 /// More input than this is not read.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -79,6 +79,8 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         deadline: None,
         state: None,
         attempts: None,
+        require_trust: false,
+        profile: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -104,14 +106,11 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
             "--state" => args.state = Some(PathBuf::from(value()?)),
-            "--require-trust" | "--profile" => {
-                return Err(format!(
-                    "this build does not act on {flag} yet; take it out"
-                ));
-            }
+            "--require-trust" => args.require_trust = true,
+            "--profile" => args.profile = Some(value()?),
             _ => {
                 return Err(format!(
-                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state"
+                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state, --require-trust, --profile"
                 ));
             }
         }
@@ -210,7 +209,14 @@ fn judge(
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let located = locate::locate(&here, args.state.as_deref());
+    let located = locate::locate_given(
+        &here,
+        Given {
+            state: args.state.as_deref(),
+            profile: args.profile.as_deref(),
+            require_trust: args.require_trust,
+        },
+    );
     if let Some(off) = off::in_force(&located.place.state) {
         match knock.event {
             EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
@@ -300,7 +306,9 @@ fn judge(
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    Ok(answered.map_or_else(Reply::nothing, |decided| reply(adapter, &knock, decided)))
+    Ok(answered.map_or_else(Reply::nothing, |decided| {
+        reply(adapter, &knock, &located, decided)
+    }))
 }
 
 /// A stop while switched off: let through by a recorded stance, if there is a store that takes
@@ -354,8 +362,8 @@ fn let_through(
     adapter.reply(knock.form, &answer)
 }
 
-fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
-    let notice = decided
+fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decided) -> Reply {
+    let ending = decided
         .ending()
         .filter(|_| decided.decision != Decision::Noted)
         .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
@@ -367,6 +375,23 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
             words::ending_line(&transition, &lookup::short(&knock.session, task))
         });
+    let mut said: Vec<String> = ending.into_iter().collect();
+    match &decided.decision {
+        // Where a session begins, what a person should know of its policy.
+        Decision::Noted => said.extend(
+            decided
+                .warnings
+                .iter()
+                .map(|warning| format!("checkrein: {warning}")),
+        ),
+        Decision::Stop(StopDecision::Accept {
+            transition: Some(_),
+        }) => {
+            said.extend(at_ending(located, &decided));
+        }
+        Decision::Stop(_) | Decision::Tool(_) => {}
+    }
+    let notice = (!said.is_empty()).then(|| said.join("\n"));
     let answer = Answer {
         decision: decided.decision,
         text: decided.text,
@@ -374,6 +399,25 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
         can_ask: knock.can_ask,
     };
     adapter.reply(knock.form, &answer)
+}
+
+/// What every ending says as long as it is so.
+fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
+    let mut said = Vec::new();
+    let edited = decided
+        .state
+        .task
+        .as_ref()
+        .map(|task| task.edited.as_slice());
+    if let Some(edited @ [_, ..]) = edited {
+        let held = matches!(held::read(&located.place.state), Ok(Some(_)));
+        said.push(words::edited_line(edited, held));
+    }
+    let repo = located.require_trust && located.repo.is_some();
+    if repo && sources::repo_counts(located) == Some(false) {
+        said.push(format!("checkrein: {}", trust::words(located)));
+    }
+    said
 }
 
 /// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.

@@ -9,8 +9,10 @@ mod lookup;
 mod off;
 mod replay;
 mod run;
+mod seal;
 mod sessions;
 mod show;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Trust(args) => trust::run(&args),
+        Command::Seal => seal::run(),
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
     }

@@ -55,8 +55,19 @@ pub enum Driver {
 pub struct Compiled {
     /// The policy.
     pub policy: Policy,
-    /// Unknown keys, with a near match.
+    /// Unknown keys, with a near match, and what else a person should know of its sources.
     pub warnings: Vec<String>,
+    /// The texts it was compiled from.
+    pub sources: Sources,
+}
+
+/// The texts that a policy is compiled from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    /// The repo's config.
+    pub repo: Option<Gathered>,
+    /// The person's own.
+    pub person: Option<Gathered>,
 }
 
 /// Why a config cannot be used: what, where, what to do next.
@@ -102,6 +113,14 @@ pub enum ConfigError {
     #[error("{name}: cannot be read: {source}", name = .name.display())]
     Unreadable {
         /// Which file.
+        name: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What goes on although it was edited, or what was approved, cannot be read.
+    #[error("{name}: cannot be read: {source}; a person mends it by: checkrein seal", name = .name.display())]
+    Kept {
+        /// Which file of the state folder.
         name: PathBuf,
         /// Why.
         source: std::io::Error,
@@ -172,7 +191,15 @@ pub fn compile_gathered(
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
     policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
-    Ok(Compiled { policy, warnings })
+    let sources = Sources {
+        repo: repo.cloned(),
+        person: person.cloned(),
+    };
+    Ok(Compiled {
+        policy,
+        warnings,
+        sources,
+    })
 }
 
 /// The config as it reads under this profile.

@@ -3,9 +3,11 @@
 mod both;
 mod deny;
 mod documented;
+mod first_hour;
 mod fixes;
 mod never;
 mod question;
+mod run_agent;
 mod subagent;
 mod tokens;
 
@@ -33,12 +35,14 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
     documented::CASE,
+    first_hour::CASE,
     fixes::CASE,
     never::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,
     subagent::CASE,
+    run_agent::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.

@@ -513,10 +513,11 @@ impl<'a> Course<'a> {
     /// Why an agent that did nothing ended: its own last words are the best there is.
     fn why(&self, status: Ended, over: &Transition, stderr: &str) -> String {
         let name = self.plan.headless.program();
-        let said = stderr
-            .lines()
-            .next_back()
-            .filter(|line| !line.trim().is_empty());
+        let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+        let said = lines
+            .clone()
+            .find(|line| line.to_lowercase().starts_with("error"))
+            .or_else(|| lines.next_back());
         match (&over.native_reason, said) {
             (Some(native), None) => format!("{name} failed: {native}"),
             (_, Some(said)) => format!("{name} failed ({}): {said}", native(status)),
