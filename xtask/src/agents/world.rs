@@ -193,7 +193,7 @@ impl World<'_> {
         self.repo.join(path).exists()
     }
 
-    pub(super) fn run(&self, command: &mut Command) -> Result<Ran> {
+    fn run(&self, command: &mut Command) -> Result<Ran> {
         self.run_with(command, |_| {})
     }
 
