@@ -2,6 +2,7 @@
 //! agent is a shell script; the real ones are in `cargo xtask agents --case confine`.
 #![cfg(target_os = "linux")]
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -18,7 +19,9 @@ fn possible() -> bool {
         .status();
     match made {
         Ok(status) if !status.success() => {
-            eprintln!("SKIPPED: this kernel does not let us make namespaces");
+            // Past the capturing of tests' output: nobody is to take this for a pass.
+            let said = "SKIPPED: --confine is not tested, no namespace can be made here";
+            writeln!(std::io::stderr(), "{said}").unwrap();
             false
         }
         _ => true,

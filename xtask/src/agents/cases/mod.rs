@@ -3,6 +3,7 @@
 mod both;
 mod confine;
 mod deny;
+mod doctor;
 mod documented;
 mod first_hour;
 mod fixes;
@@ -35,6 +36,7 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    doctor::CASE,
     documented::CASE,
     first_hour::CASE,
     fixes::CASE,
