@@ -232,8 +232,8 @@ fn repo_id(top: &Path) -> String {
     format!("{readable}-{id}")
 }
 
-/// Always absolute: agents change their folder.
-fn state_folder(given: Given<'_>) -> PathBuf {
+/// The state folder of all repos. Always absolute: agents change their folder.
+pub(crate) fn state_folder(given: Given<'_>) -> PathBuf {
     let folder = match given.state {
         Some(folder) => folder.to_owned(),
         None if given.require_trust => account_home()

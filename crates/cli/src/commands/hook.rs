@@ -81,6 +81,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         attempts: None,
         require_trust: false,
         profile: None,
+        note: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -105,6 +106,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 let attempts = value()?.parse().ok().filter(|attempts| *attempts > 0);
                 args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
+            "--note" => args.note = Some(value()?),
             "--state" => args.state = Some(PathBuf::from(value()?)),
             "--require-trust" => args.require_trust = true,
             "--profile" => args.profile = Some(value()?),

@@ -2,6 +2,7 @@
 
 mod both;
 mod deny;
+mod doctor;
 mod documented;
 mod first_hour;
 mod fixes;
@@ -34,6 +35,7 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    doctor::CASE,
     documented::CASE,
     first_hour::CASE,
     fixes::CASE,
