@@ -16,6 +16,7 @@ mod crash;
 mod doctor;
 mod doctor_audit;
 mod hook;
+mod hostile;
 mod many;
 mod person;
 mod review;
