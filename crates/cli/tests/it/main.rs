@@ -14,6 +14,7 @@ mod bad_input;
 mod cli;
 mod crash;
 mod hook;
+mod init;
 mod many;
 mod person;
 mod review;
