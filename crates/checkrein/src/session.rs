@@ -11,18 +11,18 @@ use checkrein_core::input::{
 };
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
+use checkrein_core::transition::Transition;
 use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
 use serde_json::Value;
 
 use crate::Engine;
 
-/// Longest text of a call or message that is kept, in bytes.
-const KEPT: usize = 16 * 1024;
-
 /// A session of an [`Engine`].
 pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
+    /// Since when: claims of an earlier process in the same session are others.
+    since: u64,
     claims: AtomicU64,
 }
 
@@ -64,6 +64,7 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
+            since: checkrein_runtime::now().0,
             claims: AtomicU64::new(0),
         }
     }
@@ -79,7 +80,7 @@ impl<'a> Session<'a> {
     /// If Checkrein itself cannot judge.
     pub fn prompt(&self, text: &str) -> Result<(), RuntimeError> {
         let prompt = PromptSubmitted {
-            text: bounded(text),
+            text: text.to_owned(),
             tree: None,
             tokens: None,
         };
@@ -97,7 +98,7 @@ impl<'a> Session<'a> {
             call_id: Some(call.id.clone()),
             tool: call.tool.clone(),
             kind: call.kind,
-            args: bounded(&call.args.to_string()),
+            args: call.args.to_string(),
             call: call.digest(),
             facts: ToolFacts::default(),
             tokens: None,
@@ -157,11 +158,33 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, None)
+    }
+
+    /// The agent's program is gone without a word that counts: its work is judged as at a
+    /// stop. With `over` nobody is there any more to send back, and if the work is not
+    /// accepted the task ends so.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn left(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, over)
+    }
+
+    fn claim(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
         // A claim of its own: never the same event as a hook's stop in this session.
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main(),
-            message: bounded(message),
+            message: message.to_owned(),
             message_digest: Digest::of(message.as_bytes()),
             tree: Err(TreeUnknown {
                 why: "not read".to_owned(),
@@ -169,9 +192,10 @@ impl<'a> Session<'a> {
             block_cap: None,
             truncated: false,
             background: 0,
+            over,
             tokens: None,
         });
-        let decided = self.deliver(input, Some(format!("claim:{nth}")), None)?;
+        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
         match &decided.decision {
             Decision::Stop(decision) => Ok((decision.clone(), decided)),
             // A stop is always answered by a stop decision.
@@ -208,6 +232,7 @@ impl<'a> Session<'a> {
             input,
             shell,
             argv: None,
+            writes: &[],
             usage: None,
         };
         let patience = Patience {
@@ -219,12 +244,4 @@ impl<'a> Session<'a> {
             .runtime()
             .take(delivery, patience, &|progress| watch(progress))
     }
-}
-
-fn bounded(text: &str) -> String {
-    let end = (0..=KEPT.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0);
-    text.get(..end).unwrap_or_default().to_owned()
 }

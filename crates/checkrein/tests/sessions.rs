@@ -41,6 +41,29 @@ fn a_false_claim_is_sent_back_and_a_true_one_accepted() {
     );
 }
 
+/// `[token_budget] mode = "target"`: passing work is sent on while there is budget left.
+#[test]
+fn a_budget_that_is_a_target_is_used_up() {
+    let root = tempfile::tempdir().unwrap();
+    let config = "[caps]\ntoken_budget = 1000\n[token_budget]\nmode = \"target\"\n[[verifier]]\nname = \"always\"\nrun = \"true\"\n";
+    let engine = Engine::in_memory(root.path(), Some(config));
+    let session = engine.session("test").unwrap().0;
+    session.prompt("make it better").unwrap();
+    session.round(Some(400)).unwrap();
+    let (decision, answer) = session.stop("Done.").unwrap();
+    assert!(
+        matches!(decision, StopDecision::Continue { .. }),
+        "{decision:?}"
+    );
+    let text = answer.text.unwrap();
+    assert!(text.contains("400 of 900 output tokens"), "{text}");
+    session.round(Some(500)).unwrap();
+    assert_eq!(
+        ending(session.stop("Done.").unwrap().0),
+        Reason::TaskComplete
+    );
+}
+
 #[test]
 fn a_call_that_goes_in_circles_is_denied_and_then_ends_the_task() {
     let root = tempfile::tempdir().unwrap();

@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["checkrein-core", "checkrein-models"],
     ),
     ("checkrein-store", &["checkrein-core"]),
+    ("checkrein-scripted", &[]),
     (
         "checkrein-runtime",
         &[
@@ -58,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "checkrein-models",
             "checkrein-patch",
             "checkrein-runtime",
+            "checkrein-scripted",
             "checkrein-store",
             "checkrein-verifiers",
         ],

@@ -10,7 +10,7 @@ mod soft;
 
 use self::judged::{Judged, Line, check_feedback, explain, failure_set, judge, went_astray};
 use crate::accept::Truth;
-use crate::decision::{CheckFeedback, Decision, Feedback, StopDecision};
+use crate::decision::{CheckFeedback, Decision, Feedback, StopDecision, TokenTarget};
 use crate::digest::Digest;
 use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
@@ -221,10 +221,16 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
         );
     }
     match judged.value {
-        Truth::True => {
-            let transition = accepted(draft.policy, &judged);
-            finish(draft, pending.stop, scope, transition, why);
-        }
+        Truth::True => match soft::target(draft, &judged, &pending) {
+            Some(target) => send_on(draft, scope, &pending, target, why),
+            None => {
+                let mut transition = accepted(draft.policy, &judged);
+                if let Some(over) = &pending.over {
+                    transition.native_reason.clone_from(&over.native_reason);
+                }
+                finish(draft, pending.stop, scope, transition, why);
+            }
+        },
         Truth::Open => {
             let transition = Transition::new(Reason::AwaitingHuman, "stance");
             finish(draft, pending.stop, scope, transition, why);
@@ -307,6 +313,11 @@ fn refuse(
         repeat,
         checks,
         background: pending.background,
+        target: None,
+        edited: match draft.state.task.as_ref() {
+            Some(task) if main && !task.edited_told => task.edited.clone(),
+            _ => Vec::new(),
+        },
     };
     let decision = StopDecision::Continue {
         feedback: Box::new(feedback),
@@ -314,10 +325,47 @@ fn refuse(
     draft.answer(pending.stop, scope, Decision::Stop(decision), why);
 }
 
-fn finish(draft: &mut Draft<'_>, stop: Seq, scope: &ScopeId, transition: Transition, why: Why) {
+/// It could be accepted, but its budget is a target and going on is worth it.
+fn send_on(
+    draft: &mut Draft<'_>,
+    scope: &ScopeId,
+    pending: &Pending,
+    target: TokenTarget,
+    mut why: Why,
+) {
+    let Some(task) = &draft.state.task else {
+        return;
+    };
+    why.push(Because::TokenBudget {
+        used: target.used,
+        line: target.line,
+    });
+    let given = task.totals.continues;
+    let feedback = Feedback {
+        stop: task.stops,
+        met: 0,
+        attempts: draft.policy.caps.attempts,
+        continues_left: soft::continues_limit(draft.policy, pending).saturating_sub(given + 1),
+        repeat: false,
+        checks: Vec::new(),
+        background: pending.background,
+        target: Some(target),
+        edited: Vec::new(),
+    };
+    let decision = StopDecision::Continue {
+        feedback: Box::new(feedback),
+    };
+    draft.answer(pending.stop, scope, Decision::Stop(decision), why);
+}
+
+fn finish(draft: &mut Draft<'_>, stop: Seq, scope: &ScopeId, transition: Transition, mut why: Why) {
     if !scope.is_main() {
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer(stop, scope, accept, why);
+    }
+    let edited = draft.state.task.as_ref().map(|task| task.edited.clone());
+    if let Some(paths) = edited.filter(|paths| !paths.is_empty()) {
+        why.push(Because::ConfigEdited { paths });
     }
     let transition = draft.settled(transition);
     let accept = StopDecision::Accept {

@@ -32,6 +32,14 @@ pub(crate) fn room(checks: usize) -> usize {
 pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence>) -> String {
     let mut text = String::new();
     let left = feedback.attempts.saturating_sub(feedback.met);
+    if let Some(target) = feedback.target {
+        let _ = write!(
+            text,
+            "checkrein: the checks pass, and {} of {} output tokens meant for this task are used. Go on: look for what is missing, weak or untested, and mend it. If nothing is left, say so and stop again.",
+            target.used, target.line,
+        );
+        return text;
+    }
     if feedback.repeat {
         let names: Vec<&str> = feedback
             .checks
@@ -45,6 +53,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
             feedback.met,
             left,
         );
+        text.push_str(&edited(feedback));
         return text;
     }
     let head = match feedback.stop {
@@ -61,6 +70,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
             feedback.background
         );
     }
+    foot.push_str(&edited(feedback));
     foot.push_str("\nFix only these, then stop again.");
 
     let found: Vec<Option<Evidence>> = feedback
@@ -84,6 +94,17 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     }
     text.push_str(&foot);
     text
+}
+
+/// What is said of edits to guarded files, once.
+fn edited(feedback: &Feedback) -> String {
+    if feedback.edited.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nEdited during this task: {}. This is recorded, a person is told, and how the task is judged stays as it was.\n",
+        feedback.edited.join(", ")
+    )
 }
 
 /// What each section may take: all it wants if that is less than an equal share, and
@@ -294,6 +315,7 @@ mod tests {
             output_bytes: 0,
             tries: 1,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 
@@ -315,6 +337,8 @@ mod tests {
                 fixed,
             }],
             background: 0,
+            target: None,
+            edited: Vec::new(),
         };
         let text = render(&feedback, &|_| Some(evidence.clone()));
         let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
@@ -391,6 +415,8 @@ mod tests {
                 })
                 .collect(),
             background: 0,
+            target: None,
+            edited: Vec::new(),
         };
         (feedback, found)
     }

@@ -14,6 +14,8 @@ use checkrein_store::Store;
 
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
+use crate::guard::Look;
+use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
 
@@ -25,12 +27,29 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: Place,
     pub(crate) seal: Box<Seal>,
+    /// Knows what must not be kept.
+    pub(crate) redactor: Redactor,
+    pub(crate) look: Option<Box<Look>>,
 }
 
 impl Runtime {
     /// An engine over this store and place; `seal` compiles the policy of a new session.
     pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
-        Self { store, place, seal }
+        let redactor = Redactor::of_environment(&place.env);
+        Self {
+            store,
+            place,
+            seal,
+            redactor,
+            look: None,
+        }
+    }
+
+    /// Watches files whose edits could loosen what sessions are judged by (law 10).
+    #[must_use]
+    pub fn guarding(mut self, look: Box<Look>) -> Self {
+        self.look = Some(look);
+        self
     }
 
     /// Takes news in and answers it, performing what that needs.

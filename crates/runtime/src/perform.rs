@@ -4,13 +4,14 @@
 //! its evidence. If a check's inputs changed while it ran, it runs once more, alone; a
 //! fixpoint is valid, anything else inconclusive (`tree_moving`).
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, Origin, Retryable, Verdict};
+use checkrein_core::evidence::{Cause, Evidence, Finding, Origin, Retryable, Verdict};
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_store::{Claim, Standing};
@@ -316,13 +317,16 @@ impl<'a> Batch<'a> {
         });
         let place = &self.runtime.place;
         let logs = logs::folder(place);
+        let tools = place.state.join("tools.json");
         let job = Job {
+            tools: &tools,
             spec,
             root: &place.root,
             deadline: self.patience.deadline,
             log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
+            redact: &|text| self.runtime.redactor.bytes(text),
         };
         let mut report = verifier.verify(&job);
         let mut tries = 1;
@@ -417,11 +421,24 @@ impl<'a> Batch<'a> {
         tree: Digest,
         tree_after: Digest,
     ) -> Evidence {
+        let redactor = &self.runtime.redactor;
+        let hide = |text: String| match redactor.text(&text) {
+            Cow::Owned(hidden) => hidden,
+            Cow::Borrowed(_) => text,
+        };
+        // An id may be made of a message. It is hidden before anything is said of it, so
+        // that every later reader means the same finding.
+        let findings = report.findings.into_iter().map(|finding| Finding {
+            id: hide(finding.id),
+            message: hide(finding.message),
+            rule: finding.rule.map(hide),
+            ..finding
+        });
         Evidence {
             verifier: spec.name.clone(),
             verdict: report.verdict,
             cause: report.cause,
-            findings: report.findings,
+            findings: findings.collect(),
             findings_total: report.findings_total,
             subject,
             subject_after,
@@ -429,16 +446,17 @@ impl<'a> Batch<'a> {
             tree_after,
             moved: Vec::new(),
             check_writes: false,
-            command: report.command,
+            command: report.command.map(hide),
             exit_code: report.exit_code,
             duration_ms: report.duration_ms,
             retryable: report.retryable,
             origin: self.origin,
-            excerpt: report.excerpt,
+            excerpt: hide(report.excerpt),
             log: report.log,
             output_bytes: report.output_bytes,
             tries: 1,
             stripped: report.stripped,
+            tools: report.tools,
         }
     }
 

@@ -11,7 +11,7 @@ use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::{State, Task};
 
 use crate::delivery::{Delivery, Patience, Progress};
 use crate::driver::Runtime;
@@ -67,7 +67,7 @@ impl Runtime {
                     stop,
                     &scope,
                     &handled.policy,
-                    handled.state.task.as_ref().map(|task| task.opened_at),
+                    handled.state.task.as_ref().map(Task::fails_hold_since),
                     effects,
                     patience,
                     progress,
@@ -214,7 +214,7 @@ impl Runtime {
 }
 
 /// News of our own making.
-fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
+pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
     Delivery {
         session: session.clone(),
         source: SourceName::new("runtime"),
@@ -222,6 +222,7 @@ fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     }
 }

@@ -5,6 +5,7 @@
 //! Start at [`Store`]. [`SqliteStore`] keeps a folder that many processes share;
 //! [`MemoryStore`] is the reference that says what right means. Both pass `conformance`.
 
+mod census;
 mod chain;
 mod claim;
 #[cfg(any(test, feature = "testing"))]
@@ -14,6 +15,7 @@ mod memory;
 mod record;
 mod sqlite;
 
+pub use census::{Census, Forget};
 pub use chain::Chain;
 pub use claim::Claim;
 pub use error::StoreError;
@@ -32,7 +34,7 @@ pub type Work<'a> = dyn FnMut(&dyn Tail) -> Result<Option<Batch>, StoreError> + 
 /// A place where sessions are remembered, shared by threads and (SQLite) by processes.
 ///
 /// **Log.** Each session has its own, numbered from 1 without gaps, only ever appended
-/// to, and chained by hash ([`Store::verify_chain`]). Kinds and payloads are opaque:
+/// to (it goes as a whole, by [`Store::forget`], or not at all), and chained by hash ([`Store::verify_chain`]). Kinds and payloads are opaque:
 /// what a newer version wrote is kept and given back unread. Sessions do not see each
 /// other's events, keys, effects or caches; evidence, blobs and claims are shared,
 /// because their keys say everything about them.
@@ -121,6 +123,27 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If claims cannot be made here, for instance in a store opened read-only.
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError>;
+
+    /// What there is, by name and size.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn census(&self) -> Result<Census, StoreError>;
+
+    /// Lets sessions, evidence and blobs go, synced to disk: the one exception to a log that
+    /// is only ever appended to, and only by whole sessions. Changes nothing and answers
+    /// `false` if any session has begun, gone or moved on since the census that this was
+    /// chosen from. What is not there is gone already.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError>;
+
+    /// Gives the room of what went back to the disk.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or others use it.
+    fn compact(&self) -> Result<(), StoreError>;
 }
 
 /// One session as it is inside a [`Store::transact`].

@@ -8,8 +8,8 @@ use checkrein_core::ids::{Seq, SessionId, TaskId, VerifierName};
 
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
-    Appended, Claim, EffectRow, Evidence, Kept, NewEvent, RawEvent, Standing, StateCache, Store,
-    StoreError, Tail, TaskRow, Work,
+    Appended, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent, Standing,
+    StateCache, Store, StoreError, Tail, TaskRow, Work,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -263,6 +263,60 @@ impl Store for MemoryStore {
         let free = lock(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
         Ok(free.then(|| Claim::new(Held { claims, key: *key })))
+    }
+
+    fn census(&self) -> Result<Census, StoreError> {
+        Ok(lock(&self.world).census())
+    }
+
+    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
+        let mut world = lock(&self.world);
+        if !world.census().mark().eq(census.mark()) {
+            return Ok(false);
+        }
+        for session in &gone.sessions {
+            world.logs.remove(session);
+            world.tasks.retain(|(of, _), _| of != session);
+        }
+        for key in &gone.kept {
+            world.blobs.remove(key);
+            world.evidence.remove(key);
+        }
+        Ok(true)
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl World {
+    fn census(&self) -> Census {
+        let sessions = self.logs.iter().map(|(session, log)| {
+            let bytes = log
+                .events
+                .iter()
+                .map(|stored| stored.event.payload.len() as u64);
+            (session.clone(), log.last(), bytes.sum())
+        });
+        let sessions: Vec<_> = sessions.collect();
+        let blobs = self
+            .blobs
+            .iter()
+            .map(|(key, bytes)| (*key, bytes.len() as u64));
+        let evidence = self
+            .evidence
+            .iter()
+            .map(|(key, found)| (*key, found.bytes.len() as u64));
+        let mut kept: Vec<_> = blobs.chain(evidence).collect();
+        kept.sort();
+        let bytes = sessions.iter().map(|(_, _, bytes)| bytes).sum::<u64>()
+            + kept.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        Census {
+            sessions,
+            kept,
+            bytes,
+        }
     }
 }
 

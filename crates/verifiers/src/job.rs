@@ -10,7 +10,7 @@ use checkrein_core::evidence::{Cause, Finding, Retryable, Verdict};
 use checkrein_core::policy::VerifierSpec;
 
 /// One run of one verifier.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// Which verifier, as the sealed policy has it.
     pub spec: &'a VerifierSpec,
@@ -24,7 +24,14 @@ pub struct Job<'a> {
     pub cancelled: &'a AtomicBool,
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// Where the versions of tools are remembered, a file in the state folder.
+    pub tools: &'a Path,
+    /// Hides secrets in output before it is kept or read; `None` if there are none.
+    pub redact: Redact<'a>,
 }
+
+/// See [`Job::redact`].
+pub type Redact<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
 
 /// What a run found out. The runtime adds subjects and origin and makes evidence of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +61,8 @@ pub struct Report {
     pub output_bytes: u64,
     /// Withheld variables that were set and that the output names, sorted.
     pub stripped: Vec<String>,
+    /// Versions of the tools that its command names.
+    pub tools: Vec<String>,
 }
 
 impl Report {
@@ -72,6 +81,7 @@ impl Report {
             log: None,
             output_bytes: 0,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 }

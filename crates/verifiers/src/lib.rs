@@ -24,7 +24,7 @@ pub mod tree;
 
 pub use command::withheld;
 pub use command::{Command, process};
-pub use job::{Job, Report};
+pub use job::{Job, Redact, Report};
 
 /// A way of finding out.
 pub trait Verifier: Sync {

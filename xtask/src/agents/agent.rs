@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 
+use checkrein_scripted::Wire;
 use serde_json::Value;
 
 use super::claude_code::ClaudeCode;
 use super::codex::Codex;
-use super::model::Wire;
 use super::programs::Package;
 use super::world::{World, put};
 
@@ -31,6 +31,10 @@ pub(super) trait Agent: Sync {
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)>;
     /// Arguments for a run without a person.
     fn headless(&self, prompt: &str) -> Vec<OsString>;
+    /// Arguments with which it does its work unattended.
+    fn unattended(&self) -> Vec<OsString>;
+    /// Writes the person's settings so that no hook is called.
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()>;
     /// Arguments for its terminal UI, the prompt given.
     fn interactive(&self, prompt: &str) -> Vec<OsString>;
 }

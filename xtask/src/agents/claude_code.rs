@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::io::Result;
 
+use checkrein_scripted::Wire;
 use serde_json::{Map, Value, json};
 
 use super::agent::{Agent, DEADLINE, words};
-use super::model::Wire;
 use super::programs::Package;
 use super::world::{World, put};
 
@@ -112,6 +112,17 @@ impl Agent for ClaudeCode {
             "--permission-mode",
             "bypassPermissions",
         ])
+    }
+
+    fn unattended(&self) -> Vec<OsString> {
+        words(&["--permission-mode", "bypassPermissions"])
+    }
+
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
+        put(
+            &world.home.join(".claude/settings.json"),
+            &json!({ "disableAllHooks": true }).to_string(),
+        )
     }
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {

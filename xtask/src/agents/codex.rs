@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::io::Result;
 
+use checkrein_scripted::Wire;
 use serde_json::{Map, Value, json};
 
 use super::agent::{Agent, DEADLINE, words};
-use super::model::Wire;
 use super::programs::Package;
 use super::world::{World, put};
 
@@ -90,6 +90,16 @@ impl Agent for Codex {
 
     fn headless(&self, prompt: &str) -> Vec<OsString> {
         words(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
+    }
+
+    fn unattended(&self) -> Vec<OsString> {
+        Vec::new()
+    }
+
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
+        let file = world.home.join(".codex/config.toml");
+        let text = std::fs::read_to_string(&file)?;
+        put(&file, &format!("{text}[features]\nhooks = false\n"))
     }
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {

@@ -3,17 +3,12 @@
 //! loopback. Each scenario prints a table; any FAIL makes the exit status 1.
 
 mod agent;
-mod anthropic;
 mod cases;
 mod claude_code;
 mod codex;
-mod http;
-mod model;
 mod programs;
 mod report;
-mod responses;
 mod screen;
-mod script;
 mod world;
 
 use std::path::Path;

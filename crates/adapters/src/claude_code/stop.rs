@@ -7,7 +7,6 @@ use checkrein_core::input::{Input, StopFailed, StopRequested, TreeUnknown};
 use serde_json::{Value, json};
 
 use crate::Env;
-use crate::bounds::bounded;
 use crate::fields::Fields;
 use crate::knock::{Knock, Transcript};
 use crate::reply::Reply;
@@ -21,7 +20,7 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
     knock.first_stop = fields.flag("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
         scope: super::scope(fields),
-        message: bounded(message),
+        message: message.to_owned(),
         message_digest: Digest::of(message.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
@@ -29,6 +28,7 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
         block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
         background: running(fields.list("background_tasks"), fields.id("agent_id")),
+        over: None,
         tokens: None,
     }));
 }

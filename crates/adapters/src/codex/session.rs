@@ -3,7 +3,6 @@
 use checkrein_core::ids::AgentName;
 use checkrein_core::input::{Input, PromptSubmitted, SessionEnded, SessionSource, SessionStarted};
 
-use crate::bounds::bounded;
 use crate::fields::Fields;
 use crate::knock::Knock;
 
@@ -38,7 +37,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
     if own.iter().any(|tag| text.trim_start().starts_with(tag)) {
         return;
     }
-    let text = bounded(text);
+    let text = text.to_owned();
     knock.input = Some(Input::PromptSubmitted(PromptSubmitted {
         text,
         tree: None,

@@ -6,7 +6,6 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::{Input, StopRequested, TreeUnknown};
 use serde_json::json;
 
-use crate::bounds::bounded;
 use crate::fields::Fields;
 use crate::knock::{Knock, Transcript};
 use crate::reply::Reply;
@@ -17,7 +16,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
     knock.first_stop = fields.flag("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
         scope: super::scope(fields),
-        message: bounded(message),
+        message: message.to_owned(),
         message_digest: Digest::of(message.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
@@ -25,6 +24,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
         block_cap: None,
         truncated: false,
         background: 0,
+        over: None,
         tokens: None,
     }));
 }

@@ -18,7 +18,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::tools;
-use crate::bounds::bounded;
 use crate::call::{call_digest, outcome_digest};
 
 /// At most this many calls wait for their result; an older one never had one.
@@ -140,7 +139,7 @@ impl Reader {
                     id: text(wire.id).map(Cow::into_owned),
                     input: session_input(agent.as_deref()),
                     agent,
-                    goal: text(wire.goal).map(|goal| bounded(&goal)),
+                    goal: text(wire.goal).map(Cow::into_owned),
                 });
             }
             "end" => self.ready.push_back(Item::End {
@@ -165,14 +164,14 @@ impl Reader {
         let index = self.calls;
         self.calls = index.saturating_add(1);
         let id = text(wire.id).map(Cow::into_owned);
-        let tool = bounded(&tool);
+        let tool = tool.into_owned();
         self.tell(
             Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main(),
                 call_id: id.clone(),
                 tool: tool.clone(),
                 kind,
-                args: bounded(raw),
+                args: raw.to_owned(),
                 call,
                 facts: ToolFacts::default(),
                 tokens: None,
@@ -375,7 +374,7 @@ pub(super) fn session_input(agent: Option<&str>) -> Input {
 
 pub(super) fn prompt_input(text: &str) -> Input {
     Input::PromptSubmitted(PromptSubmitted {
-        text: bounded(text),
+        text: text.to_owned(),
         tree: None,
         tokens: None,
     })
@@ -392,7 +391,7 @@ pub(super) fn round_input(tokens: Option<TokenUse>) -> Input {
 pub(super) fn stop_input(text: &str) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main(),
-        message: bounded(text),
+        message: text.to_owned(),
         message_digest: Digest::of(text.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
@@ -400,6 +399,7 @@ pub(super) fn stop_input(text: &str) -> Input {
         block_cap: None,
         truncated: false,
         background: 0,
+        over: None,
         tokens: None,
     })
 }
@@ -411,7 +411,7 @@ pub(super) fn end_input(success: Option<bool>, label: Option<&str>) -> Input {
         None => "end",
     });
     Input::SessionEnded(SessionEnded {
-        native_reason: bounded(native_reason),
+        native_reason: native_reason.to_owned(),
     })
 }
 

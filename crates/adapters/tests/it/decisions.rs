@@ -30,6 +30,8 @@ pub(crate) fn feedback() -> Box<Feedback> {
             check("lint", Verdict::Inconclusive),
         ],
         background: 0,
+        target: None,
+        edited: Vec::new(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod doctor;
 mod engine;
 pub(crate) mod hook;
 mod init;
@@ -9,8 +10,10 @@ mod lookup;
 mod off;
 mod replay;
 mod run;
+mod seal;
 mod sessions;
 mod show;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -27,6 +30,9 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Trust(args) => trust::run(&args),
+        Command::Seal => seal::run(),
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
     }

@@ -85,6 +85,11 @@ fn line(event: &Event) -> Option<(String, String)> {
                 "!",
                 words::stance_used(used.at, used.stance, &used.why),
             ),
+            Input::ConfigEdited(edited) => painted(
+                Paint::Warn,
+                "!",
+                format!("edited: {}", edited.paths.join(", ")),
+            ),
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
             Input::SessionStarted(_)
             | Input::ToolReturned(_)
@@ -119,6 +124,10 @@ fn line(event: &Event) -> Option<(String, String)> {
                 painted(Paint::Bad, "⛔", format!("halted: {reason}"))
             }
             Decision::Stop(StopDecision::Continue { feedback }) => {
+                if feedback.target.is_some() {
+                    let words = "sent on: its token budget is a target, and there is some left";
+                    return painted(Paint::Warn, "←", words.to_owned());
+                }
                 let names: Vec<&str> = feedback
                     .checks
                     .iter()
@@ -140,6 +149,7 @@ fn line(event: &Event) -> Option<(String, String)> {
             ))
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
+        Event::PolicyRenewed { by, .. } => plain("○", format!("sealed anew by {by}")),
         Event::PolicySealed { .. }
         | Event::Repeated { .. }
         | Event::TaskOpened { .. }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 7] = ["check", "demo", "hook", "replay", "run", "sessions", "show"];
+const COMMANDS: [&str; 11] = [
+    "check", "demo", "hook", "off", "on", "replay", "run", "seal", "sessions", "show", "trust",
+];
 
 #[test]
 fn every_command_is_listed_and_shows_examples() {

@@ -90,6 +90,26 @@ fn the_second_ask_runs_nothing_and_says_less() {
     });
 }
 
+/// What mends a check may lie in a folder that the tree's digest leaves out.
+#[test]
+fn installing_something_has_the_failed_check_asked_again_on_the_same_tree() {
+    each("test -f node_modules/dep", |world, agent| {
+        agent.prompt("mend it");
+        world.write("work", "1");
+        agent.stop().sent_back();
+        agent.shell("cat work", "1");
+        agent.stop().sent_back();
+        assert_eq!(world.runs("tests"), 1, "looking around mends nothing");
+
+        world.write("node_modules/dep", "");
+        agent.shell("cd . && npm install --silent", "");
+        assert_eq!(agent.stop(), Answer::Nothing);
+        assert_eq!(world.ending(), "task_complete");
+        assert_eq!(world.runs("tests"), 2);
+        world.replays(&agent.session);
+    });
+}
+
 #[test]
 fn editing_one_file_voids_a_pass() {
     each("! grep -q bad work", |world, agent| {

@@ -3,8 +3,9 @@
 use super::judged::{Judged, Line};
 use crate::accept::Truth;
 use crate::budget;
+use crate::decision::TokenTarget;
 use crate::explain::{Because, Why};
-use crate::policy::Policy;
+use crate::policy::{BudgetMode, Policy};
 use crate::state::{Pending, Task};
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
@@ -32,6 +33,10 @@ pub(super) fn not_worth_it(
     if task.refused {
         why.push(Because::AfterRefusal);
         return Some(Transition::plain(Reason::PermissionDenied));
+    }
+    if let Some(over) = &pending.over {
+        why.push(Because::Left);
+        return Some(over.clone());
     }
     if pending.truncated {
         why.push(Because::Truncated);
@@ -85,12 +90,11 @@ fn in_the_way<'a>(policy: &Policy, judged: &'a Judged) -> Option<&'a Line> {
 /// Source: Claude Code's `checkTokenBudget` (0.9 / 500 / 3), judged at stops only.
 fn token_budget(policy: &Policy, task: &Task, why: &mut Why) -> Option<Transition> {
     let settings = &policy.token_budget;
-    if let (Some(used), Some(budget)) = (task.totals.output_tokens, policy.caps.token_budget) {
-        let line = (u128::from(budget) * u128::from(settings.threshold_permille) / 1000) as u64;
-        if used >= line {
-            why.push(Because::TokenBudget { used, line });
-            return Some(Transition::new(Reason::DiminishingReturns, "token_budget"));
-        }
+    if let Some(TokenTarget { used, line }) = line(policy, task)
+        && used >= line
+    {
+        why.push(Because::TokenBudget { used, line });
+        return Some(Transition::new(Reason::DiminishingReturns, "token_budget"));
     }
     if let [Some(delta), Some(previous)] = task.deltas {
         let little = settings.diminishing_tokens;
@@ -103,6 +107,28 @@ fn token_budget(policy: &Policy, task: &Task, why: &mut Why) -> Option<Transitio
         }
     }
     None
+}
+
+/// Where the task stands on the way to budget x threshold; `None` if nobody knows.
+fn line(policy: &Policy, task: &Task) -> Option<TokenTarget> {
+    let (used, budget) = (task.totals.output_tokens?, policy.caps.token_budget?);
+    let permille = policy.token_budget.threshold_permille;
+    let line = (u128::from(budget) * u128::from(permille) / 1000) as u64;
+    Some(TokenTarget { used, line })
+}
+
+/// Under `run` and in the library a budget may be a target: work that could be accepted
+/// goes on until the line is reached, or going on brings little. Nothing that would stop
+/// work that fails is overruled by it, and unknown use is no reason to go on.
+pub(super) fn target(draft: &Draft<'_>, judged: &Judged, pending: &Pending) -> Option<TokenTarget> {
+    let policy = draft.policy;
+    let is_target = policy.token_budget.mode == BudgetMode::Target && policy.single_task;
+    let target = line(policy, draft.state.task.as_ref()?).filter(|_| is_target)?;
+    let mut why = Why::new();
+    match not_worth_it(draft, judged, pending, 0, &mut why) {
+        Some(_) => None,
+        None => Some(target),
+    }
 }
 
 /// The agent's own cap on blocks must not be reached: its override would look like success.

@@ -4,7 +4,7 @@ use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Because;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
-use checkrein_core::policy::{Stance, SubagentVerify, SubjectKind, VerifyOn};
+use checkrein_core::policy::{BudgetMode, Stance, SubagentVerify, SubjectKind, VerifyOn};
 
 use crate::story::{check, describe, tell};
 use crate::world::{Saying, World, policy, stance, with};
@@ -405,6 +405,59 @@ fn a_check_that_was_cut_is_no_attempt() {
         policy("tests", ""),
         "prompt | edit | tests claimed_elsewhere | stop | tests pass | stop",
         "tests continue tests:claimed_elsewhere?0+0-0 | tests look task_complete",
+    );
+}
+
+/// A fail is not asked again on the same tree, unless something was installed meanwhile; a
+/// pass stays one. `install` is a call that changes what lies outside the tree.
+#[test]
+fn what_was_installed_since_may_have_mended_it() {
+    check(
+        policy("tests lint", ""),
+        "prompt | edit | tests fail 1 | lint pass | stop | call look=1 | stop
+         | call install=1 | tests pass | stop",
+        "tests lint continue tests:1+0-0 | allow | repeat tests:0+1-0 | allow | tests look task_complete",
+    );
+}
+
+#[test]
+fn a_token_budget_that_is_a_target() {
+    let target = |single: bool| {
+        with(policy("tests", ""), |policy| {
+            policy.token_budget.mode = BudgetMode::Target;
+            policy.single_task = single;
+        })
+    };
+    let passing = |stops: &[&str]| {
+        let stops: Vec<String> = stops
+            .iter()
+            .map(|tokens| format!("edit | tests pass | stop {tokens}"))
+            .collect();
+        format!("prompt | {}", stops.join(" | "))
+    };
+    let (on, done) = ("tests look sent on", "tests look task_complete");
+    // Passing work is sent on until the line is reached, and is then accepted as what it is.
+    check(
+        target(true),
+        &passing(&["tokens=300000", "tokens=500000", "tokens=100000"]),
+        &format!("{on} x2 | {done}"),
+    );
+    // Or until going on brings little, or the continuations are used up.
+    check(
+        target(true),
+        &passing(&["tokens=5000", "tokens=600", "tokens=499", "tokens=499"]),
+        &format!("{on} x3 | {done}"),
+    );
+    let many = passing(&["tokens=5000"; 8]);
+    check(target(true), &many, &format!("{on} x7 | {done}"));
+    // Unknown use is no reason to go on; under hooks the target is a limit.
+    check(target(true), &passing(&[""]), done);
+    check(target(false), &passing(&["tokens=5000"]), done);
+    // What fails is judged as always.
+    check(
+        target(true),
+        "prompt | edit | tests fail 1 | stop tokens=5000",
+        "tests continue tests:1+0-0",
     );
 }
 

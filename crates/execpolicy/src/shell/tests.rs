@@ -562,6 +562,7 @@ fn facts_say_what_was_found() {
     assert_eq!(
         judge_script(&rm_forbidden(), "sudo -u bob rm 'a b' | tee \"$LOG\""),
         ToolFacts {
+            outside: false,
             commands: vec![
                 fact(&["sudo", "-u", "bob", "rm", "a b"], None),
                 fact(&["tee", "$LOG"], None),
@@ -576,6 +577,7 @@ fn facts_say_what_was_found() {
     assert_eq!(
         judge_script(&RuleSet::default(), "$X a"),
         ToolFacts {
+            outside: false,
             commands: vec![fact(&["$X", "a"], None)],
             rule: None,
             reason: None,

@@ -44,6 +44,14 @@ impl Gathered {
         Ok(Self { config, rules })
     }
 
+    /// Names of its profiles.
+    ///
+    /// # Errors
+    /// If the config is no TOML.
+    pub fn profiles(&self) -> Result<Vec<String>, ConfigError> {
+        Ok(super::parse(&self.config)?.profile.into_keys().collect())
+    }
+
     /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
     pub fn digest(&self) -> Digest {
         let folder = folder(&self.config);
@@ -60,10 +68,7 @@ impl Gathered {
     }
 
     /// The rules files that the patterns of this reading of the config mean.
-    pub(super) fn rules_of(
-        &self,
-        file: &ConfigFile,
-    ) -> Result<Vec<(String, String)>, ConfigError> {
+    pub(super) fn rules_of(&self, file: &ConfigFile) -> Result<Vec<(String, String)>, ConfigError> {
         let folder = folder(&self.config);
         let mut found = Vec::new();
         for pattern in &file.policy.rules {

@@ -55,8 +55,19 @@ pub enum Driver {
 pub struct Compiled {
     /// The policy.
     pub policy: Policy,
-    /// Unknown keys, with a near match.
+    /// Unknown keys, with a near match, and what else a person should know of its sources.
     pub warnings: Vec<String>,
+    /// The texts it was compiled from.
+    pub sources: Sources,
+}
+
+/// The texts that a policy is compiled from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    /// The repo's config.
+    pub repo: Option<Gathered>,
+    /// The person's own.
+    pub person: Option<Gathered>,
 }
 
 /// Why a config cannot be used: what, where, what to do next.
@@ -102,6 +113,14 @@ pub enum ConfigError {
     #[error("{name}: cannot be read: {source}", name = .name.display())]
     Unreadable {
         /// Which file.
+        name: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What goes on although it was edited, or what was approved, cannot be read.
+    #[error("{name}: cannot be read: {source}; a person mends it by: checkrein seal", name = .name.display())]
+    Kept {
+        /// Which file of the state folder.
         name: PathBuf,
         /// Why.
         source: std::io::Error,
@@ -172,7 +191,23 @@ pub fn compile_gathered(
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
     policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
-    Ok(Compiled { policy, warnings })
+    let sources = Sources {
+        repo: repo.cloned(),
+        person: person.cloned(),
+    };
+    Ok(Compiled {
+        policy,
+        warnings,
+        sources,
+    })
+}
+
+/// Files and folders that no command and no tool of a session with this policy may write.
+pub fn protect(policy: &mut Policy, paths: Vec<String>) {
+    // Rules that were just compiled can be read.
+    if let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) {
+        policy.rules = rules.protecting(paths).to_text();
+    }
 }
 
 /// The config as it reads under this profile.
@@ -181,7 +216,10 @@ fn read(
     profile: Profile<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ConfigFile, ConfigError> {
-    let mut table: toml::Table = source.text.parse().map_err(|error| bad_toml(source, error))?;
+    let mut table: toml::Table = source
+        .text
+        .parse()
+        .map_err(|error| bad_toml(source, error))?;
     check_keys(&source.name, "", "", &table, warnings)?;
     if let Some(toml::Value::Table(profiles)) = table.get("profile") {
         for (name, inner) in profiles {
@@ -394,22 +432,17 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
             "must be above 0 and at most 1".to_owned(),
         ));
     }
-    match table.mode.as_deref() {
-        None | Some("limit") => {}
-        Some("target") => {
-            return Err(ConfigError::NotYet {
-                name: name.to_owned(),
-                key: "token_budget.mode = \"target\"".to_owned(),
-            });
-        }
+    let mode = match table.mode.as_deref() {
+        None | Some("limit") => BudgetMode::Limit,
+        Some("target") => BudgetMode::Target,
         Some(other) => {
             return Err(value(
                 name,
                 "token_budget.mode",
-                format!("cannot be '{other}'; write \"limit\""),
+                format!("cannot be '{other}'; write \"limit\" or \"target\""),
             ));
         }
-    }
+    };
     let rounds = positive(
         name,
         "token_budget.diminishing_rounds",
@@ -426,7 +459,7 @@ fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigErr
         )?
         .unwrap_or(500),
         diminishing_rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
-        mode: BudgetMode::Limit,
+        mode,
     })
 }
 

@@ -175,25 +175,35 @@ fn a_profile_overrides_any_table() {
         assert_eq!(seen, [("a", true, 60_000), ("b", false, 600_000)]);
     }
     assert_eq!(under(text, Profile::IfThere("local")).unwrap(), plain);
-    let error = under(text, Profile::Named("local")).unwrap_err().to_string();
-    assert!(error.contains("'local'") && error.contains("there is: ci"), "{error}");
+    let error = under(text, Profile::Named("local"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("'local'") && error.contains("there is: ci"),
+        "{error}"
+    );
 }
 
 #[test]
 fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     let check = |text: &str, expected: &str| {
         let repo = Gathered::of(source(text));
-        let compiled = repo.and_then(|repo| {
-            compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain)
-        });
+        let compiled =
+            repo.and_then(|repo| compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain));
         let said = match compiled {
             Ok(compiled) => compiled.warnings.join("\n"),
             Err(error) => error.to_string(),
         };
         assert!(said.contains(expected), "{text}: {said}");
     };
-    check("[profile.ci.cap]\nattempts = 1\n", "'profile.ci.cap'; did you mean 'caps'");
-    check("[profile.ci.veto]\nenabled = true\n", "'profile.ci.veto' yet");
+    check(
+        "[profile.ci.cap]\nattempts = 1\n",
+        "'profile.ci.cap'; did you mean 'caps'",
+    );
+    check(
+        "[profile.ci.veto]\nenabled = true\n",
+        "'profile.ci.veto' yet",
+    );
     check("[profile.ci.caps]\nattempts = 'x'\n", "line 2");
     check("[profile.ci.profile.x]\n", "cannot hold another profile");
 }

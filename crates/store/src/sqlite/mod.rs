@@ -7,6 +7,7 @@ mod folder;
 mod open;
 mod patience;
 mod read;
+mod retain;
 mod tail;
 mod tasks;
 mod wal;
@@ -22,7 +23,8 @@ use rusqlite::Connection;
 use crate::sqlite::append::{Sync, Writer};
 use crate::sqlite::patience::Patience;
 use crate::{
-    Appended, Chain, Claim, Evidence, Kept, RawEvent, Standing, Store, StoreError, TaskRow, Work,
+    Appended, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing, Store, StoreError,
+    TaskRow, Work,
 };
 
 /// How a store is opened.
@@ -191,5 +193,22 @@ impl Store for SqliteStore {
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
         self.check_writable()?;
         claims::take(&self.folder, key)
+    }
+
+    fn census(&self) -> Result<Census, StoreError> {
+        self.read(retain::census)
+    }
+
+    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
+        self.writer()?
+            .write(&self.file, self.patience, Sync::Full, |conn| {
+                retain::forget(conn, census, gone)
+            })
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        let writer = self.writer()?;
+        self.patience
+            .wait(&self.file, || retain::compact(writer.conn()))
     }
 }

@@ -7,12 +7,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::evidence::Finding;
+use memchr::memmem;
 
+use crate::Redact;
 use crate::findings::FindingReader;
 use crate::output::{Ends, Lines, plain};
 use crate::runners::Runners;
 
 /// Bytes of an output that its log keeps and its readers see: of the beginning, and of the end.
+const MAX_HELD: usize = 64 * 1024;
+/// A private key is the only secret that takes more than a line.
+const KEY_BEGINS: &[u8] = b"-----BEGIN ";
+const KEY_ENDS: &[u8] = b"-----END ";
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) head: u64,
@@ -26,6 +33,8 @@ pub(crate) const BOUNDS: Bounds = Bounds {
 
 /// What became of the output.
 pub(crate) struct Captured {
+    /// Bytes of the output.
+    pub(crate) total: u64,
     pub(crate) ends: Ends,
     pub(crate) runners: Runners,
     pub(crate) findings: Vec<Finding>,
@@ -36,8 +45,12 @@ pub(crate) struct Captured {
     pub(crate) log: Result<PathBuf, String>,
 }
 
-pub(crate) struct Capture {
+pub(crate) struct Capture<'a> {
     bounds: Bounds,
+    total: u64,
+    redact: Redact<'a>,
+    /// The beginning of a line, or of a private key: it is hidden whole or not at all.
+    held: Vec<u8>,
     log: Result<(PathBuf, File), String>,
     tail: VecDeque<Vec<u8>>,
     tail_bytes: usize,
@@ -52,10 +65,19 @@ struct Readers {
     withheld: Vec<(String, bool)>,
 }
 
-impl Capture {
-    pub(crate) fn new(root: &Path, log: PathBuf, withheld: Vec<String>, bounds: Bounds) -> Self {
+impl<'a> Capture<'a> {
+    pub(crate) fn new(
+        root: &Path,
+        log: PathBuf,
+        withheld: Vec<String>,
+        bounds: Bounds,
+        redact: Redact<'a>,
+    ) -> Self {
         Self {
             bounds,
+            total: 0,
+            redact,
+            held: Vec::new(),
             log: create(&log)
                 .map(|file| (log, file))
                 .map_err(|err| err.to_string()),
@@ -73,8 +95,8 @@ impl Capture {
 
     /// Takes the next chunk.
     pub(crate) fn feed(&mut self, chunk: Vec<u8>) {
-        let room = self.bounds.head.saturating_sub(self.ends.total());
-        self.ends.feed(&chunk);
+        let room = self.bounds.head.saturating_sub(self.total);
+        self.total += chunk.len() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let (head, rest) = chunk.split_at_checked(room).unwrap_or((&chunk, &[]));
         self.take(head);
@@ -102,17 +124,21 @@ impl Capture {
         let tail = std::mem::take(&mut self.tail);
         if !tail.is_empty() {
             let left_out = self
-                .ends
-                .total()
+                .total
                 .saturating_sub(self.bounds.head + self.tail_bytes as u64);
             if left_out > 0 {
-                self.take(format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes());
+                // The line in which the middle begins will not become whole any more.
+                self.release(self.held.len());
+                self.write(format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes());
+                self.ends.skip(left_out);
             }
             for chunk in tail {
                 self.take(&chunk);
             }
         }
+        self.release(self.held.len());
         let Self {
+            total,
             log,
             ends,
             mut lines,
@@ -131,6 +157,7 @@ impl Capture {
             .filter(|(_, named)| *named)
             .map(|(name, _)| name);
         Captured {
+            total,
             ends,
             runners,
             findings,
@@ -141,6 +168,23 @@ impl Capture {
     }
 
     fn take(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+        self.release(whole(&self.held));
+    }
+
+    /// Lets the first bytes of what is held go on, without their secrets.
+    fn release(&mut self, count: usize) {
+        let rest = self.held.split_off(count.min(self.held.len()));
+        let ready = std::mem::replace(&mut self.held, rest);
+        if !ready.is_empty() {
+            let hidden = (self.redact)(&ready);
+            let shown = hidden.unwrap_or(ready);
+            self.ends.feed(&shown);
+            self.write(&shown);
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         if let Ok((_, file)) = &mut self.log
             && let Err(err) = file.write_all(bytes)
         {
@@ -162,6 +206,23 @@ impl Readers {
                 *named = *named || mentions(line, name);
             }
         }
+    }
+}
+
+/// How many of these bytes can go on: whole lines, and no part of a private key. More than
+/// [`MAX_HELD`] are not held back.
+fn whole(held: &[u8]) -> usize {
+    let Some(lines) = held
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map(|at| at + 1)
+    else {
+        return if held.len() > MAX_HELD { held.len() } else { 0 };
+    };
+    let ready = held.get(..lines).unwrap_or_default();
+    match memmem::rfind(ready, KEY_BEGINS).filter(|_| held.len() <= MAX_HELD) {
+        Some(begins) if memmem::rfind(ready, KEY_ENDS).is_none_or(|ends| ends < begins) => begins,
+        _ => lines,
     }
 }
 
@@ -202,6 +263,7 @@ mod tests {
             dir.path().join("logs/a.log"),
             Vec::new(),
             bounds,
+            &|_| None,
         );
         for chunk in ["0123456789", "abcdefghij", "KLMNOPQRST", "uvwx", "yz12"] {
             capture.feed(chunk.as_bytes().to_vec());
@@ -212,7 +274,38 @@ mod tests {
             log,
             "0123456789abcdef\n[checkrein: 14 bytes left out]\nuvwxyz12"
         );
-        assert_eq!(captured.ends.total(), 38);
+        assert_eq!(captured.total, 38);
+    }
+
+    #[test]
+    fn a_secret_is_hidden_wherever_the_stream_is_cut() {
+        let text = b"one\nthe secret here\n-----BEGIN X-----\nsecret\nsecret\n-----END X-----\nlast secret";
+        for cut in 0..text.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let keys = |bytes: &[u8]| {
+                let text = String::from_utf8(bytes.to_vec()).unwrap();
+                let whole = text.matches("-----BEGIN").count() == text.matches("-----END").count();
+                assert!(whole, "{text}");
+                Some(text.replace("secret", "***").into_bytes())
+            };
+            let mut capture = Capture::new(
+                dir.path(),
+                dir.path().join("a.log"),
+                Vec::new(),
+                BOUNDS,
+                &keys,
+            );
+            capture.feed(text[..cut].to_vec());
+            capture.feed(text[cut..].to_vec());
+            let captured = capture.finish();
+            let log = std::fs::read_to_string(captured.log.unwrap()).unwrap();
+            assert!(
+                !log.contains("secret") && log.ends_with("last ***"),
+                "{log}"
+            );
+            assert_eq!(captured.ends.excerpt(&[]), log);
+            assert_eq!(captured.total, text.len() as u64);
+        }
     }
 
     #[test]
@@ -224,6 +317,7 @@ mod tests {
             dir.path().join("file/a.log"),
             vec!["A_KEY".to_owned(), "B_KEY".to_owned()],
             BOUNDS,
+            &|_| None,
         );
         capture.feed(b"test x ... FAILED\nset A_KEY, not MY_B_KEY".to_vec());
         let captured = capture.finish();

@@ -51,7 +51,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         notes.push("some of its processes could not be killed".to_owned());
     }
     let log = match captured.log {
-        Ok(_) if captured.ends.total() == 0 => None,
+        Ok(_) if captured.total == 0 => None,
         Ok(path) => Some(shown(&path, job.root)),
         Err(why) => {
             notes.push(format!("its full output could not be kept: {why}"));
@@ -78,8 +78,9 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         retryable: judged.retryable,
         excerpt: captured.ends.excerpt(&notes),
         log,
-        output_bytes: captured.ends.total(),
+        output_bytes: captured.total,
         stripped: captured.named,
+        tools: Vec::new(),
     }
 }
 

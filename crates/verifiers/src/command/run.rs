@@ -67,7 +67,7 @@ pub(crate) fn run(definition: &Definition, job: &Job<'_>) -> Ran {
     let log = job
         .log_dir
         .join(format!("{}-{nonce}.log", file_name(job.spec.name.as_str())));
-    let mut capture = Capture::new(job.root, log, withheld, BOUNDS);
+    let mut capture = Capture::new(job.root, log, withheld, BOUNDS, job.redact);
     let clock = Clock::new(job);
     if let Some(cut) = clock.over() {
         return Ran {

@@ -3,10 +3,11 @@
 
 use std::io::Result;
 
+use checkrein_scripted::{Act, rounds};
+
 use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays, tokens_add_up};
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
-use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage, number};
 
 pub(super) const CASE: Case = Case {

@@ -3,10 +3,11 @@
 
 use std::io::Result;
 
+use checkrein_scripted::{Act, rounds};
+
 use super::{BOTH, Case, JUSTIFICATION, RULES, ended_well, holds, one_task, replays, verifier};
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
-use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage};
 
 pub(super) const CASE: Case = Case {

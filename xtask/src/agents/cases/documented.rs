@@ -3,12 +3,13 @@
 
 use std::io::Result;
 
+use checkrein_scripted::{Act, rounds};
+
 use super::{
     BOTH, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays, tokens_add_up,
 };
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
-use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage, number};
 
 pub(super) const CASE: Case = Case {

@@ -2,19 +2,22 @@
 
 mod both;
 mod deny;
+mod doctor;
 mod documented;
+mod first_hour;
 mod fixes;
 mod never;
 mod question;
+mod run_agent;
 mod subagent;
 mod tokens;
 
 use std::io::Result;
 
+use checkrein_scripted::output_tokens;
 use serde_json::Value;
 
 use super::report::Report;
-use super::script::output_tokens;
 use super::world::{Ran, Stage, World, ending, number};
 
 /// One scenario.
@@ -32,13 +35,16 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    doctor::CASE,
     documented::CASE,
+    first_hour::CASE,
     fixes::CASE,
     never::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,
     subagent::CASE,
+    run_agent::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.

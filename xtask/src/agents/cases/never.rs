@@ -4,11 +4,12 @@
 use std::io::Result;
 use std::time::Duration;
 
+use checkrein_scripted::{Act, Script, rounds};
+
 use super::{BOTH, Case, counted, ended_well, line_with, one_task, replays};
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::screen::Screen;
-use crate::agents::script::{Act, Script, rounds};
 use crate::agents::world::{Setup, Stage, World, number};
 
 pub(super) const CASE: Case = Case {

@@ -4,13 +4,14 @@ use std::io::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use checkrein_scripted::{Act, Script};
+
 use super::{
     CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays,
     tokens_add_up,
 };
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
-use crate::agents::script::{Act, Script};
 use crate::agents::world::{Setup, Stage, number};
 
 pub(super) const CASE: Case = Case {

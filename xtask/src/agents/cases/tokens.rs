@@ -2,10 +2,11 @@
 
 use std::io::Result;
 
+use checkrein_scripted::{Act, rounds};
+
 use super::{BOTH, Case, ended_well, one_task, tokens_add_up, verifier};
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
-use crate::agents::script::{Act, rounds};
 use crate::agents::world::{Setup, Stage};
 
 pub(super) const CASE: Case = Case {

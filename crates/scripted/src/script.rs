@@ -5,17 +5,25 @@ use serde_json::Value;
 
 /// One thing that the model does in a response.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub enum Act {
     /// Plain text; a response of text alone is a claim of done.
     Say(String),
     /// A shell command.
     Shell(String),
-    /// A new file, by its path in the repo.
-    Write { path: String, text: String },
+    /// A new file.
+    Write {
+        /// Its path in the repo.
+        path: String,
+        /// All of it.
+        text: String,
+    },
     /// One line of a file becomes another, through the agent's own editing tool.
     Replace {
+        /// Its path in the repo.
         path: String,
+        /// The line.
         old: String,
+        /// What it becomes.
         new: String,
     },
     /// A look at a file; Claude Code edits only what was read.
@@ -25,15 +33,18 @@ pub(super) enum Act {
 }
 
 impl Act {
-    pub(super) fn say(text: &str) -> Vec<Self> {
+    /// A response that says this and nothing else.
+    pub fn say(text: &str) -> Vec<Self> {
         vec![Self::Say(text.to_owned())]
     }
 
-    pub(super) fn shell(command: &str) -> Vec<Self> {
+    /// A response of one command.
+    pub fn shell(command: &str) -> Vec<Self> {
         vec![Self::Shell(command.to_owned())]
     }
 
-    pub(super) fn write(path: &str, text: &str) -> Vec<Self> {
+    /// A response of one new file.
+    pub fn write(path: &str, text: &str) -> Vec<Self> {
         vec![Self::Write {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -43,24 +54,24 @@ impl Act {
 
 /// One request to the model.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub struct Asked {
     /// Counted from 0 over all requests that offer tools.
-    pub(super) number: usize,
+    pub number: usize,
     /// The text of the conversation's first messages, by which a sub-agent is told.
-    pub(super) opening: String,
+    pub opening: String,
     /// All of its text, without the system prompt and the tools.
-    pub(super) whole: String,
+    pub whole: String,
     /// What came since the model's last word.
-    pub(super) fresh: String,
+    pub fresh: String,
     /// Names of the tools on offer.
-    pub(super) tools: Vec<String>,
+    pub tools: Vec<String>,
 }
 
 /// The model: what it does when it is asked.
-pub(super) type Script = Box<dyn FnMut(&Asked) -> Vec<Act> + Send>;
+pub type Script = Box<dyn FnMut(&Asked) -> Vec<Act> + Send>;
 
 /// The n-th request gets the n-th response; the last one is repeated for ever.
-pub(super) fn rounds(rounds: Vec<Vec<Act>>) -> Script {
+pub fn rounds(rounds: Vec<Vec<Act>>) -> Script {
     Box::new(move |asked| {
         let at = asked.number.min(rounds.len().saturating_sub(1));
         rounds.get(at).cloned().unwrap_or_default()
@@ -68,13 +79,13 @@ pub(super) fn rounds(rounds: Vec<Vec<Act>>) -> Script {
 }
 
 /// What the n-th response is said to have cost: no two alike, so that a sum tells them apart.
-pub(super) fn output_tokens(number: usize) -> u64 {
+pub fn output_tokens(number: usize) -> u64 {
     let number = number as u64;
     11 + 13 * number + number * number
 }
 
 /// Every text in a JSON value, in order.
-pub(super) fn texts(value: &Value) -> String {
+pub(crate) fn texts(value: &Value) -> String {
     let mut found = Vec::new();
     gather(value, &mut found);
     found.join("\n")

@@ -4,30 +4,35 @@
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// More than any request of an agent.
-const MAX_BODY: u64 = 64 * 1024 * 1024;
+/// More than any request of an agent, its head included.
+const MAX_REQUEST: u64 = 64 * 1024 * 1024;
+/// More than any agent has open at once; further ones are closed unread.
+const MAX_OPEN: usize = 64;
+/// Longest silence of a client in the middle of a request.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One request, read whole.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     /// Path or, for CONNECT, host.
-    pub(super) target: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) target: String,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What is sent back.
 #[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) kind: &'static str,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) kind: &'static str,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Response {
-    pub(super) fn json(status: u16, value: &serde_json::Value) -> Self {
+    pub(crate) fn json(status: u16, value: &serde_json::Value) -> Self {
         Self {
             status,
             kind: "application/json",
@@ -35,7 +40,7 @@ impl Response {
         }
     }
 
-    pub(super) fn events(body: String) -> Self {
+    pub(crate) fn events(body: String) -> Self {
         Self {
             status: 200,
             kind: "text/event-stream; charset=utf-8",
@@ -46,34 +51,42 @@ impl Response {
 
 /// Listens until dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
 impl Server {
     /// Each connection has a thread and carries one request.
-    pub(super) fn start(
+    pub(crate) fn start(
         handle: impl Fn(Request) -> Response + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let over = Arc::new(AtomicBool::new(false));
         let (handle, ended) = (Arc::new(handle), Arc::clone(&over));
+        let open = Arc::new(AtomicUsize::new(0));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if ended.load(Ordering::SeqCst) {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                let handle = Arc::clone(&handle);
-                std::thread::spawn(move || serve(stream, &*handle));
+                if open.load(Ordering::SeqCst) >= MAX_OPEN {
+                    continue;
+                }
+                open.fetch_add(1, Ordering::SeqCst);
+                let (handle, open) = (Arc::clone(&handle), Arc::clone(&open));
+                std::thread::spawn(move || {
+                    serve(&stream, &*handle);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
         Ok(Self { address, over })
     }
 
-    pub(super) fn base(&self) -> String {
+    pub(crate) fn base(&self) -> String {
         format!("http://{}", self.address)
     }
 }
@@ -86,18 +99,20 @@ impl Drop for Server {
     }
 }
 
-fn serve(stream: TcpStream, handle: &(dyn Fn(Request) -> Response + Send + Sync)) {
+fn serve(stream: &TcpStream, handle: &(dyn Fn(Request) -> Response + Send + Sync)) {
     // A client that goes away in the middle is its own affair.
-    let Ok(Some(request)) = read(&stream) else {
+    let Ok(Some(request)) = read(stream) else {
         return;
     };
     let silent = request.method == "HEAD";
     let response = handle(request);
-    let _ = write(&stream, &response, silent);
+    let _ = write(stream, &response, silent);
 }
 
 fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
-    let mut input = BufReader::new(stream);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut input = BufReader::new(stream.take(MAX_REQUEST));
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -146,7 +161,7 @@ fn chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
 }
 
 fn exactly(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
-    let read = input.take(length.min(MAX_BODY)).read_to_end(body)?;
+    let read = input.take(length).read_to_end(body)?;
     if read as u64 == length {
         Ok(())
     } else {

@@ -8,63 +8,71 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::http::{Request, Response, Server};
-use super::script::{Asked, Script, output_tokens};
-use super::{anthropic, responses};
+use crate::http::{Request, Response, Server};
+use crate::script::{Asked, Script, output_tokens};
+use crate::{anthropic, responses};
 
 /// Which API it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub enum Wire {
+    /// Messages: Claude Code.
     Anthropic,
+    /// Responses: Codex.
     OpenAi,
 }
 
+/// Requests that a script answers; an agent that asks more often is going in circles.
+const MAX_ASKED: usize = 1000;
+
 /// What happened so far.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub struct Seen {
     /// Requests that the script answered, in order.
-    pub(super) asked: Vec<Asked>,
+    pub asked: Vec<Asked>,
     /// Output tokens of those answers together.
-    pub(super) tokens: u64,
+    pub tokens: u64,
     /// Hosts outside loopback that the agent tried to reach through its proxy.
-    pub(super) outside: Vec<String>,
+    pub outside: Vec<String>,
 }
 
 /// A running model.
 #[derive(Debug)]
-pub(super) struct Model {
+pub struct Model {
     server: Server,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Model {
-    /// `log` gets the body of every request, one a line.
-    pub(super) fn start(
+    /// Paths of a script's acts are below `repo`. `log` gets the body of every request, one a line.
+    pub fn start(
         wire: Wire,
         repo: PathBuf,
-        log: &Path,
+        log: Option<&Path>,
         script: Script,
     ) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let kept = Arc::clone(&seen);
-        let (script, log) = (Mutex::new(script), Mutex::new(File::create(log)?));
+        let log = log.map(File::create).transpose()?.map(Mutex::new);
+        let script = Mutex::new(script);
         let server = Server::start(move |request| {
-            if !request.body.is_empty() {
+            if let Some(log) = log.as_ref().filter(|_| !request.body.is_empty()) {
                 let mut line = request.body.clone();
                 line.push(b'\n');
                 // For a person who looks into a kept run; no check reads it.
-                let _ = held(&log).write_all(&line);
+                let _ = held(log).write_all(&line);
             }
             answer(wire, &repo, request, &kept, &script)
         })?;
         Ok(Self { server, seen })
     }
 
-    pub(super) fn base(&self) -> String {
+    /// `http://127.0.0.1:PORT`, which is also the proxy that lets nothing out.
+    pub fn base(&self) -> String {
         self.server.base()
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+    /// Everything so far; a request meanwhile waits until it is let go.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
         held(&self.seen)
     }
 }
@@ -98,17 +106,17 @@ fn answer(
         }
         (_, "HEAD", _) | (_, _, "/") => return Response::json(200, &json!({})),
         _ => {
-            return Response::json(
-                404,
-                &json!({ "type": "error", "error": { "type": "not_found_error", "message": "not scripted" } }),
-            );
+            return refused(404, "not_found_error", "not scripted");
         }
     };
     let (number, acts, tokens) = match read {
-        None => (usize::MAX, super::script::Act::say("ok"), 1),
+        None => (usize::MAX, crate::script::Act::say("ok"), 1),
         Some(mut asked) => {
             // Held throughout: sub-agents ask at the same time, and numbers must be in order.
             let mut seen = held(seen);
+            if seen.asked.len() >= MAX_ASKED {
+                return refused(400, "invalid_request_error", "the script is long over");
+            }
             asked.number = seen.asked.len();
             let acts = held(script)(&asked);
             let (number, tokens) = (asked.number, output_tokens(asked.number));
@@ -130,4 +138,12 @@ fn answer(
             body: text.into_bytes(),
         }
     }
+}
+
+/// An error in the form that both agents read.
+fn refused(status: u16, kind: &str, message: &str) -> Response {
+    Response::json(
+        status,
+        &json!({ "type": "error", "error": { "type": kind, "message": message } }),
+    )
 }

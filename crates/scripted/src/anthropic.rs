@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::script::{Act, Asked, texts};
+use crate::script::{Act, Asked, texts};
 
 /// `None`: a side request, which offers no tools (a title, a summary).
-pub(super) fn read(body: &Value) -> Option<Asked> {
+pub(crate) fn read(body: &Value) -> Option<Asked> {
     let tools: Vec<String> = list(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
@@ -67,7 +67,7 @@ enum Block<'a> {
 }
 
 /// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
-pub(super) fn reply(
+pub(crate) fn reply(
     body: &Value,
     number: usize,
     acts: &[Act],

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::script::{Act, Asked, texts};
+use crate::script::{Act, Asked, texts};
 
 /// The shell, which every task is given and a side request is not.
 const SHELL: &str = "exec_command";
 
 /// `None`: a side request (the terminal UI asks for a title).
-pub(super) fn read(body: &Value) -> Option<Asked> {
+pub(crate) fn read(body: &Value) -> Option<Asked> {
     let tools: Vec<String> = list(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
@@ -56,7 +56,7 @@ fn said(item: &Value) -> String {
 }
 
 /// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
-pub(super) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (bool, String) {
+pub(crate) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (bool, String) {
     let items: Vec<Value> = acts
         .iter()
         .enumerate()

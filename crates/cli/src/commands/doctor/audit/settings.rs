@@ -1,0 +1,110 @@
+//! Agents' settings files: who judges the claim of done there, who bounds the work, whether a
+//! person is asked.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Found, Kind, Tier};
+use crate::commands::doctor::entry;
+use crate::commands::doctor::places::{self, Agent, Scope, Settings};
+
+pub(super) fn read(root: &Path, found: &mut Found) {
+    for agent in places::ALL {
+        for settings in agent.settings(root) {
+            one(agent, &settings, root, found);
+        }
+    }
+}
+
+fn one(agent: &Agent, settings: &Settings, root: &Path, found: &mut Found) {
+    let place = match settings.path.strip_prefix(root) {
+        Ok(below) => below.to_string_lossy().replace('\\', "/"),
+        Err(_) => settings.path.display().to_string(),
+    };
+    let in_repo = settings.scope != Scope::User;
+    let kind = if agent.name == "codex" {
+        Kind::Codex
+    } else {
+        Kind::ClaudeCode
+    };
+    let json = settings.json();
+    let mut ours = false;
+    for (event, handler) in handlers(json) {
+        if entry::is_ours(handler, agent.name) {
+            ours = true;
+            continue;
+        }
+        if !in_repo {
+            continue;
+        }
+        let word = |field: &str| handler.get(field).and_then(Value::as_str);
+        let what = word("command").or(word("url")).or(word("prompt"));
+        let what: String = what.unwrap_or("?").chars().take(40).collect();
+        match (event, word("type")) {
+            ("Stop", Some("command" | "http")) if checks(&what) => {
+                found.fill(Tier::Hard, format!("another tool at Stop: {what}"), &place);
+            }
+            ("Stop", Some("command" | "http")) => {
+                found.near(Tier::Hard, format!("no check, it seems: {what}"), &place);
+            }
+            ("Stop", Some("prompt" | "agent")) => {
+                found.near(
+                    Tier::Hard,
+                    format!("only a model's word at Stop: {what}"),
+                    &place,
+                );
+            }
+            ("PreToolUse", _) => {
+                found.near(
+                    Tier::Hard,
+                    format!("gates commands, not done: {what}"),
+                    &place,
+                );
+            }
+            _ => {}
+        }
+    }
+    if ours {
+        found.hooks = true;
+    }
+    if !in_repo && !ours {
+        return;
+    }
+    found.setup(kind, &place);
+    found.fill(
+        Tier::Lazy,
+        format!("{}'s own end of turn", agent.label),
+        &place,
+    );
+    let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
+    if asks.is_some_and(|rules| !rules.is_empty()) {
+        found.fill(Tier::Human, "permissions.ask", &place);
+    }
+}
+
+/// Most hooks at Stop ring a bell.
+fn checks(command: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "test", "lint", "check", "verify", "build", "tsc", "mypy", "ruff", "clippy", "gate",
+    ];
+    let command = command.to_ascii_lowercase();
+    WORDS.iter().any(|word| command.contains(word))
+}
+
+/// Every handler with its event, flat ones too.
+fn handlers(settings: &Value) -> Vec<(&str, &Value)> {
+    let events = settings.get("hooks").and_then(Value::as_object);
+    events
+        .into_iter()
+        .flatten()
+        .flat_map(|(event, groups)| {
+            let groups = groups.as_array().map_or(&[][..], Vec::as_slice);
+            groups.iter().flat_map(move |group| {
+                let inner = group.get("hooks").and_then(Value::as_array);
+                let inner = inner.map_or(std::slice::from_ref(group), Vec::as_slice);
+                inner.iter().map(move |handler| (event.as_str(), handler))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,73 @@
+//! The files of a folder that may say something about an agent: few, small, and none of
+//! somebody else's.
+
+use std::path::{Path, PathBuf};
+
+/// Folders of other people's code and of what is built.
+const SKIPPED: &[&str] = &[
+    "node_modules",
+    "target",
+    "vendor",
+    "dist",
+    "build",
+    "site-packages",
+    "__pycache__",
+];
+const MAX_FILES: usize = 2_000;
+const MAX_DEPTH: usize = 5;
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// A file, relative to the folder with `/`, and its text.
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// Texts with one of these endings, in order of their names.
+pub(super) fn texts(root: &Path, endings: &[&str]) -> Vec<Text> {
+    let mut files = Vec::new();
+    gather(root, MAX_DEPTH, &mut files);
+    files.sort();
+    files
+        .into_iter()
+        .filter(|file| {
+            file.extension()
+                .and_then(|ending| ending.to_str())
+                .is_some_and(|ending| endings.contains(&ending))
+        })
+        .take(MAX_FILES)
+        .filter_map(|file| {
+            let small = file.metadata().is_ok_and(|meta| meta.len() <= MAX_BYTES);
+            let name = file.strip_prefix(root).ok()?;
+            let name = name.to_string_lossy().replace('\\', "/");
+            let text = small.then(|| std::fs::read_to_string(&file).ok())??;
+            Some(Text { name, text })
+        })
+        .collect()
+}
+
+fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if files.len() >= 10 * MAX_FILES {
+            return;
+        }
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        // A link may lead anywhere, a hidden folder is a tool's.
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => files.push(path),
+            Ok(kind)
+                if kind.is_dir()
+                    && depth > 0
+                    && !name.starts_with('.')
+                    && !SKIPPED.contains(&&*name) =>
+            {
+                gather(&path, depth - 1, files);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Other people's programs, started with a bound on time and on what is read of them. Whatever
+//! they started is ended with them.
+
+use std::fs::File;
+use std::io::{Read as _, Result};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use checkrein_verifiers::process::{self, Ended};
+
+use crate::signals;
+
+/// More of what a program prints is not read.
+const MAX_OUTPUT: u64 = 1024 * 1024;
+/// How often a person's Ctrl-C is looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How a program ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// `None`: by a signal, ours included.
+    pub(super) status: Option<i32>,
+    /// We ended it.
+    pub(super) cut: bool,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+}
+
+impl Ran {
+    pub(super) fn said(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim().to_owned()
+    }
+}
+
+/// Runs it without input. `scratch` holds its output meanwhile: a file, so that a grandchild
+/// which keeps it open keeps nobody waiting.
+pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> Result<Ran> {
+    let (out, err) = (scratch.join("stdout"), scratch.join("stderr"));
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(&out)?)
+        .stderr(File::create(&err)?);
+    let nonce = format!("doctor-{}", std::process::id());
+    let (wait, kill) = process::spawn(command, &nonce)?;
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Nobody listens any more if we were in a hurry to go.
+        let _ = ended.send(wait.wait());
+    });
+    let until = Instant::now() + patience;
+    let (status, cut) = loop {
+        match end.recv_timeout(TICK) {
+            Ok(ended) => break (Some(ended?.0), false),
+            Err(_) if Instant::now() > until || signals::cancelled() => {
+                kill.kill();
+                // The keeper of a killed tree gives up by itself.
+                let _ = end.recv();
+                break (None, true);
+            }
+            Err(_) => {}
+        }
+    };
+    Ok(Ran {
+        status: match status {
+            Some(Ended::Exited(code)) => Some(code),
+            Some(Ended::Signalled(_) | Ended::Lost) | None => None,
+        },
+        cut,
+        stdout: head(&out)?,
+        stderr: head(&err)?,
+    })
+}
+
+fn head(file: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

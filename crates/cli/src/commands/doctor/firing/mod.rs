@@ -1,0 +1,324 @@
+//! Sees the real agent obey: a canary that our rules deny and a stop that our check refuses, in
+//! a throw-away repo, on a copy of the settings that holds our entries only. The agent gets a
+//! dummy key, a home folder of its own and a scripted model on loopback, which is also its
+//! proxy and lets nothing out. The person's login, settings and records are not touched.
+
+mod claude_code;
+mod codex;
+mod copied;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Result;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use checkrein_scripted::{Act, Asked, Model, Wire, rounds};
+use checkrein_store::{SqliteStore, Store as _, TaskRow};
+
+use super::bounded::{self, Ran};
+use super::finding::Finding;
+use super::places::Settings;
+use super::shell;
+use crate::commands::lookup;
+use crate::locate::{self, CONFIG};
+use crate::ui::words;
+
+/// Longest run of an agent; it takes 2 s.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// The command that must not run.
+const CANARY: &str = "echo CHECKREIN_CANARY > denied.txt";
+/// What the model has to read instead of its output.
+const DENIAL: &str = "the canary of checkrein doctor is off limits";
+/// The check that refuses the first stop.
+const CHECK: &str = "doctor_canary";
+/// Requests that the model gets if everything works.
+const REQUESTS: usize = 5;
+
+/// What differs from agent to agent.
+trait Canary {
+    fn wire(&self) -> Wire;
+    /// Writes the copy of the settings and all else that the agent needs to start.
+    fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()>;
+    fn environment(&self, scene: &Scene) -> Vec<(&'static str, OsString)>;
+    fn arguments(&self, prompt: &str) -> Vec<OsString>;
+}
+
+/// What the person has agreed to, for an agent that asks: the copy is agreed to as far as the
+/// settings are.
+#[derive(Debug, Default)]
+pub(super) struct Agreed {
+    /// Hooks of this repo are looked at.
+    pub(super) repo: bool,
+    /// Settings file and event.
+    pub(super) hooks: BTreeSet<(PathBuf, String)>,
+}
+
+/// Where it happens.
+struct Scene {
+    folder: tempfile::TempDir,
+    repo: PathBuf,
+    home: PathBuf,
+    state: PathBuf,
+    model: Model,
+}
+
+/// One thing that had to be seen.
+#[derive(Debug)]
+struct Sight {
+    what: &'static str,
+    seen: bool,
+    /// What was there instead.
+    instead: String,
+}
+
+/// What is said before an agent is started.
+pub(super) fn announcement(program: &str) -> String {
+    format!("starts {program} once in a throw-away folder; no network, no login")
+}
+
+/// What was seen, as findings.
+pub(super) fn findings(
+    agent: &'static str,
+    program: &Path,
+    settings: &[Settings],
+    agreed: &Agreed,
+) -> Result<Vec<Finding>> {
+    let (seen, unseen): (Vec<Sight>, Vec<Sight>) = fire(agent, program, settings, agreed)?
+        .into_iter()
+        .partition(|sight| sight.seen);
+    let mut findings: Vec<Finding> = seen
+        .into_iter()
+        .map(|sight| Finding::ok(agent, "firing", format!("canary: {}", sight.what)))
+        .collect();
+    if !unseen.is_empty() {
+        let wanted: Vec<&str> = unseen.iter().map(|sight| sight.what).collect();
+        let instead: Vec<String> = unseen.into_iter().map(|sight| sight.instead).collect();
+        findings.push(
+            Finding::fault(
+                agent,
+                "firing",
+                format!("canary, not seen: {}", wanted.join("; ")),
+            )
+            .so(format!("instead: {}", instead.join("; ")))
+            .mend("mend the faults beside this one, then look again: checkrein doctor"),
+        );
+    }
+    Ok(findings)
+}
+
+/// Plays it.
+fn fire(agent: &str, program: &Path, settings: &[Settings], agreed: &Agreed) -> Result<Vec<Sight>> {
+    let canary: &dyn Canary = match agent {
+        "codex" => &codex::Codex,
+        _ => &claude_code::ClaudeCode,
+    };
+    let scene = Scene::build(canary, settings, agreed)?;
+    let mut command = Command::new(program);
+    command.args(canary.arguments("Do the canary task."));
+    scene.clean(&mut command, canary.environment(&scene));
+    let ran = bounded::run(command, PATIENCE, scene.folder.path())?;
+    Ok(sights(&scene, &ran))
+}
+
+impl Scene {
+    fn build(canary: &dyn Canary, settings: &[Settings], agreed: &Agreed) -> Result<Self> {
+        // Not the folder for temporary files: Codex refuses to keep its home there.
+        let cache = locate::cache_folder();
+        std::fs::create_dir_all(&cache)?;
+        let folder = tempfile::Builder::new()
+            .prefix("doctor-")
+            .tempdir_in(&cache)?;
+        let base = folder.path().canonicalize()?;
+        let (repo, home, state) = (base.join("repo"), base.join("home"), base.join("state"));
+        for made in [&repo, &home, &state, &base.join("tmp")] {
+            std::fs::create_dir(made)?;
+        }
+        put(
+            &repo.join("canary.rules"),
+            &format!(
+                "prefix_rule(\n    pattern = [\"echo\", \"CHECKREIN_CANARY\"],\n    decision = \"forbidden\",\n    justification = \"{DENIAL}\",\n)\n"
+            ),
+        )?;
+        put(
+            &repo.join(CONFIG),
+            &format!(
+                "verify_on = \"always\"\n\n[policy]\nrules = [\"canary.rules\"]\n\n[[verifier]]\nname = \"{CHECK}\"\nrun = \"test -f canary.txt\"\ntimeout = \"20s\"\n"
+            ),
+        )?;
+        // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
+        let path = shell::login_path(folder.path());
+        let profile = format!("export PATH='{}'\n", path.replace('\'', "'\\''"));
+        for name in [".profile", ".zprofile"] {
+            put(&home.join(name), &profile)?;
+        }
+        let script = rounds(vec![
+            Act::shell(CANARY),
+            // A stop right after a refusal would rightly be taken for giving in.
+            Act::shell("echo going on > going-on.txt"),
+            Act::say("Done."),
+            Act::shell("echo yes > canary.txt"),
+            Act::say("Done."),
+        ]);
+        let model = Model::start(canary.wire(), repo.clone(), None, script)?;
+        let scene = Self {
+            folder,
+            repo,
+            home,
+            state,
+            model,
+        };
+        let mut git = Command::new("git");
+        git.args(["init", "--quiet"]);
+        scene.clean(&mut git, Vec::new());
+        // Both agents work without a repo too.
+        let _ = bounded::run(git, Duration::from_secs(20), scene.folder.path());
+        canary.settle(&scene, settings, agreed)?;
+        Ok(scene)
+    }
+
+    /// Nothing of the person's environment gets in but what finds programs, above all no keys.
+    fn clean(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
+        const KEPT: &[&str] = &[
+            "PATH",
+            "SHELL",
+            "LANG",
+            "USER",
+            "LOGNAME",
+            "SYSTEMROOT",
+            "COMSPEC",
+            "PATHEXT",
+        ];
+        let kept = KEPT
+            .iter()
+            .filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        command
+            .env_clear()
+            .envs(kept)
+            .current_dir(&self.repo)
+            .env("HOME", &self.home)
+            .env("TMPDIR", self.home.with_file_name("tmp"))
+            .env("TERM", "dumb")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("CHECKREIN_STATE", &self.state)
+            .envs(more);
+    }
+
+    /// What the hooks recorded.
+    fn recorded(&self) -> Option<TaskRow> {
+        let place = locate::locate(&self.repo, Some(&self.state)).place;
+        let store = SqliteStore::open_read_only(&place.state).ok()?;
+        store.tasks(None, 1).ok()?.into_iter().next()
+    }
+}
+
+/// Where the agents' own proxy and model is.
+fn loopback(base: &str) -> Vec<(&'static str, OsString)> {
+    [
+        ("HTTPS_PROXY", base),
+        ("HTTP_PROXY", base),
+        ("https_proxy", base),
+        ("http_proxy", base),
+        ("NO_PROXY", "127.0.0.1,localhost"),
+        ("no_proxy", "127.0.0.1,localhost"),
+    ]
+    .map(|(name, value)| (name, OsString::from(value)))
+    .into()
+}
+
+fn put(file: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(file, text)
+}
+
+fn sights(scene: &Scene, ran: &Ran) -> Vec<Sight> {
+    let asked: Vec<Asked> = scene.model.seen().asked.clone();
+    let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.fresh.as_str());
+    let sight = |what, seen: bool, instead: String| Sight {
+        what,
+        seen,
+        instead,
+    };
+    let process = match (ran.cut, ran.status) {
+        (true, _) => format!("it was ended after {} s", PATIENCE.as_secs()),
+        (false, status) => {
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            let last = stderr.lines().rfind(|line| !line.trim().is_empty());
+            let last = last.unwrap_or("nothing on stderr");
+            match status {
+                Some(code) => format!("status {code}: {}", clip(last)),
+                None => format!("ended by a signal: {}", clip(last)),
+            }
+        }
+    };
+    let mut sights = vec![sight(
+        "the agent ran to its end",
+        !ran.cut && ran.status == Some(0),
+        process,
+    )];
+    if asked.is_empty() {
+        sights.push(sight(
+            "the agent asked the scripted model",
+            false,
+            "not one request".to_owned(),
+        ));
+        return sights;
+    }
+    sights.push(sight(
+        "the denied command did not run",
+        !scene.repo.join("denied.txt").exists(),
+        "it ran".to_owned(),
+    ));
+    sights.push(sight(
+        "the denial reached the model",
+        fresh(1).contains(DENIAL),
+        format!("the model read: {}", clip(fresh(1))),
+    ));
+    sights.push(sight(
+        "the first stop was refused, and the model read why",
+        fresh(3).contains("checkrein:") && fresh(3).contains(CHECK),
+        match asked.get(3) {
+            Some(asked) => format!("the model read: {}", clip(&asked.fresh)),
+            None => "the agent stopped".to_owned(),
+        },
+    ));
+    sights.push(sight(
+        "the second stop was let through",
+        asked.len() == REQUESTS && scene.repo.join("canary.txt").exists(),
+        format!("{} requests instead of {REQUESTS}", asked.len()),
+    ));
+    let row = scene.recorded();
+    let ending = row
+        .as_ref()
+        .and_then(lookup::transition)
+        .map(|ending| words::transition(&ending));
+    sights.push(sight(
+        "it is recorded: three calls, two stops, task_complete",
+        row.as_ref()
+            .is_some_and(|row| row.tool_calls == 3 && row.stops == 2)
+            && ending.as_deref() == Some("task_complete"),
+        match (&row, ending) {
+            (None, _) => "nothing is recorded".to_owned(),
+            (Some(row), ending) => format!(
+                "{} calls, {} stops, {}",
+                row.tool_calls,
+                row.stops,
+                ending.unwrap_or_else(|| "open".to_owned())
+            ),
+        },
+    ));
+    sights
+}
+
+/// One line, not too long.
+fn clip(text: &str) -> String {
+    let line = text.trim().replace('\n', " ");
+    let mut shown: String = line.chars().take(160).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,217 @@
+//! The agents that can be looked at: what their program is called, where their settings and
+//! transcripts are. A new one is one line in [`ALL`].
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use checkrein_adapters as adapters;
+use checkrein_adapters::settings::{Call, Reading};
+use serde_json::{Value, json};
+
+use super::lines_of::{line_of, steps};
+
+/// An agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    /// checkrein's name for it.
+    pub(super) name: &'static str,
+    /// What people call it.
+    pub(super) label: &'static str,
+    pub(super) program: &'static str,
+    /// The newest version that this build was tried with.
+    pub(super) tested: &'static str,
+    /// The variable that moves its folder, and the folder below home.
+    home: (&'static str, &'static str),
+    /// Settings files in the repo.
+    in_repo: &'static [(Scope, &'static str)],
+    /// Its settings file in its own folder.
+    in_home: &'static str,
+    /// Where it writes transcripts, in its own folder.
+    pub(super) transcripts: &'static str,
+}
+
+/// All of them.
+pub(super) const ALL: &[Agent] = &[
+    Agent {
+        name: "claude-code",
+        label: "Claude Code",
+        program: "claude",
+        tested: "2.1.330",
+        home: ("CLAUDE_CONFIG_DIR", ".claude"),
+        in_repo: &[
+            (Scope::Project, ".claude/settings.json"),
+            (Scope::Local, ".claude/settings.local.json"),
+        ],
+        in_home: "settings.json",
+        transcripts: "projects",
+    },
+    Agent {
+        name: "codex",
+        label: "Codex",
+        program: "codex",
+        tested: "0.169.0",
+        home: ("CODEX_HOME", ".codex"),
+        in_repo: &[(Scope::Project, ".codex/hooks.json")],
+        in_home: "hooks.json",
+        transcripts: "sessions",
+    },
+];
+
+/// Whose settings a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// This person's, for all repos.
+    User,
+    /// The repo's, committed.
+    Project,
+    /// This person's, for this repo.
+    Local,
+}
+
+impl Scope {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+        }
+    }
+}
+
+/// A settings file that is there.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) scope: Scope,
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    /// What the agent makes of it.
+    pub(super) reading: Reading,
+    json: Value,
+}
+
+impl Settings {
+    /// Null if it is no JSON.
+    pub(super) fn json(&self) -> &Value {
+        &self.json
+    }
+
+    /// Whether it has anything to do with us, readable or not.
+    pub(super) fn names_us(&self) -> bool {
+        self.text.contains("checkrein")
+    }
+
+    /// `file:line` of what stands at a place that the reader named.
+    pub(super) fn at(&self, place: &str, near: &Near) -> String {
+        let line = match place.strip_prefix("line ") {
+            Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),
+            None if self.json.is_null() => None,
+            None => Some(line_of(&self.text, &steps(place))),
+        };
+        let file = near.short(&self.path);
+        line.map_or_else(|| file.clone(), |line: usize| format!("{file}:{line}"))
+    }
+}
+
+/// Names files the short way.
+#[derive(Debug)]
+pub(super) struct Near {
+    pub(super) root: PathBuf,
+}
+
+impl Near {
+    /// Relative to the repo, or to home.
+    pub(super) fn short(&self, path: &Path) -> String {
+        if let Ok(below) = path.strip_prefix(&self.root) {
+            return below.display().to_string();
+        }
+        let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
+    }
+}
+
+impl Agent {
+    /// Its own folder.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let (variable, below_home) = self.home;
+        env::var_os(variable)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+            .or_else(|| Some(env::home_dir()?.join(below_home)))
+    }
+
+    /// The settings files that are there.
+    pub(super) fn settings(&self, repo: &Path) -> Vec<Settings> {
+        let own = self
+            .folder()
+            .map(|folder| (Scope::User, folder.join(self.in_home)));
+        let in_repo = self
+            .in_repo
+            .iter()
+            .map(|(scope, path)| (*scope, repo.join(path)));
+        own.into_iter()
+            .chain(in_repo)
+            .filter_map(|(scope, path)| {
+                let bytes = std::fs::read(&path).ok()?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
+                let reading = adapters::find(self.name)?.settings(&bytes)?;
+                Some(Settings {
+                    scope,
+                    path,
+                    text,
+                    reading,
+                    json: json.unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Hooks that stand in a file of another kind, as if they stood in JSON.
+pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading) -> Settings {
+    let mut events = serde_json::Map::new();
+    for hook in &reading.hooks {
+        let Call::Command { command, .. } = &hook.call else {
+            continue;
+        };
+        let handler = json!({ "type": "command", "command": command, "timeout": hook.timeout });
+        let mut group = json!({ "hooks": [handler] });
+        if let (Some(matcher), Some(fields)) = (&hook.matcher, group.as_object_mut()) {
+            fields.insert("matcher".to_owned(), Value::from(matcher.as_str()));
+        }
+        let groups = events.entry(hook.event.clone()).or_insert(json!([]));
+        if let Some(groups) = groups.as_array_mut() {
+            groups.push(group);
+        }
+    }
+    Settings {
+        scope,
+        path,
+        text,
+        reading,
+        json: json!({ "hooks": events }),
+    }
+}
+
+/// The program of this name on the PATH.
+pub(super) fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
+        .find(|file| is_program(file))
+}
+
+#[cfg(unix)]
+pub(super) fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_program(file: &Path) -> bool {
+    file.is_file()
+}

@@ -1,0 +1,98 @@
+//! Commands that change what checks find outside the tree: packages installed, services
+//! started. A check that failed may pass after one of them although no file has changed.
+
+/// Programs, and the first words of theirs that install or start something; an empty list
+/// stands for any call.
+const CHANGERS: &[(&[&str], &[&str])] = &[
+    (
+        &["npm", "pnpm", "yarn", "bun"],
+        &[
+            "install", "i", "ci", "add", "update", "up", "upgrade", "rebuild", "link",
+        ],
+    ),
+    (&["pip", "pip3"], &["install", "uninstall"]),
+    (&["uv"], &["sync", "add", "pip", "venv", "python"]),
+    (
+        &["poetry", "pipenv", "bundle", "composer"],
+        &["install", "update", "add", "sync", "require"],
+    ),
+    (&["conda", "mamba"], &["install", "create", "update", "env"]),
+    (
+        &[
+            "apt", "apt-get", "dnf", "yum", "apk", "brew", "zypper", "gem",
+        ],
+        &["install", "add", "upgrade", "reinstall"],
+    ),
+    (&["pacman"], &[]),
+    (&["cargo"], &["install", "fetch"]),
+    (&["rustup", "nvm", "corepack", "asdf", "mise"], &[]),
+    (&["go"], &["install", "get", "mod"]),
+    (&["dotnet"], &["restore", "tool", "workload"]),
+    (
+        &["docker", "podman"],
+        &["compose", "run", "start", "restart"],
+    ),
+    (&["docker-compose"], &["up", "start", "restart"]),
+    (&["systemctl", "service", "pg_ctl", "pg_ctlcluster"], &[]),
+];
+
+/// Whether this command does so, by its words as far as they are fixed.
+pub(super) fn changes(program: &str, words: &[&str]) -> bool {
+    if program.starts_with("python") {
+        // python -m pip install ...
+        return match words {
+            ["-m", module, rest @ ..] => changes(module, rest),
+            _ => false,
+        };
+    }
+    let Some((_, verbs)) = CHANGERS.iter().find(|(names, _)| names.contains(&program)) else {
+        return false;
+    };
+    let verb = words.iter().find(|word| !word.starts_with('-'));
+    match verb {
+        _ if verbs.is_empty() => true,
+        Some(verb) => verbs.contains(verb),
+        // Alone it installs.
+        None => program == "yarn",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes;
+
+    #[test]
+    fn what_installs_and_what_does_not() {
+        let check = |line: &str, expected: bool| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (program, rest) = words.split_first().unwrap_or((&"", &[]));
+            assert_eq!(changes(program, rest), expected, "{line}");
+        };
+        for line in [
+            "npm install",
+            "npm --silent ci",
+            "yarn",
+            "pip install -r requirements.txt",
+            "python3 -m pip install pytest",
+            "uv sync",
+            "apt-get -y install jq",
+            "go mod download",
+            "docker compose up -d",
+            "systemctl start postgresql",
+        ] {
+            check(line, true);
+        }
+        for line in [
+            "npm test",
+            "npm run build",
+            "pip list",
+            "python3 -m pytest",
+            "cargo test",
+            "go test ./...",
+            "docker ps",
+            "ls",
+        ] {
+            check(line, false);
+        }
+    }
+}

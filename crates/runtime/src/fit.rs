@@ -1,0 +1,221 @@
+//! Makes news fit to be kept: secrets hidden, every text bounded, so that no event is longer
+//! than 64 KiB. Digests came with the news, taken of all of it; what decides is not touched.
+
+use std::borrow::Cow;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{ScopeId, SessionId};
+use checkrein_core::input::{Input, ToolFacts};
+
+use crate::redact::Redactor;
+
+/// Bytes that a text takes within an event, as JSON: arguments, prompts and messages.
+const LONG: usize = 24 * 1024;
+/// Bytes at either end of a huge text.
+const LOOKED_AT: usize = 64 * 1024;
+/// Names and reasons.
+const SHORT: usize = 1024;
+/// All commands of a call together, and all that could not be read of them.
+const COMMANDS: usize = 12 * 1024;
+/// A longer id is known by its digest.
+const ID: usize = 200;
+
+/// Hides and bounds all texts of an input.
+pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
+    match input {
+        Input::SessionStarted(started) => {
+            if let Some(parent) = &mut started.parent
+                && let Some(short) = id(parent.as_str())
+            {
+                *parent = SessionId::new(short);
+            }
+        }
+        Input::PromptSubmitted(prompt) => text(redactor, &mut prompt.text, LONG),
+        Input::ToolRequested(request) => {
+            scope(&mut request.scope);
+            call_id(&mut request.call_id);
+            text(redactor, &mut request.tool, SHORT);
+            text(redactor, &mut request.args, LONG);
+        }
+        Input::ToolReturned(returned) => {
+            scope(&mut returned.scope);
+            call_id(&mut returned.call_id);
+        }
+        Input::RoundEnded(round) => scope(&mut round.scope),
+        Input::StopRequested(stop) => {
+            scope(&mut stop.scope);
+            text(redactor, &mut stop.message, LONG);
+        }
+        Input::StopFailed(failed) => {
+            scope(&mut failed.scope);
+            text(redactor, &mut failed.native_reason, SHORT);
+        }
+        Input::SessionEnded(ended) => text(redactor, &mut ended.native_reason, SHORT),
+        Input::ProcessFailed(failed) => text(redactor, &mut failed.what, SHORT),
+        Input::StanceUsed(used) => {
+            scope(&mut used.scope);
+            text(redactor, &mut used.why, SHORT);
+        }
+        Input::ConfigEdited(edited) => {
+            for path in &mut edited.paths {
+                text(redactor, path, SHORT);
+            }
+        }
+        Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
+        }
+    }
+}
+
+/// Hides and bounds what was found out about a call. The rules' answer stays.
+pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
+    let mut room = COMMANDS;
+    facts.commands.retain_mut(|command| {
+        redactor.words(&mut command.argv);
+        let words = command.argv.iter().map(|word| cost_of(word) + 3);
+        // What there is no room for goes whole: half a command says something else.
+        match room.checked_sub(words.sum::<usize>() + 40) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        }
+    });
+    for piece in &mut facts.unresolved {
+        text(redactor, piece, COMMANDS / 16);
+    }
+    if let Some(reason) = &mut facts.reason {
+        text(redactor, reason, SHORT);
+    }
+}
+
+/// A native id of any length, for the index of keys.
+pub(crate) fn id(id: &str) -> Option<String> {
+    (id.len() > ID).then(|| Digest::of(id.as_bytes()).to_hex())
+}
+
+fn call_id(call: &mut Option<String>) {
+    if let Some(short) = call.as_deref().and_then(id) {
+        *call = Some(short);
+    }
+}
+
+fn scope(scope: &mut ScopeId) {
+    if let Some(short) = id(scope.as_str()) {
+        *scope = ScopeId::new(short);
+    }
+}
+
+fn text(redactor: &Redactor, text: &mut String, limit: usize) {
+    let whole = text.len();
+    // Of a huge text the ends are looked at, with more than is kept of them.
+    if let Some(ends) = far_ends(text) {
+        *text = ends;
+    }
+    if let Cow::Owned(hidden) = redactor.text(text) {
+        *text = hidden;
+    }
+    if let Some(cut) = both_ends(text, limit, whole) {
+        *text = cut;
+    }
+}
+
+/// The beginning and the end of a text, each longer than what [`both_ends`] keeps of it and
+/// any secret at its seam.
+fn far_ends(text: &str) -> Option<String> {
+    if text.len() <= 4 * LOOKED_AT {
+        return None;
+    }
+    let head = text.get(..text.floor_char_boundary(LOOKED_AT))?;
+    let tail = text.get(text.ceil_char_boundary(text.len() - LOOKED_AT)..)?;
+    Some([head, tail].concat())
+}
+
+/// Three quarters of the room for the beginning, the rest for the end: a command says what it
+/// is at its beginning, and often what it is for at its end. `None` if it fits.
+fn both_ends(text: &str, limit: usize, whole: usize) -> Option<String> {
+    // Most texts are far shorter than their bound, whatever is in them.
+    if text.len() * 6 <= limit || cost_of(text) <= limit {
+        return None;
+    }
+    let room = limit.saturating_sub(80);
+    let head = within(text.chars(), room / 4 * 3);
+    let tail = within(text.chars().rev(), room / 4);
+    let head = text.get(..head).unwrap_or_default();
+    let tail = text.get(text.len() - tail..).unwrap_or_default();
+    Some(format!(
+        "{head}… [cut by checkrein: {whole} bytes in all] …{tail}"
+    ))
+}
+
+/// How many bytes of the text's characters fit.
+fn within(chars: impl Iterator<Item = char>, limit: usize) -> usize {
+    let mut room = limit;
+    let mut bytes = 0;
+    for char in chars {
+        let Some(left) = room.checked_sub(cost(char)) else {
+            break;
+        };
+        room = left;
+        bytes += char.len_utf8();
+    }
+    bytes
+}
+
+fn cost_of(text: &str) -> usize {
+    text.chars().map(cost).sum()
+}
+
+/// Bytes of a character within a JSON string.
+fn cost(char: char) -> usize {
+    match char {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => char.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checkrein_core::input::CommandFact;
+
+    #[test]
+    fn both_ends_are_kept_and_the_rest_is_counted() {
+        assert_eq!(both_ends("short", 1000, 5), None);
+        let exact = "a".repeat(1000);
+        assert_eq!(both_ends(&exact, 1000, 1000), None);
+        let long = format!("begin{}é{}end", "a".repeat(4000), "b".repeat(4000));
+        let cut = both_ends(&long, 1000, long.len()).unwrap();
+        assert!(
+            cut.starts_with("beginaaa") && cut.ends_with("bbbend"),
+            "{cut}"
+        );
+        assert!(cut.contains("8010 bytes in all]"), "{cut}");
+        assert!(cut.len() <= 1000);
+    }
+
+    #[test]
+    fn the_bound_is_that_of_the_bytes_written() {
+        for char in ["\u{1}", "\"", "é", "\n"] {
+            let cut = both_ends(&char.repeat(10_000), 1000, 10_000).unwrap();
+            let written = serde_json::to_string(&cut).unwrap();
+            assert!(written.len() <= 1002, "{}", written.len());
+        }
+    }
+
+    #[test]
+    fn commands_that_find_no_room_go_whole() {
+        let command = CommandFact {
+            argv: vec!["word".repeat(60); 10],
+            rule: None,
+        };
+        let mut known = ToolFacts {
+            commands: vec![command; 64],
+            ..ToolFacts::default()
+        };
+        facts(&Redactor::default(), &mut known);
+        assert!(serde_json::to_vec(&known.commands).unwrap().len() < COMMANDS);
+        assert_eq!(known.commands.len(), 4);
+    }
+}

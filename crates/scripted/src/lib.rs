@@ -1,0 +1,13 @@
+//! A model whose answers are written down: it listens on loopback, speaks the wire formats of
+//! real agents, and keeps what it was asked. `checkrein doctor` and the probes of this
+//! repository use it to see real agents obey without a login and without the network.
+//! It never opens a connection of its own.
+
+mod anthropic;
+mod http;
+mod model;
+mod responses;
+mod script;
+
+pub use model::{Model, Seen, Wire};
+pub use script::{Act, Asked, Script, output_tokens, rounds};

@@ -1,0 +1,74 @@
+//! What there is, and letting it go.
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Seq, SessionId};
+use rusqlite::Connection;
+
+use crate::{Census, Forget};
+
+pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
+    let sessions = conn
+        .prepare(
+            "SELECT session.name,
+               coalesce(max(event.id) - (session.id << 40), 0),
+               coalesce(sum(length(event.payload) + 120), 0) + coalesce(length(session.state), 0)
+             FROM session
+             LEFT JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
+             GROUP BY session.id ORDER BY session.name",
+        )?
+        .query_map([], |row| {
+            Ok((
+                SessionId::new(row.get::<_, String>(0)?),
+                Seq(row.get(1)?),
+                row.get(2)?,
+            ))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    let kept = conn
+        .prepare("SELECT key, length(bytes) FROM kept ORDER BY key")?
+        .query_map([], |row| Ok((Digest::from_bytes(row.get(0)?), row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, u64>(0));
+    let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
+    Ok(Census {
+        sessions,
+        kept,
+        bytes: pages * number("PRAGMA page_size")?,
+    })
+}
+
+/// Within a transaction.
+pub(crate) fn forget(
+    tx: &Connection,
+    census_then: &Census,
+    gone: &Forget,
+) -> rusqlite::Result<bool> {
+    if !census(tx)?.mark().eq(census_then.mark()) {
+        return Ok(false);
+    }
+    for session in &gone.sessions {
+        let name = session.as_str();
+        for rows in [
+            "DELETE FROM event WHERE id BETWEEN
+               (SELECT id << 40 FROM session WHERE name = ?1) AND
+               (SELECT (id + 1 << 40) - 1 FROM session WHERE name = ?1)",
+            "DELETE FROM effect WHERE session = (SELECT id FROM session WHERE name = ?1)",
+            "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
+            "DELETE FROM session WHERE name = ?1",
+        ] {
+            tx.prepare_cached(rows)?.execute([name])?;
+        }
+    }
+    for key in &gone.kept {
+        tx.prepare_cached("DELETE FROM kept WHERE key = ?1")?
+            .execute([key.as_bytes()])?;
+    }
+    Ok(true)
+}
+
+/// Outside of any transaction.
+pub(crate) fn compact(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("VACUUM")?;
+    // Else the file is as long as it was until the log is moved the next time.
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
