@@ -16,6 +16,7 @@ mod crash;
 mod doctor;
 mod doctor_audit;
 mod hook;
+mod init;
 mod many;
 mod person;
 mod review;
