@@ -17,6 +17,7 @@ mod doctor;
 mod doctor_audit;
 mod hook;
 mod hostile;
+mod init;
 mod many;
 mod person;
 mod review;
