@@ -4,13 +4,15 @@ mod check;
 mod demo;
 mod doctor;
 mod engine;
+mod gc;
 pub(crate) mod hook;
-mod lookup;
+pub(crate) mod lookup;
 mod off;
 mod replay;
 mod run;
 mod sessions;
 mod show;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -25,9 +27,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Demo(args) => demo::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
+        Command::Gc(args) => gc::run(&args),
     }
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 7] = ["check", "demo", "hook", "replay", "run", "sessions", "show"];
+const COMMANDS: [&str; 9] = [
+    "check", "demo", "gc", "hook", "replay", "run", "sessions", "show", "watch",
+];
 
 #[test]
 fn every_command_is_listed_and_shows_examples() {
