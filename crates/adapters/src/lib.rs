@@ -21,6 +21,7 @@ mod claude_code;
 mod codex;
 mod fields;
 pub mod generic;
+pub mod headless;
 mod knock;
 mod ledger;
 mod lenient;
@@ -30,6 +31,7 @@ mod wording;
 
 pub use capabilities::{Capabilities, Deadlines};
 pub use codex::trust as codex_trust;
+pub use headless::Headless;
 pub use knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 pub use reply::{Answer, Reply};
 
@@ -77,6 +79,11 @@ pub trait Adapter: Sync {
     /// `None` if it is not known: no transcript, or not one row in it that tells. A last line
     /// without its newline is left for the next reading.
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse>;
+
+    /// How it works without a person, if `run` can start it.
+    fn headless(&self) -> Option<&dyn Headless> {
+        None
+    }
 }
 
 /// Every agent we speak with, by name.

@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
 use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_runtime::{Look, Place, Progress, Runtime, RuntimeError, Seal};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
@@ -56,6 +56,13 @@ impl Engine {
         Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
     }
 
+    /// Watches files whose edits could loosen what sessions are judged by.
+    #[must_use]
+    pub fn guarding(mut self, look: Box<Look>) -> Self {
+        self.runtime = self.runtime.guarding(look);
+        self
+    }
+
     /// Calls `watch` while checks run, from several threads.
     #[must_use]
     pub fn watched_by(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
@@ -75,10 +82,23 @@ impl Engine {
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
     pub fn session(&self, agent: &str) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
-        let session = Session::new(self, self.new_id());
+        self.session_of(agent, self.new_id(), SessionSource::Startup)
+    }
+
+    /// The session that an agent knows by an id of its own: begun, or taken up again.
+    ///
+    /// # Errors
+    /// If the config has a mistake, or the store cannot be written.
+    pub fn session_of(
+        &self,
+        agent: &str,
+        id: SessionId,
+        how: SessionSource,
+    ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
+        let session = Session::new(self, id);
         let started = session.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(agent),
-            how: SessionSource::Startup,
+            how,
             parent: None,
             tokens: None,
         }))?;

@@ -11,6 +11,7 @@ use checkrein_core::input::{
 };
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
+use checkrein_core::transition::Transition;
 use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
 use serde_json::Value;
 
@@ -20,6 +21,8 @@ use crate::Engine;
 pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
+    /// Since when: claims of an earlier process in the same session are others.
+    since: u64,
     claims: AtomicU64,
 }
 
@@ -61,6 +64,7 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
+            since: checkrein_runtime::now().0,
             claims: AtomicU64::new(0),
         }
     }
@@ -154,6 +158,28 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, None)
+    }
+
+    /// The agent's program is gone without a word that counts: its work is judged as at a
+    /// stop. With `over` nobody is there any more to send back, and if the work is not
+    /// accepted the task ends so.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn left(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, over)
+    }
+
+    fn claim(
+        &self,
+        message: &str,
+        over: Option<Transition>,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
         // A claim of its own: never the same event as a hook's stop in this session.
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
@@ -166,9 +192,10 @@ impl<'a> Session<'a> {
             block_cap: None,
             truncated: false,
             background: 0,
+            over,
             tokens: None,
         });
-        let decided = self.deliver(input, Some(format!("claim:{nth}")), None)?;
+        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
         match &decided.decision {
             Decision::Stop(decision) => Ok((decision.clone(), decided)),
             // A stop is always answered by a stop decision.
@@ -205,6 +232,7 @@ impl<'a> Session<'a> {
             input,
             shell,
             argv: None,
+            writes: &[],
             usage: None,
         };
         let patience = Patience {

@@ -17,6 +17,7 @@ use crate::exit_code;
     after_help = "\
 Examples:
   checkrein demo                          see the main job on a tiny project, offline
+  checkrein init                          set this repo up for your agents
   checkrein check                         run this repo's checks now
   checkrein run -- my-agent {task}        run an agent until it is really done
   checkrein sessions                      what ended how
@@ -29,6 +30,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set this repo up: find its checks, write checkrein.toml, install hooks for your agents.
+    #[command(after_help = "\
+Examples:
+  checkrein init                      for you, in this repo; nothing that is committed changes
+  checkrein init --dry-run            show what would be written, and write nothing
+  checkrein init --agent codex        for this agent only
+  checkrein init --user               for you, in all repos
+  checkrein init --shared             in the committed settings, for everybody who clones it
+  checkrein init --undo               take it all back, to the byte
+
+Exit status: 0 done, 2 usage, or an agent will not call the hooks (it says why).")]
+    Init(Init),
     /// Run the verifiers of checkrein.toml now, in parallel.
     #[command(after_help = "\
 Examples:
@@ -38,12 +51,17 @@ Examples:
 
 Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive.")]
     Check(Check),
-    /// Run a command as an agent: its exit 0 is a claim of done, which is checked.
+    /// Run an agent until it is really done: Claude Code, Codex, or any command.
     #[command(after_help = "\
 Examples:
+  checkrein run --agent claude-code \"fix the failing tests\"
+  checkrein run --agent codex \"fix the failing tests\" -- --sandbox workspace-write
+  checkrein run --resume 3f2a \"now the docs\"
   checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
   checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
 
+An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work
+unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done.
 {task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin.
 CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
 
@@ -109,6 +127,28 @@ loopback: no network, no login.
 
 Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
     Doctor(Doctor),
+    /// Approve this repo's config, after a look at what it would run.
+    #[command(after_help = "\
+Examples:
+  checkrein trust                 shows commands and rules, asks, remembers the answer
+  checkrein trust --revoke        takes it back
+
+Hooks installed with --require-trust (`checkrein init --user`) run nothing of a repo before. A
+change of checkrein.toml or of a rules file needs a new approval. Only a person at a terminal can
+do this.
+
+Exit status: 0 approved, 1 not approved, 2 usage or config error, 4 not a person.")]
+    Trust(Trust),
+    /// Take up what was edited in the config while a task was open.
+    #[command(after_help = "\
+Examples:
+  checkrein seal                  shows what is in force from now on, asks, renews open sessions
+
+An edit of checkrein.toml during a task changes nothing for it, nor for later sessions, until a person
+at a terminal seals.
+
+Exit status: 0 sealed, 1 not sealed, 2 usage or config error, 4 not a person.")]
+    Seal,
     /// Switch Checkrein off in this repo, for a while and for a reason.
     #[command(after_help = "\
 Examples:
@@ -120,7 +160,12 @@ Only a person at a terminal can do this. Meanwhile tools get no opinion, stops a
 
 Exit status: 0 done, 2 usage, 4 not a person.")]
     Off(SwitchOff),
-    /// Switch Checkrein on again before `off` has run out. Only for a person at a terminal.
+    /// Switch Checkrein on again before `off` has run out.
+    #[command(after_help = "\
+Examples:
+  checkrein on
+
+Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person.")]
     On,
     /// Remove what `[store]` does not keep: old sessions, and the oldest while there is too much.
     #[command(after_help = "\
@@ -130,6 +175,26 @@ Examples:
 
 Whole sessions go, never a part of one. It is refused where an agent asks.")]
     Gc(Gc),
+}
+
+/// See [`Command::Init`].
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// claude-code or codex; several by repeating it. Default: those that are here.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Vec<String>,
+    /// In your own settings for all repos. A repo's checks then run only after `checkrein trust`.
+    #[arg(long, conflicts_with = "shared")]
+    pub(crate) user: bool,
+    /// In the repo's committed settings.
+    #[arg(long)]
+    pub(crate) shared: bool,
+    /// Show the differences and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take back what was installed in this repo, or with --user for all repos.
+    #[arg(long)]
+    pub(crate) undo: bool,
 }
 
 /// See [`Command::Check`].
@@ -143,14 +208,26 @@ pub(crate) struct Check {
     /// Run everything, whatever was found before on the same tree.
     #[arg(long)]
     pub(crate) no_cache: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// See [`Command::Run`].
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What the agent is to do.
-    #[arg(long, value_name = "TEXT")]
+    /// What the agent is to do; without it, stdin says.
+    #[arg(value_name = "TASK")]
+    pub(crate) text: Option<String>,
+    /// The same, as an option.
+    #[arg(long, value_name = "TEXT", conflicts_with = "text")]
     pub(crate) task: Option<String>,
+    /// Start this agent, with hooks for this run only: claude-code or codex.
+    #[arg(long, value_name = "NAME", conflicts_with = "any_exit")]
+    pub(crate) agent: Option<String>,
+    /// Take up the session of an earlier run, by its id or the beginning of it.
+    #[arg(long, value_name = "ID", conflicts_with = "any_exit")]
+    pub(crate) resume: Option<String>,
     /// Stops at which the same failures may be met, instead of the config's.
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
@@ -160,8 +237,11 @@ pub(crate) struct Run {
     /// Print one JSON document when it is over.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The command, after `--`.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// The command, after `--`; with --agent, more arguments for it.
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -179,6 +259,19 @@ pub(crate) struct Hook {
     /// State folder, instead of the user's.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Under `run`: its --attempts.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) attempts: Option<u32>,
+    /// Nothing of a repo runs until a person has approved its config (`checkrein trust`), and
+    /// state folder and profile come from these arguments only, not from the environment.
+    #[arg(long)]
+    pub(crate) require_trust: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Not read: for whoever sees this line when the agent could not start it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
 }
 
 /// See [`Command::Demo`].
@@ -266,6 +359,14 @@ pub(crate) struct Doctor {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Trust`].
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Take the approval back.
+    #[arg(long)]
+    pub(crate) revoke: bool,
 }
 
 /// See [`Command::Off`].

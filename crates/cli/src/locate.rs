@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::Place;
-use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
+use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
+
+use crate::{guarded, sources};
 
 /// The config's file name.
 pub(crate) const CONFIG: &str = "checkrein.toml";
@@ -22,19 +24,96 @@ pub(crate) struct Located {
     pub(crate) repo: Option<PathBuf>,
     /// The person's own.
     pub(crate) person: Option<PathBuf>,
+    /// Top of the checkout; without git the folder itself.
+    pub(crate) top: PathBuf,
+    /// Nothing of the repo counts until a person has approved it.
+    pub(crate) require_trust: bool,
+    /// Which profile is asked for.
+    profile: Wanted,
+}
+
+/// A profile by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    Plain,
+    Named(String),
+    IfThere(String),
+}
+
+/// What was said on the command line about where things are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// The state folder.
+    pub(crate) state: Option<&'a Path>,
+    /// The profile.
+    pub(crate) profile: Option<&'a str>,
+    /// Only arguments count, and the account's own folder: the environment is the agent's, and
+    /// a clone's own agent settings can set it.
+    pub(crate) require_trust: bool,
 }
 
 impl Located {
-    /// Compiles the policy that a session beginning here is sealed with.
+    /// Compiles the policy that a session beginning here is sealed with: from the texts that
+    /// are held, if any are, and under `require_trust` from nothing that is not approved.
     pub(crate) fn compile(&self, driver: Driver) -> Result<Compiled, ConfigError> {
-        let repo = self.repo.as_deref().map(read).transpose()?.flatten();
-        let person = self.person.as_deref().map(read).transpose()?.flatten();
-        config::compile(repo.as_ref(), person.as_ref(), driver)
+        let sources = sources::in_force(self)?;
+        let mut compiled = self.compile_from(&sources.sources, driver)?;
+        compiled.warnings.extend(sources.notes);
+        Ok(compiled)
+    }
+
+    /// The same from these texts, whatever is held or approved.
+    pub(crate) fn compile_from(
+        &self,
+        sources: &Sources,
+        driver: Driver,
+    ) -> Result<Compiled, ConfigError> {
+        let profile = match &self.profile {
+            Wanted::Plain => Profile::Plain,
+            Wanted::Named(name) => Profile::Named(name),
+            Wanted::IfThere(name) => Profile::IfThere(name),
+        };
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        let mut compiled = config::compile_gathered(repo, person, driver, profile)?;
+        config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        Ok(compiled)
+    }
+
+    /// The same under this profile, whatever was asked for.
+    pub(crate) fn compile_plain(
+        &self,
+        sources: &Sources,
+        profile: Option<&str>,
+        driver: Driver,
+    ) -> Result<Compiled, ConfigError> {
+        let profile = profile.map_or(Profile::Plain, Profile::Named);
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        config::compile_gathered(repo, person, driver, profile)
+    }
+
+    /// Where the config is from the top of the checkout on: `.` if it is there.
+    pub(crate) fn below_top(&self) -> String {
+        match self.place.root.strip_prefix(&self.top) {
+            Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+            Ok(below) => below.display().to_string(),
+            Err(_) => self.place.root.display().to_string(),
+        }
     }
 }
 
 /// Looks from `from` upwards. `state` overrides the state folder.
 pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
+    locate_given(
+        from,
+        Given {
+            state,
+            ..Given::default()
+        },
+    )
+}
+
+/// The same with all that was said.
+pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Located {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = from.ancestors().find(|folder| folder.join(".git").exists());
     // Without a repo only the folder itself counts: what lies above may be anybody's.
@@ -53,18 +132,41 @@ pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
     let repo_id = repo_id(git.unwrap_or(&root));
     let place = Place {
         root,
-        state: state_folder(state).join(repo_id),
+        state: state_folder(given).join(repo_id),
         env: env::vars_os().collect::<BTreeMap<_, _>>(),
     };
-    let person = config_folder().map(|folder| folder.join("checkrein").join(CONFIG));
+    let folder = match given.require_trust {
+        true => account_home().map(|home| home.join(".config")),
+        false => config_folder(),
+    };
     Located {
         place,
         repo: config,
-        person,
+        person: folder.map(|folder| folder.join("checkrein").join(CONFIG)),
+        top: top.to_owned(),
+        require_trust: given.require_trust,
+        profile: wanted(given),
     }
 }
 
-fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
+fn wanted(given: Given<'_>) -> Wanted {
+    let said = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(name) = given.profile {
+        return Wanted::Named(name.to_owned());
+    }
+    if given.require_trust {
+        return Wanted::Plain;
+    }
+    if let Some(name) = said("CHECKREIN_PROFILE") {
+        return Wanted::Named(name);
+    }
+    match said("CI").as_deref() {
+        None | Some("false" | "0") => Wanted::Plain,
+        Some(_) => Wanted::IfThere("ci".to_owned()),
+    }
+}
+
+pub(crate) fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(Source {
             name: file.to_owned(),
@@ -80,22 +182,36 @@ fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
     }
 }
 
+/// The folder in which git keeps what all worktrees of a repo share.
+pub(crate) fn git_folder(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    match pointed_to(top) {
+        Some(folder) => match std::fs::read_to_string(folder.join("commondir")) {
+            Ok(common) => Some(folder.join(common.trim())),
+            Err(_) => Some(folder),
+        },
+        None => dot_git.is_dir().then_some(dot_git),
+    }
+}
+
+/// Where the `.git` of a linked worktree or submodule points to.
+fn pointed_to(top: &Path) -> Option<PathBuf> {
+    let pointer = std::fs::read_to_string(top.join(".git")).ok()?;
+    let folder = pointer.trim().strip_prefix("gitdir: ")?;
+    Some(top.join(folder))
+}
+
+/// Whether the repo that this linked worktree points to knows of it: anybody can point.
+pub(crate) fn is_linked_worktree(top: &Path) -> bool {
+    let known = pointed_to(top)
+        .and_then(|folder| std::fs::read_to_string(folder.join("gitdir")).ok())
+        .and_then(|back| Path::new(back.trim()).canonicalize().ok());
+    known.is_some() && known == top.join(".git").canonicalize().ok()
+}
+
 /// All worktrees of a repo share one id: that of its common git folder.
 fn repo_id(top: &Path) -> String {
-    let dot_git = top.join(".git");
-    let common = match std::fs::read_to_string(&dot_git) {
-        Ok(pointer) => pointer
-            .trim()
-            .strip_prefix("gitdir: ")
-            .map(|folder| top.join(folder))
-            .map(
-                |folder| match std::fs::read_to_string(folder.join("commondir")) {
-                    Ok(common) => folder.join(common.trim()),
-                    Err(_) => folder,
-                },
-            ),
-        Err(_) => dot_git.is_dir().then_some(dot_git),
-    };
+    let common = git_folder(top);
     let identity = common.unwrap_or_else(|| top.to_owned());
     let identity = identity.canonicalize().unwrap_or(identity);
     let mut id = Digest::of(identity.as_os_str().as_encoded_bytes()).to_hex();
@@ -116,9 +232,17 @@ fn repo_id(top: &Path) -> String {
     format!("{readable}-{id}")
 }
 
-/// Always absolute: agents change their folder.
-fn state_folder(given: Option<&Path>) -> PathBuf {
-    let folder = given.map_or_else(usual_state_folder, Path::to_owned);
+/// The state folder of all repos. Always absolute: agents change their folder.
+pub(crate) fn state_folder(given: Given<'_>) -> PathBuf {
+    let folder = match given.state {
+        Some(folder) => folder.to_owned(),
+        None if given.require_trust => account_home()
+            .unwrap_or_default()
+            .join(".local")
+            .join("state")
+            .join("checkrein"),
+        None => usual_state_folder(),
+    };
     std::path::absolute(&folder).unwrap_or(folder)
 }
 
@@ -165,13 +289,24 @@ fn config_folder() -> Option<PathBuf> {
 pub(crate) fn home() -> Option<PathBuf> {
     #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
     if env::var_os("HOME").is_none() {
+        return account_home();
+    }
+    env::home_dir()
+}
+
+/// The person's folder by their account, whatever the environment says. `None` where only the
+/// environment tells: there `--require-trust` needs `--state`.
+pub(crate) fn account_home() -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
         use std::os::unix::fs::MetadataExt as _;
         let me = std::fs::metadata("/proc/self").ok()?.uid().to_string();
         let users = std::fs::read_to_string("/etc/passwd").ok()?;
-        return users.lines().find_map(|line| {
+        users.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
-        });
+        })
     }
-    env::home_dir()
+    #[cfg(not(target_os = "linux"))]
+    None
 }

@@ -5,10 +5,14 @@ mod args;
 mod commands;
 mod detect;
 mod exit_code;
+mod guarded;
 mod locate;
 mod off;
 mod person;
+mod settings;
 mod signals;
+mod sources;
+mod trust;
 mod ui;
 
 use std::process::ExitCode;

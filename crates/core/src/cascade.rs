@@ -224,7 +224,10 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
         Truth::True => match soft::target(draft, &judged, &pending) {
             Some(target) => send_on(draft, scope, &pending, target, why),
             None => {
-                let transition = accepted(draft.policy, &judged);
+                let mut transition = accepted(draft.policy, &judged);
+                if let Some(over) = &pending.over {
+                    transition.native_reason.clone_from(&over.native_reason);
+                }
                 finish(draft, pending.stop, scope, transition, why);
             }
         },
@@ -311,6 +314,10 @@ fn refuse(
         checks,
         background: pending.background,
         target: None,
+        edited: match draft.state.task.as_ref() {
+            Some(task) if main && !task.edited_told => task.edited.clone(),
+            _ => Vec::new(),
+        },
     };
     let decision = StopDecision::Continue {
         feedback: Box::new(feedback),
@@ -343,6 +350,7 @@ fn send_on(
         checks: Vec::new(),
         background: pending.background,
         target: Some(target),
+        edited: Vec::new(),
     };
     let decision = StopDecision::Continue {
         feedback: Box::new(feedback),
@@ -350,10 +358,14 @@ fn send_on(
     draft.answer(pending.stop, scope, Decision::Stop(decision), why);
 }
 
-fn finish(draft: &mut Draft<'_>, stop: Seq, scope: &ScopeId, transition: Transition, why: Why) {
+fn finish(draft: &mut Draft<'_>, stop: Seq, scope: &ScopeId, transition: Transition, mut why: Why) {
     if !scope.is_main() {
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer(stop, scope, accept, why);
+    }
+    let edited = draft.state.task.as_ref().map(|task| task.edited.clone());
+    if let Some(paths) = edited.filter(|paths| !paths.is_empty()) {
+        why.push(Because::ConfigEdited { paths });
     }
     let transition = draft.settled(transition);
     let accept = StopDecision::Accept {

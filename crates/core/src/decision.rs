@@ -95,6 +95,9 @@ pub struct Feedback {
     pub checks: Vec<CheckFeedback>,
     /// Background tasks that were still running.
     pub background: u32,
+    /// Guarded files that were edited, and of which the agent was not told yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edited: Vec<String>,
     /// The checks pass; what is left is a budget that is to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TokenTarget>,

@@ -24,6 +24,18 @@ pub enum Event {
         policy: Digest,
         /// Version of this vocabulary.
         v: u16,
+        /// Digest of the blob that says how the guarded files were then, if any were looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guarded: Option<Digest>,
+    },
+    /// A person sealed the session anew in its middle.
+    PolicyRenewed {
+        /// Digest of the policy blob.
+        policy: Digest,
+        /// As of [`Event::PolicySealed`].
+        guarded: Option<Digest>,
+        /// How it was told that a person asked.
+        by: String,
     },
     /// News came in.
     Input(Stamped),
@@ -91,6 +103,7 @@ pub enum Event {
 /// Every kind this version knows; a row of another kind is kept unread.
 pub const KINDS: &[&str] = &[
     "policy_sealed",
+    "policy_renewed",
     "session_started",
     "prompt_submitted",
     "tool_requested",
@@ -105,6 +118,7 @@ pub const KINDS: &[&str] = &[
     "interrupted",
     "time_passed",
     "stance_used",
+    "config_edited",
     "repeated",
     "task_opened",
     "task_reopened",
@@ -121,6 +135,7 @@ impl Event {
     pub fn kind(&self) -> &'static str {
         match self {
             Event::PolicySealed { .. } => "policy_sealed",
+            Event::PolicyRenewed { .. } => "policy_renewed",
             Event::Input(stamped) => match stamped.input {
                 Input::SessionStarted(_) => "session_started",
                 Input::PromptSubmitted(_) => "prompt_submitted",
@@ -136,6 +151,7 @@ impl Event {
                 Input::Interrupted => "interrupted",
                 Input::TimePassed => "time_passed",
                 Input::StanceUsed(_) => "stance_used",
+                Input::ConfigEdited(_) => "config_edited",
             },
             Event::Repeated { .. } => "repeated",
             Event::TaskOpened { .. } => "task_opened",

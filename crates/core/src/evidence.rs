@@ -159,6 +159,9 @@ pub struct Evidence {
     /// Variables stripped from its environment whose names its output mentions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stripped: Vec<String>,
+    /// Versions of the tools that its command names, as they call themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }
 
 /// What the core keeps of evidence: no text, only what decides.

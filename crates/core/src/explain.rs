@@ -103,8 +103,15 @@ pub enum Because {
     },
     /// The task had already ended otherwise than well.
     AlreadyEnded,
+    /// The agent's own program had ended for good: there is nobody to send back.
+    Left,
     /// It was a sub-agent's stop: the main stop is verified.
     Subagent,
+    /// Guarded files were edited while the task was open.
+    ConfigEdited {
+        /// Which.
+        paths: Vec<String>,
+    },
     /// Background tasks were still running; judged as any other stop.
     Background {
         /// How many.

@@ -53,6 +53,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
             feedback.met,
             left,
         );
+        text.push_str(&edited(feedback));
         return text;
     }
     let head = match feedback.stop {
@@ -69,6 +70,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
             feedback.background
         );
     }
+    foot.push_str(&edited(feedback));
     foot.push_str("\nFix only these, then stop again.");
 
     let found: Vec<Option<Evidence>> = feedback
@@ -92,6 +94,17 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     }
     text.push_str(&foot);
     text
+}
+
+/// What is said of edits to guarded files, once.
+fn edited(feedback: &Feedback) -> String {
+    if feedback.edited.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nEdited during this task: {}. This is recorded, a person is told, and how the task is judged stays as it was.\n",
+        feedback.edited.join(", ")
+    )
 }
 
 /// What each section may take: all it wants if that is less than an equal share, and
@@ -302,6 +315,7 @@ mod tests {
             output_bytes: 0,
             tries: 1,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 
@@ -324,6 +338,7 @@ mod tests {
             }],
             background: 0,
             target: None,
+            edited: Vec::new(),
         };
         let text = render(&feedback, &|_| Some(evidence.clone()));
         let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
@@ -401,6 +416,7 @@ mod tests {
                 .collect(),
             background: 0,
             target: None,
+            edited: Vec::new(),
         };
         (feedback, found)
     }

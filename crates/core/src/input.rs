@@ -7,6 +7,7 @@ use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
 use crate::policy::Stance;
+use crate::transition::Transition;
 
 /// An input with the time it was taken in and what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,8 @@ pub enum Input {
     TimePassed,
     /// Checkrein itself could not judge and answered by its own stance.
     StanceUsed(StanceUsed),
+    /// Files whose edits could loosen something are not what they were.
+    ConfigEdited(ConfigEdited),
 }
 
 /// The scope of an input that says nothing else.
@@ -213,6 +216,9 @@ pub struct StopRequested {
     pub truncated: bool,
     /// Background tasks the agent says are still running.
     pub background: u32,
+    /// Under `run`: how the agent's own program ended for good, if it cannot be sent back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Transition>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }
@@ -305,6 +311,9 @@ pub struct ProcessFailed {
     pub exit_code: Option<i32>,
     /// What to tell a person.
     pub what: String,
+    /// The vendor's word for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_reason: Option<String>,
 }
 
 /// See [`Input::StanceUsed`].
@@ -318,6 +327,15 @@ pub struct StanceUsed {
     pub stance: Stance,
     /// Why it could not be judged, for people.
     pub why: String,
+}
+
+/// See [`Input::ConfigEdited`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigEdited {
+    /// Which, as a person is told; bounded.
+    pub paths: Vec<String>,
+    /// Digest of the blob that says how they are now.
+    pub guarded: Digest,
 }
 
 /// What Checkrein answered by a stance of its own, as in `[stance]`.

@@ -36,6 +36,9 @@ const MAX_CURSORS: usize = 24;
 const MAX_SEEN: usize = 192;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
+/// Edited files remembered per task, and bytes of a name.
+const MAX_EDITED: usize = 8;
+const MAX_EDITED_NAME: usize = 120;
 /// Told findings remembered per verifier.
 const MAX_TOLD: usize = 56;
 
@@ -48,6 +51,8 @@ pub struct State {
     pub now: Millis,
     /// Digest of the sealed policy.
     pub policy: Option<Digest>,
+    /// Since which event the guarded files are known to be as this blob says.
+    pub guarded: Option<(Seq, Digest)>,
     /// The agent, as its adapter names it.
     pub agent: Option<AgentName>,
     /// Counters of the whole session, which a new prompt does not reset.
@@ -135,6 +140,10 @@ pub struct Task {
     /// The last request that changes what checks find outside the tree: what failed before
     /// it is asked again, on the same tree as well.
     pub outside: Option<(Seq, Millis)>,
+    /// Guarded files that were edited while it was open.
+    pub edited: Vec<String>,
+    /// The agent was told of them.
+    pub edited_told: bool,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
 }
@@ -194,6 +203,8 @@ pub struct Pending {
     pub truncated: bool,
     /// Background tasks still running.
     pub background: u32,
+    /// How the agent's own program ended, if it cannot be sent back.
+    pub over: Option<Transition>,
     /// Verifiers that have not come back.
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.

@@ -65,6 +65,8 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         Input::TreeRead(read) => cascade::go_on(&mut draft, &read.scope),
         // A sub-agent's turn is not the task's.
         Input::StopFailed(failed) if !failed.scope.is_main() => draft.note(),
+        // `run` sees how the agent's process ends, and may take it up again.
+        Input::StopFailed(failed) if policy.single_task && !failed.truncated => draft.note(),
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
                 Transition::plain(Reason::Truncated)
@@ -84,11 +86,11 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
             draft.note();
         }
         Input::ProcessFailed(failed) => {
-            draft.halt_now(
-                seq,
-                Transition::new(Reason::Error, "agent"),
-                Because::Process { what: failed.what },
-            );
+            let transition = Transition {
+                native_reason: failed.native_reason,
+                ..Transition::new(Reason::Error, "agent")
+            };
+            draft.halt_now(seq, transition, Because::Process { what: failed.what });
         }
         Input::Interrupted => {
             draft.halt_now(
@@ -114,7 +116,7 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
                 draft.note();
             }
         }
-        Input::ToolReturned(_) | Input::RoundEnded(_) => draft.note(),
+        Input::ToolReturned(_) | Input::RoundEnded(_) | Input::ConfigEdited(_) => draft.note(),
     }
     Step {
         events: draft.events,
@@ -209,7 +211,8 @@ impl Draft<'_> {
     }
 
     fn prompt(&mut self, prompt: PromptSubmitted) {
-        if !(self.policy.single_task && self.state.task.is_some()) {
+        // Under `run` feedback comes back as a prompt; only what comes after the end is news.
+        if !(self.policy.single_task && self.state.open_task().is_some()) {
             self.abandon("superseded");
             self.open(OpenedBy::Prompt, prompt.tree);
         }

@@ -28,6 +28,7 @@ fn main() -> Result<(), ConfigError> {
     let sealed = Event::PolicySealed {
         policy: Digest::of(&policy.to_blob()),
         v: event::EVENT_VERSION,
+        guarded: None,
     };
     let inputs = inputs();
     let mut log = vec![sealed.clone()];

@@ -14,6 +14,7 @@ use checkrein_store::Store;
 
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
+use crate::guard::Look;
 use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
@@ -28,6 +29,7 @@ pub struct Runtime {
     pub(crate) seal: Box<Seal>,
     /// Knows what must not be kept.
     pub(crate) redactor: Redactor,
+    pub(crate) look: Option<Box<Look>>,
 }
 
 impl Runtime {
@@ -39,7 +41,15 @@ impl Runtime {
             place,
             seal,
             redactor,
+            look: None,
         }
+    }
+
+    /// Watches files whose edits could loosen what sessions are judged by (law 10).
+    #[must_use]
+    pub fn guarding(mut self, look: Box<Look>) -> Self {
+        self.look = Some(look);
+        self
     }
 
     /// Takes news in and answers it, performing what that needs.

@@ -32,6 +32,12 @@ pub enum RuntimeError {
         /// What is wrong with it.
         what: String,
     },
+    /// The policy that goes on although the config was edited cannot be read or written.
+    #[error("held.json, the policy that goes on until `checkrein seal`: {source}")]
+    Held {
+        /// Why.
+        source: std::io::Error,
+    },
     /// The tree cannot be read.
     #[error("the tree cannot be read: {0}")]
     Tree(#[source] checkrein_verifiers::tree::TreeError),

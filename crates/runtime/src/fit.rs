@@ -56,6 +56,11 @@ pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
             scope(&mut used.scope);
             text(redactor, &mut used.why, SHORT);
         }
+        Input::ConfigEdited(edited) => {
+            for path in &mut edited.paths {
+                text(redactor, path, SHORT);
+            }
+        }
         Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
         }
     }

@@ -317,7 +317,9 @@ impl<'a> Batch<'a> {
         });
         let place = &self.runtime.place;
         let logs = logs::folder(place);
+        let tools = place.state.join("tools.json");
         let job = Job {
+            tools: &tools,
             spec,
             root: &place.root,
             deadline: self.patience.deadline,
@@ -454,6 +456,7 @@ impl<'a> Batch<'a> {
             output_bytes: report.output_bytes,
             tries: 1,
             stripped: report.stripped,
+            tools: report.tools,
         }
     }
 

@@ -60,8 +60,14 @@ pub fn session(
             continue;
         };
         // What the runtime itself records is not stepped.
-        if matches!(event, Event::PolicySealed { .. } | Event::Repeated { .. }) {
+        if matches!(
+            event,
+            Event::PolicySealed { .. } | Event::PolicyRenewed { .. } | Event::Repeated { .. }
+        ) {
             state.apply(&event);
+            if matches!(event, Event::PolicyRenewed { .. }) {
+                policy = None;
+            }
             rest = after;
             continue;
         }

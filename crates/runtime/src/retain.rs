@@ -202,19 +202,7 @@ fn orphans(
             &mut staying
         };
         for raw in store.events(session, Seq(0))? {
-            match load::decode(session, &raw)? {
-                Some(Event::PolicySealed { policy, .. }) => {
-                    names.insert(policy);
-                }
-                Some(Event::Input(stamped)) => {
-                    if let Input::EvidenceArrived(arrived) = stamped.input {
-                        names.insert(arrived.evidence.key);
-                    }
-                }
-                // Of what a newer version wrote we cannot tell what it names.
-                None => return Ok(Vec::new()),
-                Some(_) => {}
-            }
+            names.extend(digests(&raw.payload));
         }
     }
     let mut orphans = Vec::new();
@@ -227,12 +215,21 @@ fn orphans(
             .and_then(|found| kept::decode(&found.bytes))
             .map(|(at, _)| at);
         let old = at.is_some_and(|at| now.since(at) > keep.keep_ms);
-        // What is no evidence is a policy that nobody is judged by any more.
+        // What is no evidence is a policy, or what a session was sealed with, that nobody names.
         if old || at.is_none() || going.contains(key) {
             orphans.push((*key, *bytes));
         }
     }
     Ok(orphans)
+}
+
+/// Every digest in an event, whatever it is of: so nothing that an event names goes, not even
+/// one of a kind that only a newer version knows.
+fn digests(payload: &[u8]) -> impl Iterator<Item = Digest> {
+    let words = payload.split(|byte| !byte.is_ascii_hexdigit());
+    words
+        .filter_map(|word| std::str::from_utf8(word).ok())
+        .filter_map(Digest::from_hex)
 }
 
 /// Files beside the store that nobody wrote to for as long: logs of checks, what was known of

@@ -214,7 +214,7 @@ impl Runtime {
 }
 
 /// News of our own making.
-fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
+pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
     Delivery {
         session: session.clone(),
         source: SourceName::new("runtime"),
@@ -222,6 +222,7 @@ fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     }
 }

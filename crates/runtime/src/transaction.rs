@@ -17,10 +17,10 @@ use checkrein_core::step::{Step, step};
 use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
 
-use crate::config::Compiled;
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::guard::Sealing;
 use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, fit, load, summary};
@@ -53,7 +53,8 @@ impl Runtime {
         if let Some(short) = delivery.key.as_deref().and_then(fit::id) {
             delivery.key = Some(short);
         }
-        let mut compiled: Option<Compiled> = None;
+        let mut compiled: Option<Sealing> = None;
+        self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &mut compiled, patience)?;
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
@@ -85,7 +86,7 @@ impl Runtime {
             match outcome {
                 Some(outcome) => return outcome,
                 // A new session: compile outside the transaction, then try again.
-                None => compiled = Some((self.seal)()?),
+                None => compiled = Some(self.compile(&session, patience)?),
             }
         }
     }
@@ -94,7 +95,7 @@ impl Runtime {
     fn read_subjects(
         &self,
         delivery: &mut Delivery<'_>,
-        compiled: &mut Option<Compiled>,
+        compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         if !matches!(
@@ -105,7 +106,10 @@ impl Runtime {
         }
         let policy = match self.peek(&delivery.session)? {
             Some((_, policy)) => policy,
-            None => compiled.insert((self.seal)()?).policy.clone(),
+            None => {
+                let sealing = self.compile(&delivery.session, patience)?;
+                compiled.insert(sealing).compiled.policy.clone()
+            }
         };
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
@@ -136,7 +140,7 @@ impl Runtime {
         &self,
         tail: &dyn Tail,
         delivery: &Delivery<'_>,
-        compiled: Option<&Compiled>,
+        compiled: Option<&Sealing>,
     ) -> Result<Option<(Handled, Option<Batch>)>, RuntimeError> {
         let session = &delivery.session;
         let loaded = load::state(session, tail)?;
@@ -146,17 +150,19 @@ impl Runtime {
         let policy = if state.policy.is_some() {
             load::policy(session, &state, |digest| tail.blob(digest))?
         } else {
-            let Some(compiled) = compiled else {
+            let Some(Sealing { compiled, guard }) = compiled else {
                 return Ok(None);
             };
             let blob = compiled.policy.to_blob();
             let sealed = Event::PolicySealed {
                 policy: Digest::of(&blob),
                 v: EVENT_VERSION,
+                guarded: guard.as_deref().map(Digest::of),
             };
             state.apply(&sealed);
             batch.events.push(row(&sealed, None));
             batch.blobs.push(blob);
+            batch.blobs.extend(guard.clone());
             warnings.clone_from(&compiled.warnings);
             compiled.policy.clone()
         };
@@ -287,6 +293,9 @@ impl Runtime {
                         let script = facts::Command::Script(&hidden);
                         request.facts.commands = facts::of_command(policy, script).commands;
                     }
+                } else if !delivery.writes.is_empty() {
+                    let writes = facts::Command::Writes(delivery.writes);
+                    request.facts = facts::of_command(policy, writes);
                 }
                 fit::facts(&self.redactor, &mut request.facts);
             }

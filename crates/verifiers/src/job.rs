@@ -24,6 +24,8 @@ pub struct Job<'a> {
     pub cancelled: &'a AtomicBool,
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// Where the versions of tools are remembered, a file in the state folder.
+    pub tools: &'a Path,
     /// Hides secrets in output before it is kept or read; `None` if there are none.
     pub redact: Redact<'a>,
 }
@@ -59,6 +61,8 @@ pub struct Report {
     pub output_bytes: u64,
     /// Withheld variables that were set and that the output names, sorted.
     pub stripped: Vec<String>,
+    /// Versions of the tools that its command names.
+    pub tools: Vec<String>,
 }
 
 impl Report {
@@ -77,6 +81,7 @@ impl Report {
             log: None,
             output_bytes: 0,
             stripped: Vec::new(),
+            tools: Vec::new(),
         }
     }
 }

@@ -263,3 +263,32 @@ fn a_root_that_is_gone_is_no_missing_program() {
         unsure(Cause::Internal, None, Retryable::Yes)
     );
 }
+
+/// A tool that we know is asked for its version, once, and not by a check that does not name it.
+#[cfg(unix)]
+#[test]
+fn the_versions_of_known_tools_are_in_the_report() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mut world = World::new();
+    let bin = world.outside().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let asked = world.outside().join("asked");
+    let script = format!("#!/bin/sh\necho >> '{}'\necho v22.1.0\n", asked.display());
+    std::fs::write(bin.join("node"), script).unwrap();
+    std::fs::set_permissions(bin.join("node"), PermissionsExt::from_mode(0o755)).unwrap();
+    let mut path = vec![bin];
+    path.extend(std::env::split_paths(
+        &world.env["PATH".as_ref() as &std::ffi::OsStr],
+    ));
+    world
+        .env
+        .insert("PATH".into(), std::env::join_paths(path).unwrap());
+
+    let times = || std::fs::read_to_string(&asked).unwrap_or_default().len();
+    assert_eq!(world.run("true || node x.js").tools, ["node v22.1.0"]);
+    assert_eq!(times(), 1);
+    assert_eq!(world.run("true || node y.js").tools, ["node v22.1.0"]);
+    assert_eq!(times(), 1, "it was asked a moment ago");
+    assert_eq!(world.run("true").tools, Vec::<String>::new());
+}

@@ -31,6 +31,10 @@ pub(super) trait Agent: Sync {
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)>;
     /// Arguments for a run without a person.
     fn headless(&self, prompt: &str) -> Vec<OsString>;
+    /// Arguments with which it does its work unattended.
+    fn unattended(&self) -> Vec<OsString>;
+    /// Writes the person's settings so that no hook is called.
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()>;
     /// Arguments for its terminal UI, the prompt given.
     fn interactive(&self, prompt: &str) -> Vec<OsString>;
 }

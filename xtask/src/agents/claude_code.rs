@@ -114,6 +114,17 @@ impl Agent for ClaudeCode {
         ])
     }
 
+    fn unattended(&self) -> Vec<OsString> {
+        words(&["--permission-mode", "bypassPermissions"])
+    }
+
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
+        put(
+            &world.home.join(".claude/settings.json"),
+            &json!({ "disableAllHooks": true }).to_string(),
+        )
+    }
+
     fn interactive(&self, prompt: &str) -> Vec<OsString> {
         // Not bypassPermissions, which asks a person first.
         words(&[

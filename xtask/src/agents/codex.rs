@@ -92,6 +92,16 @@ impl Agent for Codex {
         words(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
     }
 
+    fn unattended(&self) -> Vec<OsString> {
+        Vec::new()
+    }
+
+    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
+        let file = world.home.join(".codex/config.toml");
+        let text = std::fs::read_to_string(&file)?;
+        put(&file, &format!("{text}[features]\nhooks = false\n"))
+    }
+
     fn interactive(&self, prompt: &str) -> Vec<OsString> {
         // Without the shared server nothing outlives the screen.
         words(&[

@@ -22,7 +22,7 @@ pub(super) struct Setup<'a> {
     pub(super) name: &'a str,
     /// Files of the repo: path, text.
     pub(super) files: &'a [(&'a str, &'a str)],
-    /// `checkrein.toml`.
+    /// `checkrein.toml`; empty = none.
     pub(super) config: String,
     pub(super) hooks: &'a [Hooks],
     pub(super) script: Script,
@@ -69,7 +69,9 @@ impl Stage<'_> {
         for (path, text) in setup.files {
             put(&repo.join(path), text)?;
         }
-        put(&repo.join("checkrein.toml"), &setup.config)?;
+        if !setup.config.is_empty() {
+            put(&repo.join("checkrein.toml"), &setup.config)?;
+        }
         // A login shell, which is how Codex starts its hooks, may set PATH anew.
         let path = self.programs.path.to_string_lossy();
         put(
@@ -146,6 +148,26 @@ impl World<'_> {
         Ok(ran)
     }
 
+    /// The agent as `checkrein run --agent` starts it.
+    pub(super) fn run_agent(&self, arguments: &[&str]) -> Result<Ran> {
+        let agent = self.stage.agent;
+        let mut command = Command::new(&self.stage.programs.checkrein);
+        command.args(["run", "--agent", agent.name()]);
+        let (ours, theirs) = match arguments.iter().position(|word| *word == "--") {
+            Some(at) => arguments.split_at(at),
+            None => (arguments, &[][..]),
+        };
+        command.args(ours).arg("--").args(agent.unattended());
+        command.args(theirs.iter().skip(1));
+        let folder = self.stage.program.parent().unwrap_or(Path::new("/"));
+        let mut path = folder.as_os_str().to_owned();
+        path.push(":");
+        path.push(&self.stage.programs.path);
+        self.run_with(&mut command, |command| {
+            command.env("PATH", path);
+        })
+    }
+
     pub(super) fn checkrein(&self, arguments: &[&str]) -> Result<Ran> {
         self.run(Command::new(&self.stage.programs.checkrein).args(arguments))
     }
@@ -171,8 +193,13 @@ impl World<'_> {
         self.repo.join(path).exists()
     }
 
-    fn run(&self, command: &mut Command) -> Result<Ran> {
+    pub(super) fn run(&self, command: &mut Command) -> Result<Ran> {
+        self.run_with(command, |_| {})
+    }
+
+    fn run_with(&self, command: &mut Command, change: impl FnOnce(&mut Command)) -> Result<Ran> {
         self.clean(command);
+        change(command);
         // Files, not pipes: a grandchild that keeps a pipe open must not keep us.
         let (out, err) = (self.folder.join("stdout"), self.folder.join("stderr"));
         let mut child = command

@@ -1,9 +1,11 @@
 //! Claude Code: hooks as JSON on stdin, answers as JSON or as exit status 2. Facts were
 //! checked with the real program, version 2.1.330; see `fixtures/`.
 
+mod headless;
 mod session;
 mod settings;
 mod stop;
+mod stream;
 mod tool;
 mod transcript;
 
@@ -14,6 +16,7 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
 use crate::settings::Reading;
@@ -103,6 +106,9 @@ impl Adapter for ClaudeCode {
             Decision::Stop(decision) if matches!(form, ReplyForm::Stop | ReplyForm::Unknown) => {
                 stop::reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
+            Decision::Noted if form == ReplyForm::Silent => {
+                answer.notice.as_deref().map_or_else(Reply::nothing, said)
+            }
             Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Reply::nothing(),
         }
     }
@@ -126,6 +132,10 @@ impl Adapter for ClaudeCode {
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         transcript::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
         block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
         background: running(fields.list("background_tasks"), fields.id("agent_id")),
+        over: None,
         tokens: None,
     }));
 }

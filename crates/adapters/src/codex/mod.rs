@@ -2,10 +2,12 @@
 //! and a wrong answer counts as a failed hook, after which the action goes ahead: only forms
 //! that the real program obeyed (0.169.0) are rendered.
 
+mod headless;
 mod rollout;
 mod session;
 mod settings;
 mod stop;
+mod stream;
 mod tool;
 pub mod trust;
 
@@ -16,6 +18,7 @@ use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
 use crate::fields::Fields;
+use crate::headless::Headless;
 use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 use crate::reply::{Answer, Reply};
 use crate::settings::Reading;
@@ -92,6 +95,9 @@ impl Adapter for Codex {
             Decision::Stop(decision) if matches!(form, ReplyForm::Stop | ReplyForm::Unknown) => {
                 stop::reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
+            Decision::Noted if form == ReplyForm::Silent => {
+                answer.notice.as_deref().map_or_else(Reply::nothing, said)
+            }
             Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Reply::nothing(),
         }
     }
@@ -114,6 +120,10 @@ impl Adapter for Codex {
 
     fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
         rollout::usage(bytes, cursor)
+    }
+
+    fn headless(&self) -> Option<&dyn Headless> {
+        Some(self)
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
         block_cap: None,
         truncated: false,
         background: 0,
+        over: None,
         tokens: None,
     }));
 }

@@ -399,6 +399,7 @@ pub(super) fn stop_input(text: &str) -> Input {
         block_cap: None,
         truncated: false,
         background: 0,
+        over: None,
         tokens: None,
     })
 }

@@ -31,6 +31,7 @@ pub(crate) fn feedback() -> Box<Feedback> {
         ],
         background: 0,
         target: None,
+        edited: Vec::new(),
     })
 }
 

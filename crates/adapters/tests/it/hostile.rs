@@ -33,6 +33,18 @@ fn knocks(adapter: &dyn Adapter, bytes: &[u8]) {
     assert!(form == ReplyForm::Silent || reply != checkrein_adapters::Reply::nothing());
 }
 
+/// What an agent without a person prints.
+fn printed(adapter: &dyn Adapter, bytes: &[u8]) {
+    let Some(headless) = adapter.headless() else {
+        return;
+    };
+    let mut output = headless.reader();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let _ = output.line(line);
+    }
+    let _ = (output.facts(), headless.used_before(bytes));
+}
+
 proptest! {
     #[test]
     fn bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), cursor in ".{0,30}") {
@@ -40,8 +52,20 @@ proptest! {
             knocks(*adapter, &bytes);
             let _ = adapter.usage(&bytes, &cursor);
             let _ = adapter.offset(&cursor);
+            printed(*adapter, &bytes);
         }
         trace::items(&bytes).for_each(drop);
+    }
+
+    /// A row of an agent's output with anything at all in its fields.
+    #[test]
+    fn a_row_of_any_kind(
+        kind in prop::sample::select(vec!["system", "assistant", "user", "result", "item.completed", "turn.completed", "turn.failed"]),
+        field in prop::sample::select(vec!["message", "usage", "item", "error", "result", "model_usage_since_last_result", "terminal_reason"]),
+        value in any_json(),
+    ) {
+        let row = serde_json::json!({ "type": kind, field: value });
+        ALL.iter().for_each(|adapter| printed(*adapter, row.to_string().as_bytes()));
     }
 
     /// A recorded message with one field replaced by anything at all.

@@ -14,7 +14,7 @@ use checkrein_core::transition::Reason;
 
 use crate::args::Demo;
 use crate::commands::lookup;
-use crate::commands::run::{self, Plan};
+use crate::commands::run::{self, command};
 use crate::locate;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         .env
         .insert(OsString::from(ROLE), OsString::from("check"));
     located.person = None;
-    let plan = Plan {
+    let plan = command::Plan {
         command: vec![me.into_os_string(), OsString::from("demo")],
         task: "add() is wrong; make its test pass".to_owned(),
         any_exit: false,
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
             checks.show(progress);
         }
     });
-    let outcome = run::drive(&located, &plan, &say, show)?;
+    let outcome = command::drive(&located, &plan, &say, show)?;
     if args.json {
         ui::json(&run::document(&outcome));
     } else {

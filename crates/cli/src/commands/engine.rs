@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Place, Runtime};
+use checkrein_runtime::{Look, Place, Runtime, Seal};
 use checkrein_store::{Options, SqliteStore, StoreError};
 
+use crate::guarded;
 use crate::locate::Located;
 use crate::signals;
 
@@ -28,7 +29,21 @@ pub(crate) fn store_within(
 pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver) -> Runtime {
     let from = located.clone();
     let seal = move || from.compile(driver);
-    Runtime::new(store, located.place.clone(), Box::new(seal))
+    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+}
+
+fn look(located: &Located) -> Box<Look> {
+    let located = located.clone();
+    Box::new(move || guarded::look(&located))
+}
+
+/// A runtime for a hook of an agent that `run` has started: sealed as `run` would.
+pub(crate) fn under_run(
+    located: &Located,
+    store: Arc<SqliteStore>,
+    attempts: Option<u32>,
+) -> Runtime {
+    Runtime::new(store, located.place.clone(), seal(located, attempts)).guarding(look(located))
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
@@ -38,15 +53,18 @@ pub(crate) fn run(
     attempts: Option<u32>,
     progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Engine {
+    Engine::new(store, located.place.clone(), seal(located, attempts))
+        .watched_by(move |news| progress(news))
+        .cancelled_by(&signals::CANCELLED)
+}
+
+fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
     let from = located.clone();
-    let seal = move || {
+    Box::new(move || {
         let mut compiled = from.compile(Driver::Run)?;
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;
         }
         Ok(compiled)
-    };
-    Engine::new(store, located.place.clone(), Box::new(seal))
-        .watched_by(move |news| progress(news))
-        .cancelled_by(&signals::CANCELLED)
+    })
 }

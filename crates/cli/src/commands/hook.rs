@@ -19,14 +19,14 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError, held};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
-use crate::locate::{self, Located};
+use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
-use crate::{exit_code, signals};
+use crate::{exit_code, signals, sources, trust};
 
 /// More input than this is not read.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -39,6 +39,11 @@ const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
 const LONGEST_BUSY: Duration = Duration::from_secs(4);
 /// How long a stop waits for a transcript that lags.
 const LAG: Duration = Duration::from_millis(300);
+
+/// The source of hooks that `run` has handed to an agent.
+pub(crate) const RUN: &str = "run";
+/// In the environment of agents that `run` has started.
+pub(crate) const UNDER_RUN: &str = "CHECKREIN_RUN";
 
 /// The arguments as typed by an agent: read here without the big parser.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
@@ -73,6 +78,10 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         source: None,
         deadline: None,
         state: None,
+        attempts: None,
+        require_trust: false,
+        profile: None,
+        note: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -93,15 +102,17 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 let seconds = seconds.parse().ok().filter(|seconds| *seconds > 0);
                 args.deadline = Some(seconds.ok_or("--deadline takes whole seconds above 0")?);
             }
-            "--state" => args.state = Some(PathBuf::from(value()?)),
-            "--require-trust" | "--profile" => {
-                return Err(format!(
-                    "this build does not act on {flag} yet; take it out"
-                ));
+            "--attempts" => {
+                let attempts = value()?.parse().ok().filter(|attempts| *attempts > 0);
+                args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
+            "--note" => args.note = Some(value()?),
+            "--state" => args.state = Some(PathBuf::from(value()?)),
+            "--require-trust" => args.require_trust = true,
+            "--profile" => args.profile = Some(value()?),
             _ => {
                 return Err(format!(
-                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state"
+                    "'{flag}' is not an argument of hook; known: --source, --deadline, --state, --require-trust, --profile"
                 ));
             }
         }
@@ -200,7 +211,14 @@ fn judge(
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let located = locate::locate(&here, args.state.as_deref());
+    let located = locate::locate_given(
+        &here,
+        Given {
+            state: args.state.as_deref(),
+            profile: args.profile.as_deref(),
+            require_trust: args.require_trust,
+        },
+    );
     if let Some(off) = off::in_force(&located.place.state) {
         match knock.event {
             EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
@@ -226,7 +244,13 @@ fn judge(
     // A stop may have to wait for a busy store twice before it says so.
     let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
         .map_err(|error| fail(error.to_string()))?;
-    let runtime = engine::runtime(&located, store, Driver::Hook);
+    // Also a hook of another entry: who comes first seals, and `run` has exactly one task.
+    let under_run = args.source.as_deref() == Some(RUN) || std::env::var_os(UNDER_RUN).is_some();
+    let runtime = if under_run {
+        engine::under_run(&located, store, args.attempts)
+    } else {
+        engine::runtime(&located, store, Driver::Hook)
+    };
     if knock.event == EventKind::Stop {
         signals::listen();
     }
@@ -264,6 +288,7 @@ fn judge(
             input,
             shell: knock.shell.as_deref(),
             argv: knock.argv.as_deref(),
+            writes: &knock.writes,
             usage: transcript.is_some().then_some(&usage),
         };
         let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| {
@@ -284,7 +309,9 @@ fn judge(
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    Ok(answered.map_or_else(Reply::nothing, |decided| reply(adapter, &knock, decided)))
+    Ok(answered.map_or_else(Reply::nothing, |decided| {
+        reply(adapter, &knock, &located, decided)
+    }))
 }
 
 /// A stop while switched off: let through by a recorded stance, if there is a store that takes
@@ -306,6 +333,7 @@ fn let_through(
         input: off.stand_in(stop.scope.clone()),
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let recorded = engine::store_within(&located.place, LONGEST_BUSY)
@@ -338,8 +366,8 @@ fn let_through(
     adapter.reply(knock.form, &answer)
 }
 
-fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
-    let notice = decided
+fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decided) -> Reply {
+    let ending = decided
         .ending()
         .filter(|_| decided.decision != Decision::Noted)
         .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
@@ -351,6 +379,23 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
             words::ending_line(&transition, &lookup::short(&knock.session, task))
         });
+    let mut said: Vec<String> = ending.into_iter().collect();
+    match &decided.decision {
+        // Where a session begins, what a person should know of its policy.
+        Decision::Noted => said.extend(
+            decided
+                .warnings
+                .iter()
+                .map(|warning| format!("checkrein: {warning}")),
+        ),
+        Decision::Stop(StopDecision::Accept {
+            transition: Some(_),
+        }) => {
+            said.extend(at_ending(located, &decided));
+        }
+        Decision::Stop(_) | Decision::Tool(_) => {}
+    }
+    let notice = (!said.is_empty()).then(|| said.join("\n"));
     let answer = Answer {
         decision: decided.decision,
         text: decided.text,
@@ -358,6 +403,25 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, decided: Decided) -> Reply {
         can_ask: knock.can_ask,
     };
     adapter.reply(knock.form, &answer)
+}
+
+/// What every ending says as long as it is so.
+fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
+    let mut said = Vec::new();
+    let edited = decided
+        .state
+        .task
+        .as_ref()
+        .map(|task| task.edited.as_slice());
+    if let Some(edited @ [_, ..]) = edited {
+        let held = matches!(held::read(&located.place.state), Ok(Some(_)));
+        said.push(words::edited_line(edited, held));
+    }
+    let repo = located.require_trust && located.repo.is_some();
+    if repo && sources::repo_counts(located) == Some(false) {
+        said.push(format!("checkrein: {}", trust::words(located)));
+    }
+    said
 }
 
 /// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.
@@ -448,6 +512,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let patience = Patience {

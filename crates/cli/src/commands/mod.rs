@@ -6,12 +6,16 @@ mod doctor;
 mod engine;
 mod gc;
 pub(crate) mod hook;
+mod init;
+
 pub(crate) mod lookup;
 mod off;
 mod replay;
 mod run;
+mod seal;
 mod sessions;
 mod show;
+mod trust;
 mod watch;
 
 use std::process::ExitCode;
@@ -21,6 +25,7 @@ use crate::ui::errors::CommandError;
 
 pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
+        Command::Init(args) => init::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Hook(args) => Ok(hook::parsed(args)),
@@ -30,6 +35,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Trust(args) => trust::run(&args),
+        Command::Seal => seal::run(),
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),

@@ -41,6 +41,13 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// A question; the answer is typed behind it.
+pub(crate) fn ask(question: &str) {
+    let mut err = std::io::stderr();
+    let _ = err.write_all(question.as_bytes());
+    let _ = err.flush();
+}
+
 /// Bytes of the conversation, as they are.
 pub(crate) fn say_bytes(bytes: &[u8]) {
     let _ = std::io::stderr().write_all(bytes);

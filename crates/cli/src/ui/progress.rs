@@ -29,6 +29,24 @@ impl Checks {
         }
     }
 
+    /// A live line for something else that goes on; none in a pipe.
+    pub(crate) fn spinner(&self) -> Option<ProgressBar> {
+        let bar = self.bars.as_ref()?.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        Some(bar)
+    }
+
+    /// A line of the conversation, above what is live.
+    pub(crate) fn say(&self, line: &str) {
+        match &self.bars {
+            // Printing above the bars fails only if the terminal is gone.
+            Some(bars) => drop(bars.println(line)),
+            None => say(line),
+        }
+    }
+
     /// Takes news in; called from many threads.
     pub(crate) fn show(&self, progress: Progress) {
         match progress {
@@ -58,11 +76,7 @@ impl Checks {
     }
 
     fn start(&self, verifier: VerifierName, what: &str) {
-        let Some(bars) = &self.bars else { return };
-        let bar = bars.add(ProgressBar::new_spinner());
-        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
-            bar.set_style(style);
-        }
+        let Some(bar) = self.spinner() else { return };
         bar.set_message(format!("{verifier}: {what}"));
         bar.enable_steady_tick(Duration::from_millis(120));
         if let Some(before) = self.lock().insert(verifier, bar) {

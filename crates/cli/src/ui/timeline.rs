@@ -130,6 +130,11 @@ fn line(event: &Event) -> Option<(String, String)> {
                 "!",
                 words::stance_used(used.at, used.stance, &used.why),
             ),
+            Input::ConfigEdited(edited) => painted(
+                Paint::Warn,
+                "!",
+                format!("edited: {}", edited.paths.join(", ")),
+            ),
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
             Input::SessionStarted(_)
             | Input::ToolReturned(_)
@@ -189,6 +194,7 @@ fn line(event: &Event) -> Option<(String, String)> {
             ))
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
+        Event::PolicyRenewed { by, .. } => plain("○", format!("sealed anew by {by}")),
         Event::PolicySealed { .. }
         | Event::Repeated { .. }
         | Event::TaskOpened { .. }

@@ -131,7 +131,11 @@ pub(crate) fn because(because: &Because) -> String {
             format!("the last two stops brought {delta} and {previous} tokens")
         }
         Because::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
+        Because::Left => "the agent's own program had ended for good".to_owned(),
         Because::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
+        Because::ConfigEdited { paths } => {
+            format!("edited while the task was open: {}", paths.join(", "))
+        }
         Because::Background { count } => format!("{count} background tasks were still running"),
         Because::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
         Because::Process { what } => what.clone(),
@@ -152,6 +156,19 @@ pub(crate) fn stance_used(at: StanceAt, stance: Stance, why: &str) -> String {
         (StanceAt::Tool, Stance::Block) => "the call was denied",
     };
     format!("checkrein could not judge: {why}; {done}")
+}
+
+/// The line that an ending shows when guarded files were edited during its task.
+pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
+    let after = if held {
+        "The older policy goes on until a person runs: checkrein seal"
+    } else {
+        "checkrein show tells when"
+    };
+    format!(
+        "checkrein: edited during this task: {}. {after}",
+        paths.join(", ")
+    )
 }
 
 /// The line that every ending other than `task_complete` shows a person.

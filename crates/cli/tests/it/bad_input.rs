@@ -169,8 +169,7 @@ fn wrong_arguments_of_a_hook_are_answered_in_its_protocol() {
         check(&["--deadline", "0"], "whole seconds above 0");
         check(&["--deadline", "soon"], "whole seconds above 0");
         check(&["--deadline"], "--deadline needs a value");
-        check(&["--require-trust"], "does not act on --require-trust yet");
-        check(&["--profile", "ci"], "does not act on --profile yet");
+        check(&["--profile", "ci"], "'ci' is asked for and not there");
         check(&["surplus"], "'surplus'");
     }
 }

@@ -14,7 +14,7 @@ use crate::world::{Said, World, feed, signal};
 /// Two agents, three tasks: one verified, one given up, one open.
 fn busy() -> World {
     let world = World::with_check("test -f fixed || { echo 'src/a.py:3: it is broken'; exit 1; }");
-    let agent = Agent::new(&world, "claude-code");
+    let agent = begun(&world, "claude-code");
     agent.prompt("mend the\nbuild");
     agent.shell("ls", "work");
     world.write("work", "1");
@@ -22,7 +22,7 @@ fn busy() -> World {
     world.write("fixed", "");
     assert_eq!(agent.stop(), Answer::Nothing);
     std::fs::remove_file(world.root().join("fixed")).unwrap();
-    let other = Agent::new(&world, "codex");
+    let other = begun(&world, "codex");
     other.prompt("mend it, too");
     world.write("work", "2");
     other.stop().sent_back();
@@ -31,6 +31,12 @@ fn busy() -> World {
     agent.prompt("and now this");
     agent.shell("cat work", "2");
     world
+}
+
+fn begun<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
+    let agent = Agent::new(world, name);
+    agent.tell(&agent.message("SessionStart", json!({ "source": "startup" })));
+    agent
 }
 
 #[test]
@@ -291,7 +297,7 @@ fn every_other_ending_is_said_in_the_agent() {
                 .unwrap_or_default();
             world.config(&format!("{config}\n{verifier}"));
             world.commit();
-            let agent = Agent::new(&world, name);
+            let agent = begun(&world, name);
             agent.prompt("do it");
             if expected.starts_with("unverified (no_change)") {
                 // Nothing is done.

@@ -186,7 +186,12 @@ fn ignoring_everything_does_not_hide_what_was_tracked() {
     let world = World::with_check("! grep -q bad README");
     let agent = at_work(&world);
     world.write(".gitignore", "*\n");
-    assert_eq!(agent.stop(), Answer::Nothing);
+    assert!(
+        agent
+            .stop()
+            .notice()
+            .contains("edited during this task: .gitignore")
+    );
     assert_eq!(world.ending(), "task_complete");
     world.write("README", "bad");
     agent.stop().sent_back();

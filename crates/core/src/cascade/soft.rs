@@ -34,6 +34,10 @@ pub(super) fn not_worth_it(
         why.push(Because::AfterRefusal);
         return Some(Transition::plain(Reason::PermissionDenied));
     }
+    if let Some(over) = &pending.over {
+        why.push(Because::Left);
+        return Some(over.clone());
+    }
     if pending.truncated {
         why.push(Because::Truncated);
         return Some(Transition::plain(Reason::Truncated));

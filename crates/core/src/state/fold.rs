@@ -22,7 +22,18 @@ impl State {
     pub fn apply(&mut self, event: &Event) {
         self.last = self.last.next();
         match event {
-            Event::PolicySealed { policy, .. } => self.policy = Some(*policy),
+            Event::PolicySealed {
+                policy, guarded, ..
+            } => self.seal(*policy, *guarded),
+            Event::PolicyRenewed {
+                policy, guarded, ..
+            } => {
+                self.seal(*policy, *guarded);
+                // A verdict of a verifier that is defined otherwise by now says nothing.
+                if let Some(task) = &mut self.task {
+                    task.verdicts.clear();
+                }
+            }
             Event::Input(stamped) => self.take_in(stamped),
             Event::Repeated { of, source, .. } => self.deliveries.repeated(*of, source),
             Event::TaskOpened { task, by, tree } => self.open(*task, *by, tree.clone()),
@@ -54,6 +65,11 @@ impl State {
             Event::DecisionMade(made) => self.decide(made),
             Event::TaskEnded { transition, .. } => self.end(transition),
         }
+    }
+
+    fn seal(&mut self, policy: Digest, guarded: Option<Digest>) {
+        self.policy = Some(policy);
+        self.guarded = guarded.map(|blob| (self.last, blob));
     }
 
     fn take_in(&mut self, stamped: &Stamped) {
@@ -97,6 +113,13 @@ impl State {
                     && !failed.scope.is_main()
                 {
                     task.leave(&failed.scope);
+                }
+            }
+            Input::ConfigEdited(edited) => {
+                self.guarded = Some((self.last, edited.guarded));
+                // Edits made with no task open are nobody's finding.
+                if let Some(task) = self.task.as_mut().filter(|task| task.ended.is_none()) {
+                    task.edit(&edited.paths);
                 }
             }
             Input::SessionEnded(_)
@@ -238,6 +261,7 @@ impl State {
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
+            over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
             reading: false,
@@ -315,6 +339,8 @@ impl State {
             refused: false,
             asked: None,
             outside: None,
+            edited: Vec::new(),
+            edited_told: false,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
@@ -416,6 +442,7 @@ impl State {
                             for check in &feedback.checks {
                                 task.tell(&check.verifier, &check.new);
                             }
+                            task.edited_told |= !feedback.edited.is_empty();
                         }
                     }
                     StopDecision::Halt { .. } => task.halted = true,

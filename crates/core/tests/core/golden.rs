@@ -27,6 +27,12 @@ const STORIES: &[(&str, &str)] = &[
      | stance tool allow | edit | tests fail 1 | stop | stance stop block | stance stop allow
      | @s stance stop ask | prompt | edit | stance stop ask | failed max_tokens",
     ),
+    (
+        "003-edited-and-sealed-anew",
+        "prompt | call write=1 | edit | tests fail 1 | lint pass | edited checkrein.toml | stop
+     | edited .gitignore checkrein.toml | stop | renewed | edit | tests pass | stop
+     | edited rules/own.rules | prompt | edit | stop",
+    ),
 ];
 
 fn folder() -> PathBuf {
@@ -61,6 +67,10 @@ fn golden_logs_are_read_folded_and_stepped() {
         state.apply(&log[0]);
         let mut again = vec![log[0].clone()];
         for event in &log {
+            if let Event::PolicyRenewed { .. } = event {
+                state.apply(event);
+                again.push(event.clone());
+            }
             if let Event::Input(stamped) = event {
                 again.extend(step(&policy, &mut state, stamped.clone()).events);
             }

@@ -94,6 +94,11 @@ fn replays_through(world: &World, at: usize) {
             let bytes = postcard::to_stdvec(&state).unwrap();
             state = postcard::from_bytes(&bytes).unwrap();
         }
+        // What a person did beside the inputs is taken as it is recorded.
+        while let Some(renewed @ Event::PolicyRenewed { .. }) = world.log.get(log.len()) {
+            state.apply(renewed);
+            log.push(renewed.clone());
+        }
         let again = step(&world.policy, &mut state, stamped.clone());
         assert_eq!(&again, recorded, "step {place}");
         log.extend(again.events);

@@ -18,6 +18,7 @@ mod delivered;
 mod golden;
 mod laws;
 mod random;
+mod sealed;
 mod size;
 mod story;
 mod tasks;

@@ -1,7 +1,8 @@
 //! The state stays small: 16 KiB with everything in it that can be.
 
+use checkrein_core::digest::Digest;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, SessionSource, SessionStarted, TokenUse};
+use checkrein_core::input::{ConfigEdited, Input, SessionSource, SessionStarted, TokenUse};
 use checkrein_core::policy::SubagentVerify;
 
 use crate::world::{Saying, World, policy, scope, with};
@@ -59,6 +60,12 @@ fn a_full_state_fits_the_cache() {
         }
         world.stop(&main);
     }
+    world.news(Input::ConfigEdited(ConfigEdited {
+        paths: (0..20)
+            .map(|at| format!("{at}/{}", "long/".repeat(60)))
+            .collect(),
+        guarded: Digest::of(b"now"),
+    }));
     world.tree = Some(77);
     for at in std::iter::once(&main).chain(&subagents) {
         world.ask_stop(at);

@@ -1,22 +1,24 @@
 //! Stories as text: `prompt | edit | tests fail 1 | stop` with the answers one expects.
 //!
 //! Verbs: `prompt` `edit` `tree N` `unreadable` `moves N…` (what the next readings find)
-//! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated]`
+//! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated] [over=WORD]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
 //! `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
-//! `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
+//! `edited PATH…` (guarded files) `renewed` (sealed anew) `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
+use checkrein_core::event::Event;
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
 use checkrein_core::input::{
-    Input, ProcessFailed, Scoped, SessionEnded, SessionSource, SessionStarted, StanceAt,
-    StanceUsed, StopFailed, TokenUse,
+    ConfigEdited, Input, ProcessFailed, Scoped, SessionEnded, SessionSource, SessionStarted,
+    StanceAt, StanceUsed, StopFailed, TokenUse,
 };
 use checkrein_core::policy::{Policy, Stance};
 use checkrein_core::tools::{GRACE, HALTED};
-use checkrein_core::transition::Transition;
+use checkrein_core::transition::{Reason, Transition};
 
 use crate::world::{RuleDecision, Saying, World, scope};
 
@@ -101,6 +103,13 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             world.stop.truncated = rest.contains(&"truncated");
             world.stop.block_cap = option(rest, "cap=").map(|cap| cap as u32);
             world.stop.tokens = tokens(rest);
+            world.stop.over =
+                rest.iter()
+                    .find_map(|word| word.strip_prefix("over="))
+                    .map(|native| Transition {
+                        native_reason: Some(native.to_owned()),
+                        ..Transition::new(Reason::HardCap, "cost")
+                    });
             let (asked, decision) = world.stop(&at);
             return Some(describe(&asked, &decision));
         }
@@ -142,6 +151,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "process" => world.news(Input::ProcessFailed(ProcessFailed {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
+            native_reason: None,
         })),
         "stance" => world.news(Input::StanceUsed(StanceUsed {
             scope: at,
@@ -156,6 +166,19 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             },
             why: "store locked".to_owned(),
         })),
+        "edited" => world.news(Input::ConfigEdited(ConfigEdited {
+            paths: rest.iter().map(|path| (*path).to_owned()).collect(),
+            guarded: Digest::of(rest.join(" ").as_bytes()),
+        })),
+        "renewed" => {
+            let policy = Digest::of(&world.policy.to_blob());
+            world.record(Event::PolicyRenewed {
+                policy,
+                guarded: None,
+                by: "a person".to_owned(),
+            });
+            return None;
+        }
         "interrupt" => world.news(Input::Interrupted),
         "tick" => world.news(Input::TimePassed),
         "ending" => return world.ending().or(Some("open".to_owned())),

@@ -105,6 +105,23 @@ fn under_run() {
         // It failed before it came to work.
         ("process | ending", "halt error/agent | error/agent"),
         ("interrupt | ending", "halt user_interrupt | user_interrupt"),
+        // The agent's API failed: `run` sees how the process ends, and may take it up again.
+        ("prompt | failed overloaded | ending", "open"),
+        ("prompt | failed max_tokens | ending", "truncated"),
+        // Its program ended for good: judged all the same, and then nobody is sent back.
+        (
+            "prompt | edit | tests fail 1 | stop over=budget | ending",
+            "tests hard_cap/cost | hard_cap/cost",
+        ),
+        (
+            "prompt | edit | stop over=budget | ending",
+            "tests look task_complete | task_complete",
+        ),
+        // A prompt after the end is the next task, with counters of its own.
+        (
+            "prompt | edit | tests fail 1 | 3x stop | prompt | stop | ending",
+            "tests continue tests:1+0-0 | repeat tests:0+1-0 | gave_up/same_failures | tests continue tests:1+0-0 | open",
+        ),
         // After its end nothing is ended again.
         (
             "prompt | edit | stop | process | ending",

@@ -199,6 +199,7 @@ impl World {
                 block_cap: None,
                 truncated: false,
                 background: 0,
+                over: None,
                 tokens: None,
             },
             calls: 0,
@@ -207,10 +208,16 @@ impl World {
         let sealed = Event::PolicySealed {
             policy: Digest::of(&world.policy.to_blob()),
             v: EVENT_VERSION,
+            guarded: None,
         };
-        world.state.apply(&sealed);
-        world.log.push(sealed);
+        world.record(sealed);
         world
+    }
+
+    /// What the runtime records by itself.
+    pub(crate) fn record(&mut self, event: Event) {
+        self.state.apply(&event);
+        self.log.push(event);
     }
 
     /// Takes an input in at the world's time.

@@ -10,19 +10,20 @@ use serde::Deserialize;
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct ConfigFile {
-    /// What the task is for.
+    /// What the task is for; shown in listings.
     pub goal: Option<String>,
-    /// What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`.
+    /// What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`; by default all
+    /// verifiers that are not advisory.
     pub accept: Option<String>,
-    /// `change` or `always`.
+    /// Which stops are verified.
     pub verify_on: Option<VerifyOnText>,
-    /// Bounds of one task.
+    /// Bounds of one task; whatever is used up first ends it.
     pub caps: CapsTable,
-    /// Bounds of the whole session.
+    /// The same over the whole session; a new prompt does not reset them.
     pub session_caps: SessionCapsTable,
     /// Sub-agents.
     pub subagents: SubagentsTable,
-    /// The soft token budget.
+    /// Whether going on is still worth its tokens; asked at stops.
     pub token_budget: TokenBudgetTable,
     /// Loop detectors.
     pub loops: LoopsTable,
@@ -43,19 +44,19 @@ pub struct ConfigFile {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct ProfileTable {
-    /// What the task is for.
+    /// What the task is for; shown in listings.
     pub goal: Option<String>,
     /// What is required.
     pub accept: Option<String>,
-    /// `change` or `always`.
+    /// Which stops are verified.
     pub verify_on: Option<VerifyOnText>,
-    /// Bounds of one task.
+    /// Bounds of one task; whatever is used up first ends it.
     pub caps: CapsTable,
-    /// Bounds of the whole session.
+    /// The same over the whole session; a new prompt does not reset them.
     pub session_caps: SessionCapsTable,
     /// Sub-agents.
     pub subagents: SubagentsTable,
-    /// The soft token budget.
+    /// Whether going on is still worth its tokens; asked at stops.
     pub token_budget: TokenBudgetTable,
     /// Loop detectors.
     pub loops: LoopsTable,
@@ -84,17 +85,17 @@ pub enum VerifyOnText {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct CapsTable {
-    /// Output tokens.
+    /// Output tokens, thinking included, sub-agents too.
     pub token_budget: Option<i64>,
-    /// Agent time.
+    /// The agent's time from prompt to stop, without our own checks.
     pub wall_clock: Option<Span>,
-    /// Tool requests.
+    /// Tool requests, denied ones included.
     pub tool_calls: Option<i64>,
-    /// Rounds.
+    /// Rounds: one response of the model and its tool calls.
     pub max_iterations: Option<i64>,
     /// Stops at which the same failures may be met.
     pub attempts: Option<i64>,
-    /// Times the agent is sent back.
+    /// Times the agent is sent back in all.
     pub continues: Option<i64>,
 }
 
@@ -103,15 +104,15 @@ pub struct CapsTable {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct SessionCapsTable {
-    /// Output tokens.
+    /// Output tokens, thinking included, sub-agents too.
     pub token_budget: Option<i64>,
-    /// Agent time.
+    /// The agent's time from prompt to stop, without our own checks.
     pub wall_clock: Option<Span>,
-    /// Tool requests.
+    /// Tool requests, denied ones included.
     pub tool_calls: Option<i64>,
-    /// Rounds.
+    /// Rounds: one response of the model and its tool calls.
     pub max_iterations: Option<i64>,
-    /// Times the agent is sent back.
+    /// Times the agent is sent back in all.
     pub continues: Option<i64>,
 }
 
@@ -122,7 +123,7 @@ pub struct SessionCapsTable {
 pub struct SubagentsTable {
     /// Rounds of one sub-agent.
     pub max_iterations: Option<i64>,
-    /// `never` or `writers`.
+    /// Whether the stop of a sub-agent is verified.
     pub verify: Option<SubagentVerifyText>,
 }
 
@@ -130,9 +131,9 @@ pub struct SubagentsTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentVerifyText {
-    /// At the main stop only.
+    /// Only the main stop is.
     Never,
-    /// Also when a sub-agent that wrote something stops.
+    /// That of one that wrote something is.
     Writers,
 }
 
@@ -145,7 +146,7 @@ pub struct TokenBudgetTable {
     pub threshold: Option<f64>,
     /// Output tokens between two stops that count as little.
     pub diminishing_tokens: Option<i64>,
-    /// Continuations to have given before little counts.
+    /// Continuations to have given before it does.
     pub diminishing_rounds: Option<i64>,
     /// `limit`: going on is not worth it past the line. `target`, under `run` and in the
     /// library: passing work goes on until the line; hooks take it for `limit`.
@@ -157,7 +158,8 @@ pub struct TokenBudgetTable {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct LoopsTable {
-    /// `default`, `seed` or `off`.
+    /// `default`: `generic_repeat` and `global_circuit_breaker`. `seed`: all four detectors.
+    /// `off`: none.
     pub preset: Option<String>,
 }
 
@@ -189,7 +191,7 @@ pub enum StanceText {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct PolicyTable {
-    /// Globs of `.rules` files, relative to the config file.
+    /// Globs of `.rules` files, relative to the config file. One that matches nothing is an error.
     pub rules: Vec<String>,
 }
 
@@ -210,21 +212,22 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// `command`.
+    /// The kind; `command` is the only one.
     pub kind: Option<String>,
-    /// The command to run.
+    /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
-    /// Globs of what it depends on.
+    /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
+    /// the whole tree.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Globs of what it writes.
+    /// Globs of what it writes; left out of the tree.
     #[serde(default)]
     pub outputs: Vec<String>,
-    /// How long it may run.
+    /// How long it may run; longer is inconclusive.
     pub timeout: Option<Span>,
-    /// How often an inconclusive verdict is tried again.
+    /// How often an inconclusive verdict is tried again, within one stop.
     pub retries: Option<i64>,
-    /// Provider keys it may see.
+    /// Variables it may see although they hold provider keys or an agent's marks.
     #[serde(default)]
     pub env: Vec<String>,
     /// Reported, never required.

@@ -44,6 +44,14 @@ impl Gathered {
         Ok(Self { config, rules })
     }
 
+    /// Names of its profiles.
+    ///
+    /// # Errors
+    /// If the config is no TOML.
+    pub fn profiles(&self) -> Result<Vec<String>, ConfigError> {
+        Ok(super::parse(&self.config)?.profile.into_keys().collect())
+    }
+
     /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
     pub fn digest(&self) -> Digest {
         let folder = folder(&self.config);

@@ -57,8 +57,19 @@ pub struct Compiled {
     pub policy: Policy,
     /// What is kept of the past: no part of the policy, since it decides nothing.
     pub retention: Retention,
-    /// Unknown keys, with a near match.
+    /// Unknown keys, with a near match, and what else a person should know of its sources.
     pub warnings: Vec<String>,
+    /// The texts it was compiled from.
+    pub sources: Sources,
+}
+
+/// The texts that a policy is compiled from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    /// The repo's config.
+    pub repo: Option<Gathered>,
+    /// The person's own.
+    pub person: Option<Gathered>,
 }
 
 /// Why a config cannot be used: what, where, what to do next.
@@ -104,6 +115,14 @@ pub enum ConfigError {
     #[error("{name}: cannot be read: {source}", name = .name.display())]
     Unreadable {
         /// Which file.
+        name: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What goes on although it was edited, or what was approved, cannot be read.
+    #[error("{name}: cannot be read: {source}; a person mends it by: checkrein seal", name = .name.display())]
+    Kept {
+        /// Which file of the state folder.
         name: PathBuf,
         /// Why.
         source: std::io::Error,
@@ -178,11 +197,24 @@ pub fn compile_gathered(
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
     policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
+    let sources = Sources {
+        repo: repo.cloned(),
+        person: person.cloned(),
+    };
     Ok(Compiled {
         policy,
         retention,
         warnings,
+        sources,
     })
+}
+
+/// Files and folders that no command and no tool of a session with this policy may write.
+pub fn protect(policy: &mut Policy, paths: Vec<String>) {
+    // Rules that were just compiled can be read.
+    if let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) {
+        policy.rules = rules.protecting(paths).to_text();
+    }
 }
 
 /// What is kept of the past.

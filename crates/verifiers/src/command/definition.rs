@@ -26,7 +26,7 @@ pub(crate) enum Start<'a> {
 }
 
 /// Characters that mean something to a shell, or that we leave to it.
-const SHELL_SYNTAX: &[char] = &[
+pub(super) const SHELL_SYNTAX: &[char] = &[
     '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~',
     '=', '{', '}', '!', '\n', '\r',
 ];

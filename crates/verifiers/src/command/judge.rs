@@ -80,6 +80,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         log,
         output_bytes: captured.total,
         stripped: captured.named,
+        tools: Vec::new(),
     }
 }
 

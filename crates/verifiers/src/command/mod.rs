@@ -6,6 +6,7 @@ mod definition;
 mod judge;
 pub mod process;
 mod run;
+mod tools;
 pub mod withheld;
 
 use std::time::{Duration, Instant};
@@ -31,7 +32,13 @@ impl Verifier for Command {
     fn verify(&self, job: &Job<'_>) -> Report {
         let started = Instant::now();
         let mut report = match Definition::parse(&job.spec.definition) {
-            Ok(definition) => judge::report(&definition, job, run::run(&definition, job)),
+            Ok(definition) => std::thread::scope(|scope| {
+                // Asked beside the run: a check does not wait for it.
+                let tools = scope.spawn(|| tools::versions(&definition.run, job));
+                let mut report = judge::report(&definition, job, run::run(&definition, job));
+                report.tools = tools.join().unwrap_or_default();
+                report
+            }),
             Err(err) => Report::inconclusive(Cause::Internal, Retryable::No, err.to_string()),
         };
         report.duration_ms = milliseconds(started.elapsed());

@@ -1,26 +1,32 @@
 //! Which files git tracks: names only, nothing else of git's is asked or believed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::walk::text;
 
 /// The files under `root` that git tracks, relative to it; none where there is no git.
 pub fn tracked_files(root: &Path) -> BTreeSet<String> {
-    let output = Command::new("git")
+    let Some(git) = git(root) else {
+        return BTreeSet::new();
+    };
+    let mut command = Command::new(git);
+    command
         .arg("-C")
         .arg(root)
         // What the repository's config would have git run is none of our business.
         .args(["-c", "core.fsmonitor=false", "ls-files", "-z", "--cached"])
-        // Set where we are called from one of git's own hooks; they may mean another tree.
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .env_remove("GIT_PREFIX")
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
+        .stderr(Stdio::null());
+    // They may mean another tree, where we are called from one of git's own hooks, or name
+    // programs and files to write, where a stranger's settings set them.
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command.output();
     match output {
         Ok(output) if output.status.success() => output
             .stdout
@@ -30,4 +36,20 @@ pub fn tracked_files(root: &Path) -> BTreeSet<String> {
             .collect(),
         Ok(_) | Err(_) => BTreeSet::new(),
     }
+}
+
+/// The git of the search path, but never one that lies in the tree itself: an agent's settings
+/// come with a clone, and can put a folder of it in front.
+fn git(root: &Path) -> Option<PathBuf> {
+    let root = root.canonicalize().ok()?;
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(format!("git{}", std::env::consts::EXE_SUFFIX)))
+        .find(|file| {
+            file.is_file()
+                && file
+                    .canonicalize()
+                    .is_ok_and(|real| !real.starts_with(&root))
+        })
 }

@@ -76,6 +76,7 @@ impl World {
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,
             env: &self.env,
+            tools: &self.outside().join("tools.json"),
             redact: &|_| None,
         };
         find(kind).unwrap().verify(&job)

@@ -2,10 +2,13 @@
 
 mod both;
 mod deny;
+mod doctor;
 mod documented;
+mod first_hour;
 mod fixes;
 mod never;
 mod question;
+mod run_agent;
 mod subagent;
 mod tokens;
 
@@ -32,13 +35,16 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    doctor::CASE,
     documented::CASE,
+    first_hour::CASE,
     fixes::CASE,
     never::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,
     subagent::CASE,
+    run_agent::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.

@@ -4,7 +4,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use checkrein_adapters as adapters;
+use checkrein_adapters::settings::{Call, Reading};
+use serde_json::{Value, json};
+
+use super::lines_of::{line_of, steps};
 
 /// An agent.
 #[derive(Debug)]
@@ -79,8 +83,9 @@ impl Scope {
 pub(super) struct Settings {
     pub(super) scope: Scope,
     pub(super) path: PathBuf,
-    /// `None`: it cannot be read as text.
-    pub(super) text: Option<String>,
+    pub(super) text: String,
+    /// What the agent makes of it.
+    pub(super) reading: Reading,
     json: Value,
 }
 
@@ -88,6 +93,42 @@ impl Settings {
     /// Null if it is no JSON.
     pub(super) fn json(&self) -> &Value {
         &self.json
+    }
+
+    /// Whether it has anything to do with us, readable or not.
+    pub(super) fn names_us(&self) -> bool {
+        self.text.contains("checkrein")
+    }
+
+    /// `file:line` of what stands at a place that the reader named.
+    pub(super) fn at(&self, place: &str, near: &Near) -> String {
+        let line = match place.strip_prefix("line ") {
+            Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),
+            None if self.json.is_null() => None,
+            None => Some(line_of(&self.text, &steps(place))),
+        };
+        let file = near.short(&self.path);
+        line.map_or_else(|| file.clone(), |line: usize| format!("{file}:{line}"))
+    }
+}
+
+/// Names files the short way.
+#[derive(Debug)]
+pub(super) struct Near {
+    pub(super) root: PathBuf,
+}
+
+impl Near {
+    /// Relative to the repo, or to home.
+    pub(super) fn short(&self, path: &Path) -> String {
+        if let Ok(below) = path.strip_prefix(&self.root) {
+            return below.display().to_string();
+        }
+        let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
     }
 }
 
@@ -112,22 +153,46 @@ impl Agent {
             .map(|(scope, path)| (*scope, repo.join(path)));
         own.into_iter()
             .chain(in_repo)
-            .filter(|(_, path)| path.is_file())
-            .map(|(scope, path)| {
-                let text = std::fs::read_to_string(&path).ok();
-                let json = text
-                    .as_deref()
-                    .map(|text| text.trim_start_matches('\u{feff}'))
-                    .and_then(|text| serde_json::from_str(text).ok())
-                    .unwrap_or_default();
-                Settings {
+            .filter_map(|(scope, path)| {
+                let bytes = std::fs::read(&path).ok()?;
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
+                let reading = adapters::find(self.name)?.settings(&bytes)?;
+                Some(Settings {
                     scope,
                     path,
                     text,
-                    json,
-                }
+                    reading,
+                    json: json.unwrap_or_default(),
+                })
             })
             .collect()
+    }
+}
+
+/// Hooks that stand in a file of another kind, as if they stood in JSON.
+pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading) -> Settings {
+    let mut events = serde_json::Map::new();
+    for hook in &reading.hooks {
+        let Call::Command { command, .. } = &hook.call else {
+            continue;
+        };
+        let handler = json!({ "type": "command", "command": command, "timeout": hook.timeout });
+        let mut group = json!({ "hooks": [handler] });
+        if let (Some(matcher), Some(fields)) = (&hook.matcher, group.as_object_mut()) {
+            fields.insert("matcher".to_owned(), Value::from(matcher.as_str()));
+        }
+        let groups = events.entry(hook.event.clone()).or_insert(json!([]));
+        if let Some(groups) = groups.as_array_mut() {
+            groups.push(group);
+        }
+    }
+    Settings {
+        scope,
+        path,
+        text,
+        reading,
+        json: json!({ "hooks": events }),
     }
 }
 

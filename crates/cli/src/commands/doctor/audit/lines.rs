@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Found, Kind, Tier};
+use crate::detect::{self, Tree};
 use crate::locate::CONFIG;
 
 /// Events without which our hooks decide nothing.
@@ -194,25 +195,14 @@ fn started(file: &str) -> String {
 }
 
 /// The check that this folder looks as if it had.
-fn suggested(root: &Path, program: Option<&str>) -> &'static str {
-    let has = |name: &str| root.join(name).exists();
-    let says = |name: &str, word: &str| {
-        std::fs::read_to_string(root.join(name)).is_ok_and(|text| text.contains(word))
-    };
-    if has("Cargo.toml") {
-        "cargo test"
-    } else if says("package.json", "\"test\"") {
-        "npm test"
-    } else if has("go.mod") {
-        "go test ./..."
-    } else if says("Makefile", "test:") {
-        "make test"
-    } else if says("pyproject.toml", "pytest") || has("pytest.ini") || has("conftest.py") {
-        "python3 -m pytest -q"
-    } else if program.is_some_and(|file| file.ends_with(".py")) || has("pyproject.toml") {
-        "python3 -B -m unittest"
-    } else {
-        "sh ./check.sh"
+fn suggested(root: &Path, program: Option<&str>) -> String {
+    let found = detect::detect(&Tree::read(root));
+    match found.into_iter().next() {
+        Some(check) => check.run,
+        None if program.is_some_and(|file| file.ends_with(".py")) => {
+            "python3 -B -m unittest".to_owned()
+        }
+        None => "sh ./check.sh".to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::Result;
 use checkrein_scripted::Wire;
 use serde_json::json;
 
-use super::{Canary, Scene, Settings, copied, loopback, put};
+use super::{Agreed, Canary, Scene, Settings, copied, loopback, put};
 use crate::commands::doctor::places::Scope;
 
 /// Not a key: the scripted model asks for none.
@@ -19,7 +19,7 @@ impl Canary for ClaudeCode {
         Wire::Anthropic
     }
 
-    fn settle(&self, scene: &Scene, settings: &[Settings]) -> Result<()> {
+    fn settle(&self, scene: &Scene, settings: &[Settings], _agreed: &Agreed) -> Result<()> {
         for one in settings {
             let (folder, name) = match one.scope {
                 Scope::User => (&scene.home, "settings.json"),

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::Result;
+use std::path::Path;
 
+use checkrein_adapters::{self as adapters, codex_trust};
 use checkrein_scripted::Wire;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Canary, Scene, Settings, copied, loopback, put};
+use super::{Agreed, Canary, Scene, Settings, copied, loopback, put};
 use crate::commands::doctor::places::Scope;
 
 pub(super) struct Codex;
@@ -16,24 +18,28 @@ impl Canary for Codex {
         Wire::OpenAi
     }
 
-    fn settle(&self, scene: &Scene, settings: &[Settings]) -> Result<()> {
+    fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()> {
+        let mut states = String::new();
         for one in settings {
             let folder = match one.scope {
                 Scope::User => &scene.home,
                 Scope::Project | Scope::Local => &scene.repo,
             };
             if let Some(copy) = copied::only_ours(one.json(), "codex") {
-                put(&folder.join(".codex/hooks.json"), &copy.to_string())?;
+                let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
+                put(&file, &text)?;
+                states.push_str(&reviewed(&file, &text, &one.path, agreed));
             }
         }
+        let repo_level = if agreed.repo { "trusted" } else { "untrusted" };
         let base = scene.model.base();
         let config = format!(
             "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
              sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
              [analytics]\nenabled = false\n[feedback]\nenabled = false\n\
-             [projects.{repo}]\ntrust_level = \"trusted\"\n\
+             [projects.{repo}]\ntrust_level = \"{repo_level}\"\n\
              [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{base}/v1\"\nwire_api = \"responses\"\n\
-             env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n",
+             env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n{states}",
             repo = json!(scene.repo),
         );
         put(&scene.home.join(".codex/config.toml"), &config)
@@ -46,15 +52,26 @@ impl Canary for Codex {
     }
 
     fn arguments(&self, prompt: &str) -> Vec<OsString> {
-        // Only our own hooks are there, and whether the person trusts them is looked at elsewhere.
-        [
-            "exec",
-            "--json",
-            "--skip-git-repo-check",
-            "--dangerously-bypass-hook-trust",
-            prompt,
-        ]
-        .map(OsString::from)
-        .into()
+        ["exec", "--json", "--skip-git-repo-check", prompt]
+            .map(OsString::from)
+            .into()
     }
+}
+
+/// The reviews of the copy's hooks, for those that the person reviewed in `original`.
+fn reviewed(file: &Path, text: &str, original: &Path, agreed: &Agreed) -> String {
+    let reading = adapters::find("codex").and_then(|codex| codex.settings(text.as_bytes()));
+    let path = file.display().to_string();
+    let mut states = String::new();
+    for hook in reading.iter().flat_map(|reading| &reading.hooks) {
+        let reviewed = (original.to_owned(), hook.event.clone());
+        if agreed.hooks.contains(&reviewed)
+            && let (Some(key), Some(hash)) =
+                (codex_trust::key(&path, hook), codex_trust::hash(hook))
+        {
+            let key = Value::from(key);
+            states.push_str(&format!("[hooks.state.{key}]\ntrusted_hash = \"{hash}\"\n"));
+        }
+    }
+    states
 }

@@ -7,6 +7,7 @@ mod claude_code;
 mod codex;
 mod copied;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,9 @@ use checkrein_scripted::{Act, Asked, Model, Wire, rounds};
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 
 use super::bounded::{self, Ran};
+use super::finding::Finding;
 use super::places::Settings;
+use super::shell;
 use crate::commands::lookup;
 use crate::locate::{self, CONFIG};
 use crate::ui::words;
@@ -37,9 +40,19 @@ const REQUESTS: usize = 5;
 trait Canary {
     fn wire(&self) -> Wire;
     /// Writes the copy of the settings and all else that the agent needs to start.
-    fn settle(&self, scene: &Scene, settings: &[Settings]) -> Result<()>;
+    fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()>;
     fn environment(&self, scene: &Scene) -> Vec<(&'static str, OsString)>;
     fn arguments(&self, prompt: &str) -> Vec<OsString>;
+}
+
+/// What the person has agreed to, for an agent that asks: the copy is agreed to as far as the
+/// settings are.
+#[derive(Debug, Default)]
+pub(super) struct Agreed {
+    /// Hooks of this repo are looked at.
+    pub(super) repo: bool,
+    /// Settings file and event.
+    pub(super) hooks: BTreeSet<(PathBuf, String)>,
 }
 
 /// Where it happens.
@@ -53,11 +66,11 @@ struct Scene {
 
 /// One thing that had to be seen.
 #[derive(Debug)]
-pub(super) struct Sight {
-    pub(super) what: &'static str,
-    pub(super) seen: bool,
+struct Sight {
+    what: &'static str,
+    seen: bool,
     /// What was there instead.
-    pub(super) instead: String,
+    instead: String,
 }
 
 /// What is said before an agent is started.
@@ -65,13 +78,43 @@ pub(super) fn announcement(program: &str) -> String {
     format!("starts {program} once in a throw-away folder; no network, no login")
 }
 
+/// What was seen, as findings.
+pub(super) fn findings(
+    agent: &'static str,
+    program: &Path,
+    settings: &[Settings],
+    agreed: &Agreed,
+) -> Result<Vec<Finding>> {
+    let (seen, unseen): (Vec<Sight>, Vec<Sight>) = fire(agent, program, settings, agreed)?
+        .into_iter()
+        .partition(|sight| sight.seen);
+    let mut findings: Vec<Finding> = seen
+        .into_iter()
+        .map(|sight| Finding::ok(agent, "firing", format!("canary: {}", sight.what)))
+        .collect();
+    if !unseen.is_empty() {
+        let wanted: Vec<&str> = unseen.iter().map(|sight| sight.what).collect();
+        let instead: Vec<String> = unseen.into_iter().map(|sight| sight.instead).collect();
+        findings.push(
+            Finding::fault(
+                agent,
+                "firing",
+                format!("canary, not seen: {}", wanted.join("; ")),
+            )
+            .so(format!("instead: {}", instead.join("; ")))
+            .mend("mend the faults beside this one, then look again: checkrein doctor"),
+        );
+    }
+    Ok(findings)
+}
+
 /// Plays it.
-pub(super) fn fire(agent: &str, program: &Path, settings: &[Settings]) -> Result<Vec<Sight>> {
+fn fire(agent: &str, program: &Path, settings: &[Settings], agreed: &Agreed) -> Result<Vec<Sight>> {
     let canary: &dyn Canary = match agent {
         "codex" => &codex::Codex,
         _ => &claude_code::ClaudeCode,
     };
-    let scene = Scene::build(canary, settings)?;
+    let scene = Scene::build(canary, settings, agreed)?;
     let mut command = Command::new(program);
     command.args(canary.arguments("Do the canary task."));
     scene.clean(&mut command, canary.environment(&scene));
@@ -80,7 +123,7 @@ pub(super) fn fire(agent: &str, program: &Path, settings: &[Settings]) -> Result
 }
 
 impl Scene {
-    fn build(canary: &dyn Canary, settings: &[Settings]) -> Result<Self> {
+    fn build(canary: &dyn Canary, settings: &[Settings], agreed: &Agreed) -> Result<Self> {
         // Not the folder for temporary files: Codex refuses to keep its home there.
         let cache = locate::cache_folder();
         std::fs::create_dir_all(&cache)?;
@@ -104,8 +147,8 @@ impl Scene {
                 "verify_on = \"always\"\n\n[policy]\nrules = [\"canary.rules\"]\n\n[[verifier]]\nname = \"{CHECK}\"\nrun = \"test -f canary.txt\"\ntimeout = \"20s\"\n"
             ),
         )?;
-        // A login shell, which is how Codex starts its hooks, sets PATH anew and then reads these.
-        let path = std::env::var("PATH").unwrap_or_default();
+        // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
+        let path = shell::login_path(folder.path());
         let profile = format!("export PATH='{}'\n", path.replace('\'', "'\\''"));
         for name in [".profile", ".zprofile"] {
             put(&home.join(name), &profile)?;
@@ -131,7 +174,7 @@ impl Scene {
         scene.clean(&mut git, Vec::new());
         // Both agents work without a repo too.
         let _ = bounded::run(git, Duration::from_secs(20), scene.folder.path());
-        canary.settle(&scene, settings)?;
+        canary.settle(&scene, settings, agreed)?;
         Ok(scene)
     }
 

@@ -2,78 +2,25 @@
 //! going on is not worth it. `run` owns what needs a killer: the command's whole process tree.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::channel;
 
 use checkrein::{Decided, Progress, Session};
 use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::digest::Digest;
-use checkrein_core::ids::{ScopeId, SessionId, TaskId};
+use checkrein_core::ids::{ScopeId, TaskId};
 use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_store::{SqliteStore, Store as _};
 use checkrein_verifiers::process::{self, Ended};
 use checkrein_verifiers::withheld;
-use serde_json::json;
 
+use super::seat::{Eye, Look, Watched, watch};
+use super::{Outcome, new_id, state_root};
 use crate::args::Run;
-use crate::commands::{engine, lookup};
-use crate::locate::{self, Located};
-use crate::off;
+use crate::commands::engine;
+use crate::locate::Located;
 use crate::ui::errors::CommandError;
-use crate::ui::progress::Checks;
-use crate::ui::style::{On, of_reason};
-use crate::ui::words;
-use crate::{exit_code, signals, ui};
-
-/// How often signals and the session are looked at while the agent works.
-const TICK: Duration = Duration::from_millis(50);
-/// Every so many ticks the log is asked whether a hook halted the task, or a cap is reached.
-const LOOK_EVERY: u32 = 4;
-
-pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
-    signals::listen();
-    let located = locate::locate(&std::env::current_dir()?, None);
-    if args.attempts == Some(0) {
-        return Err(CommandError::usage(
-            "--attempts must be 1 or more",
-            "leave it out for the config's",
-        ));
-    }
-    let plan = Plan {
-        command: args.command.clone(),
-        task: args.task.clone().unwrap_or_default(),
-        any_exit: args.any_exit,
-        attempts: args.attempts,
-        agent: "run",
-        env: Vec::new(),
-    };
-    let checks = Checks::new();
-    let show = Arc::new(move |progress| checks.show(progress));
-    let outcome = drive(&located, &plan, &|line| ui::say(line), show)?;
-    if args.json {
-        ui::json(&document(&outcome));
-    } else {
-        let ending = &outcome.transition;
-        ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
-    }
-    if outcome.transition.reason != Reason::TaskComplete {
-        ui::say(&words::ending_line(
-            &outcome.transition,
-            &lookup::short(&outcome.session, outcome.task),
-        ));
-    }
-    Ok(exit_code::exit(
-        outcome
-            .transition
-            .reason
-            .exit_code()
-            .unwrap_or(exit_code::NO),
-    ))
-}
+use crate::{off, signals};
 
 /// What to run and how.
 pub(crate) struct Plan {
@@ -85,13 +32,28 @@ pub(crate) struct Plan {
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
-/// What came of it.
-pub(crate) struct Outcome {
-    pub(crate) session: SessionId,
-    pub(crate) task: TaskId,
-    pub(crate) transition: Transition,
-    pub(crate) attempts: u32,
-    pub(crate) store: Arc<SqliteStore>,
+impl Plan {
+    pub(super) fn of(args: &Run) -> Result<Self, CommandError> {
+        if args.command.is_empty() {
+            return Err(CommandError::usage(
+                "nothing to run",
+                "write checkrein run -- CMD ARGS..., or checkrein run --agent claude-code \"task\"",
+            ));
+        }
+        Ok(Self {
+            command: args.command.clone(),
+            task: args
+                .task
+                .as_ref()
+                .or(args.text.as_ref())
+                .cloned()
+                .unwrap_or_default(),
+            any_exit: args.any_exit,
+            attempts: args.attempts,
+            agent: "run",
+            env: Vec::new(),
+        })
+    }
 }
 
 /// The loop: run the command, judge its claim, send it back with feedback.
@@ -127,9 +89,13 @@ pub(crate) fn drive(
                     other => other?.1,
                 },
             },
-            AgentEnd::Failed(exit_code, what) => seat
-                .session
-                .take(Input::ProcessFailed(ProcessFailed { exit_code, what }))?,
+            AgentEnd::Failed(exit_code, what) => {
+                seat.session.take(Input::ProcessFailed(ProcessFailed {
+                    exit_code,
+                    what,
+                    native_reason: None,
+                }))?
+            }
             AgentEnd::Interrupted => seat.session.take(Input::Interrupted)?,
             AgentEnd::Over(decided) => *decided,
         };
@@ -151,25 +117,7 @@ pub(crate) fn drive(
         transition,
         attempts: attempt,
         store,
-    })
-}
-
-/// The JSON document of `run` and `demo`.
-pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
-    let events = outcome
-        .store
-        .events(&outcome.session, checkrein_core::ids::Seq(0))
-        .unwrap_or_default();
-    let events: Vec<serde_json::Value> = events
-        .iter()
-        .map(|raw| json!({ "seq": raw.seq, "kind": raw.kind }))
-        .collect();
-    json!({
-        "schema": "checkrein/run/1",
-        "transition": outcome.transition,
-        "attempts": outcome.attempts,
-        "session": outcome.session,
-        "events": events,
+        agent: None,
     })
 }
 
@@ -259,10 +207,18 @@ impl Seat<'_> {
             let _ = sender.send(wait.wait());
         });
         let mut kill = Some(kill);
-        let over = self.watch(&receiver, &mut || {
+        let mut kill = || {
             if let Some(kill) = kill.take() {
                 kill.kill();
             }
+        };
+        let mut eye = Eye::default();
+        let over = watch(&receiver, &mut kill, &mut || {
+            Ok(match eye.look(&self.session)?.0 {
+                // Whatever a hook accepted in its session, its exit is its claim.
+                Look::Lingers => Look::GoOn,
+                look => look,
+            })
         })?;
         Ok(match over {
             Watched::Ended(Ended::Exited(0)) => AgentEnd::Claimed,
@@ -277,69 +233,10 @@ impl Seat<'_> {
             Watched::Ended(Ended::Lost) => {
                 AgentEnd::Failed(None, format!("'{shown}' was lost sight of"))
             }
-            Watched::Interrupted => AgentEnd::Interrupted,
+            Watched::Interrupted | Watched::Lingered => AgentEnd::Interrupted,
             Watched::Over(decided) => AgentEnd::Over(decided),
         })
     }
-
-    /// Waits for the end of the command; kills it when the task is over before.
-    fn watch(
-        &self,
-        ended: &Receiver<std::io::Result<(Ended, bool)>>,
-        kill: &mut dyn FnMut(),
-    ) -> Result<Watched, CommandError> {
-        let mut ticks: u32 = 0;
-        loop {
-            match ended.recv_timeout(TICK) {
-                Ok(end) => return Ok(Watched::Ended(end.map_or(Ended::Lost, |(end, _)| end))),
-                Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended(Ended::Lost)),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if signals::cancelled() {
-                kill();
-                // Comes back once the whole tree is gone.
-                let _ = ended.recv();
-                return Ok(Watched::Interrupted);
-            }
-            ticks = ticks.wrapping_add(1);
-            if ticks.is_multiple_of(LOOK_EVERY)
-                && let Some(decided) = self.over()?
-            {
-                kill();
-                let _ = ended.recv();
-                return Ok(Watched::Over(Box::new(decided)));
-            }
-        }
-    }
-
-    /// Whether a hook halted the task, or its time is up.
-    fn over(&self) -> Result<Option<Decided>, CommandError> {
-        let Some((state, policy)) = self.session.peek()? else {
-            return Ok(None);
-        };
-        let halted = state
-            .task
-            .as_ref()
-            .is_some_and(|task| task.halted && task.ended.is_some());
-        let now = checkrein_runtime::now();
-        let busy = state.task.as_ref().map_or(0, |task| {
-            task.totals.busy_ms + task.working_since.map_or(0, |since| now.since(since))
-        });
-        let late = [policy.caps.wall_clock_ms, policy.session_caps.wall_clock_ms]
-            .into_iter()
-            .flatten()
-            .any(|cap| busy >= cap);
-        if halted || late {
-            return Ok(Some(self.session.take(Input::TimePassed)?));
-        }
-        Ok(None)
-    }
-}
-
-enum Watched {
-    Ended(Ended),
-    Interrupted,
-    Over(Box<Decided>),
 }
 
 fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString {
@@ -354,28 +251,4 @@ fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString
         }
     }
     OsString::from(text)
-}
-
-/// The state folder under which hooks of this run find the same store.
-fn state_root(located: &Located) -> PathBuf {
-    located
-        .place
-        .state
-        .parent()
-        .map_or_else(|| located.place.state.clone(), PathBuf::from)
-}
-
-fn new_id() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_nanos();
-    let seed = format!(
-        "{now} {} {:?}",
-        std::process::id(),
-        std::thread::current().id()
-    );
-    let mut id = Digest::of(seed.as_bytes()).to_hex();
-    id.truncate(20);
-    id
 }

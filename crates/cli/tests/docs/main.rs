@@ -7,6 +7,9 @@
     reason = "what a test needs to be there may fail as loudly as the test"
 )]
 
+mod commands;
+mod keys;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,6 +80,22 @@ fn between<'a>(text: &'a str, before: &str, after: char) -> Vec<&'a str> {
         .collect()
 }
 
+/// The names that a page's headings have in links.
+fn anchors(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+            heading
+                .chars()
+                .filter(kept)
+                .collect::<String>()
+                .replace(' ', "-")
+        })
+        .collect()
+}
+
 #[test]
 fn links_lead_somewhere() {
     let mut wrong = Vec::new();
@@ -84,8 +103,15 @@ fn links_lead_somewhere() {
         let text = read(&page);
         let folder = root().join(&page).parent().unwrap().to_owned();
         for link in between(&text, "](", ')') {
-            let file = link.split('#').next().unwrap_or_default();
-            if !link.contains("://") && !file.is_empty() && !folder.join(file).exists() {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => root().join(&page),
+                file => folder.join(file),
+            };
+            let inside = || std::fs::read_to_string(&target).unwrap_or_default();
+            if !link.contains("://")
+                && (!target.exists() || !anchor.is_empty() && !anchors(&inside()).contains(anchor))
+            {
                 wrong.push(format!("{page}: {link}"));
             }
         }

@@ -1,0 +1,323 @@
+//! What `claude -p --output-format stream-json` prints. Tokens are taken from `result` rows
+//! only: those of `assistant` rows are snapshots from before the answer. Neither exit status 0
+//! nor the subtype `success` says that it went well; `is_error` and `terminal_reason` do.
+
+use checkrein_core::transition::{Reason, Transition};
+use serde_json::Value;
+
+use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, billionths, native};
+use crate::lenient;
+
+/// How Claude Code says, in the user's name, that it was interrupted.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    facts: Facts,
+}
+
+impl Output for Stream {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let row = lenient::parse(line).ok()?;
+        match text(&row, "/type")? {
+            "system" => {
+                self.name(&row);
+                None
+            }
+            // A sub-agent's words are not the agent's.
+            "assistant" if row.get("parent_tool_use_id").is_none_or(Value::is_null) => {
+                self.name(&row);
+                self.assistant(&row)
+            }
+            "assistant" => {
+                self.facts.calls += calls(&row).count() as u64;
+                None
+            }
+            // An interruption may come too early for a result to be printed.
+            "user" => {
+                let said = blocks(&row).find_map(|block| text(block, "/text"));
+                if said.is_some_and(|said| said.starts_with(INTERRUPTED)) {
+                    let word = native(Reason::UserInterrupt, None, "interrupted");
+                    self.facts.ending = Some(Ending::Interrupted(word));
+                }
+                None
+            }
+            "result" => {
+                self.name(&row);
+                self.result(&row);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Stream {
+    fn name(&mut self, row: &Value) {
+        if let Some(id) = text(row, "/session_id").filter(|id| !id.is_empty()) {
+            self.facts.session = Some(id.to_owned());
+        }
+    }
+
+    fn assistant(&mut self, row: &Value) -> Option<Said> {
+        let called = calls(row).next().map(str::to_owned);
+        self.facts.calls += calls(row).count() as u64;
+        if let Some(tool) = called {
+            return Some(Said::Call(tool));
+        }
+        let said = blocks(row)
+            .filter(|block| text(block, "/type") == Some("text"))
+            .filter_map(|block| text(block, "/text"))
+            .find(|said| !said.trim().is_empty())
+            .map(str::to_owned)?;
+        self.facts.message = Some(said.clone());
+        Some(Said::Message(said))
+    }
+
+    fn result(&mut self, row: &Value) {
+        if let Some(said) = text(row, "/result").filter(|said| !said.trim().is_empty()) {
+            self.facts.message = Some(said.to_owned());
+        }
+        if let Some((usage, partial)) = used(row) {
+            // One program may give several results, each about what came since the last.
+            let (before, missing) = match self.facts.usage {
+                Some(Spent::Here { usage, partial }) => (usage, partial),
+                Some(Spent::SoFar(_)) | None => (Usage::default(), false),
+            };
+            self.facts.usage = Some(Spent::Here {
+                usage: before.plus(usage),
+                partial: partial || missing,
+            });
+        }
+        self.facts.ending = Some(ending(row));
+    }
+}
+
+fn ending(row: &Value) -> Ending {
+    let subtype = text(row, "/subtype").unwrap_or_default();
+    let failed = row
+        .get("is_error")
+        .and_then(Value::as_bool)
+        .unwrap_or(false)
+        || subtype.starts_with("error");
+    // Older versions give no terminal reason; their subtypes say the same about caps.
+    let word = text(row, "/terminal_reason").unwrap_or(subtype);
+    let error = |detail: Option<&str>| native(Reason::Error, detail, word);
+    match word {
+        "max_turns" | "error_max_turns" => {
+            Ending::Over(native(Reason::HardCap, Some("iterations"), word))
+        }
+        "budget_exhausted" | "error_max_budget_usd" => {
+            Ending::Over(native(Reason::HardCap, Some("cost"), word))
+        }
+        "tool_deferred" => Ending::Over(native(Reason::AwaitingHuman, None, word)),
+        // Somebody else's hook: it is not for us to go on in spite of it.
+        "hook_stopped" | "stop_hook_prevented" => Ending::Over(error(Some("agent"))),
+        // The same conversation would end so again.
+        "prompt_too_long" | "image_error" | "blocking_limit" => Ending::Over(error(Some("agent"))),
+        _ if word.starts_with("aborted") => {
+            Ending::Interrupted(native(Reason::UserInterrupt, None, word))
+        }
+        _ if text(row, "/stop_reason") == Some("max_tokens") => {
+            Ending::Over(native(Reason::Truncated, None, "max_tokens"))
+        }
+        _ if failed => {
+            let said = text(row, "/result")
+                .or_else(|| text(row, "/errors/0"))
+                .map(|said| format!("{word}: {said}"));
+            Ending::Failed(Transition {
+                native_reason: Some(short(said.as_deref().unwrap_or(word))),
+                ..error(Some("agent"))
+            })
+        }
+        _ => Ending::Claimed,
+    }
+}
+
+/// One line, of a length for listings.
+fn short(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(200).collect()
+}
+
+/// What this result says was used, and whether sub-agents are missing from it.
+fn used(row: &Value) -> Option<(Usage, bool)> {
+    if let Some(models) = row
+        .get("model_usage_since_last_result")
+        .and_then(Value::as_object)
+    {
+        let of_model = |model: &Value| {
+            let cached = count(model, "/cacheReadInputTokens");
+            let cache_write = count(model, "/cacheCreationInputTokens");
+            Usage {
+                input: count(model, "/inputTokens")
+                    .saturating_add(cached)
+                    .saturating_add(cache_write),
+                cached,
+                cache_write,
+                output: count(model, "/outputTokens"),
+                cost: money(model, "/costUSD"),
+            }
+        };
+        let sum = models
+            .values()
+            .map(of_model)
+            .fold(Usage::default(), Usage::plus);
+        return Some((sum, false));
+    }
+    // `modelUsage` is the conversation's since its beginning, this is the run's, without
+    // sub-agents.
+    let usage = row.get("usage").filter(|usage| usage.is_object())?;
+    let cached = count(usage, "/cache_read_input_tokens");
+    let cache_write = count(usage, "/cache_creation_input_tokens");
+    let usage = Usage {
+        input: count(usage, "/input_tokens")
+            .saturating_add(cached)
+            .saturating_add(cache_write),
+        cached,
+        cache_write,
+        output: count(usage, "/output_tokens"),
+        cost: None,
+    };
+    Some((usage, true))
+}
+
+fn blocks(row: &Value) -> impl Iterator<Item = &Value> {
+    row.pointer("/message/content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn calls(row: &Value) -> impl Iterator<Item = &str> {
+    blocks(row)
+        .filter(|block| text(block, "/type") == Some("tool_use"))
+        .filter_map(|block| text(block, "/name"))
+}
+
+fn text<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
+    row.pointer(place).and_then(Value::as_str)
+}
+
+fn count(row: &Value, place: &str) -> u64 {
+    row.pointer(place).and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn money(row: &Value, place: &str) -> Option<u64> {
+    match row.pointer(place)? {
+        Value::Number(number) => billionths(&number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Facts {
+        let mut stream = Stream::default();
+        for line in text.lines() {
+            let _ = stream.line(line.as_bytes());
+        }
+        stream.facts
+    }
+
+    macro_rules! recorded {
+        ($name:literal) => {
+            read(include_str!(concat!(
+                "../../fixtures/claude-code/stream-",
+                $name,
+                "@2.1.330.jsonl"
+            )))
+        };
+    }
+
+    fn here(input: u64, cached: u64, cache_write: u64, output: u64, cost: u64) -> Option<Spent> {
+        let usage = Usage {
+            input,
+            cached,
+            cache_write,
+            output,
+            cost: Some(cost),
+        };
+        Some(Spent::Here {
+            usage,
+            partial: false,
+        })
+    }
+
+    #[test]
+    fn an_orderly_end_is_a_claim_and_counts_as_scripted() {
+        let facts = recorded!("completed");
+        assert_eq!(facts.ending, Some(Ending::Claimed));
+        // Scripted: 100 + 200 in, 7 + 7 read from the cache, 3 + 3 written to it, 11 + 22 out.
+        assert_eq!(facts.usage, here(320, 14, 6, 33, 947_800));
+        assert_eq!(facts.calls, 1);
+        assert_eq!(facts.message.as_deref(), Some("done one"));
+        assert_eq!(
+            facts.session.as_deref(),
+            Some("11111111-2222-4333-8444-555555555555")
+        );
+    }
+
+    #[test]
+    fn a_resumed_conversation_counts_its_own_part_only() {
+        // Scripted: 300 in, 7 read, 3 written, 33 out; its `modelUsage` is cumulative.
+        assert_eq!(recorded!("resumed").usage, here(310, 7, 3, 33, 938_900));
+    }
+
+    #[test]
+    fn a_cap_of_its_own_is_the_end() {
+        let facts = recorded!("max-turns");
+        let over = native(Reason::HardCap, Some("iterations"), "max_turns");
+        assert_eq!(facts.ending, Some(Ending::Over(over)));
+        assert_eq!(facts.usage, here(400, 0, 0, 44, 1_240_000));
+        let facts = recorded!("budget");
+        let over = native(Reason::HardCap, Some("cost"), "budget_exhausted");
+        assert_eq!(facts.ending, Some(Ending::Over(over)));
+    }
+
+    #[test]
+    fn an_api_error_is_no_success() {
+        let facts = recorded!("api-error");
+        let Some(Ending::Failed(transition)) = facts.ending else {
+            panic!("{facts:?}");
+        };
+        assert_eq!(transition.reason, Reason::Error);
+        let word = transition.native_reason.unwrap();
+        assert!(word.starts_with("api_error: "), "{word}");
+    }
+
+    #[test]
+    fn an_interruption_is_said_though_the_exit_status_is_0() {
+        for facts in [recorded!("sigint"), recorded!("sigint-early")] {
+            let Some(Ending::Interrupted(transition)) = facts.ending else {
+                panic!("{facts:?}");
+            };
+            assert_eq!(transition.reason, Reason::UserInterrupt);
+        }
+    }
+
+    #[test]
+    fn an_older_version_has_subtypes_only() {
+        let facts = read(
+            "{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true,\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}\n",
+        );
+        let over = native(Reason::HardCap, Some("iterations"), "error_max_turns");
+        assert_eq!(facts.ending, Some(Ending::Over(over)));
+        let Some(Spent::Here { usage, partial }) = facts.usage else {
+            panic!("{facts:?}");
+        };
+        assert_eq!((usage.input, usage.output, partial), (5, 2, true));
+    }
+
+    #[test]
+    fn what_is_no_row_says_nothing() {
+        assert_eq!(read("not json\n{}\n[]\n{\"type\":7}\n"), Facts::default());
+    }
+}

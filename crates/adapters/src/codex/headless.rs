@@ -1,0 +1,242 @@
+//! Codex without a person: `codex exec`, its hooks and the trust in them on the command line.
+//! It runs a hook only if the digest of its definition is trusted; a digest given with `-c`
+//! counts for hooks given with `-c`, so no file of the person's has to be touched.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::stream::{Stream, so_far};
+use crate::Adapter as _;
+use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
+
+/// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
+const STOP: u32 = 3600;
+/// Seconds for any other event.
+const OTHER: u32 = 60;
+/// Codex allows a SessionEnd hook no more.
+const SESSION_END: u32 = 3;
+
+/// The file that Codex thinks hooks of the command line stand in.
+const FLAGS: &str = "/<session-flags>/config.toml";
+
+/// Arguments that take part in what `run` does, or switch hooks off.
+const OURS: &[&str] = &[
+    "exec",
+    "resume",
+    "fork",
+    "review",
+    "--json",
+    "--ephemeral",
+    "--dangerously-bypass-hook-trust",
+];
+
+impl Headless for super::Codex {
+    fn program(&self) -> &'static str {
+        "codex"
+    }
+
+    fn takes_id(&self) -> bool {
+        false
+    }
+
+    fn launch(&self, launch: &Launch<'_>) -> Launched {
+        let mut arguments = vec!["exec".to_owned(), "--json".to_owned()];
+        let mut trusted = Vec::new();
+        for event in self.events() {
+            let timeout = timeout(event);
+            let command = command(launch, timeout);
+            arguments.push("-c".to_owned());
+            arguments.push(format!(
+                "hooks.{event}=[{{hooks=[{{type=\"command\",command={},timeout={timeout}}}]}}]",
+                quoted(&command),
+            ));
+            let name = snake(event);
+            trusted.push(format!(
+                "{}={{trusted_hash={}}}",
+                quoted(&format!("{FLAGS}:{name}:0:0")),
+                quoted(&trusted_hash(&name, &command, timeout)),
+            ));
+        }
+        arguments.push("-c".to_owned());
+        arguments.push(format!("hooks.state={{{}}}", trusted.join(",")));
+        arguments.extend(launch.extra.iter().cloned());
+        if let Conversation::Resumed(id) = launch.conversation {
+            arguments.extend(["resume".to_owned(), id.to_owned()]);
+        }
+        // The prompt comes on stdin.
+        arguments.push("-".to_owned());
+        Launched {
+            arguments,
+            settings: None,
+        }
+    }
+
+    fn in_the_way<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
+        let switches_hooks = |pair: &[String]| match pair {
+            [flag, value] => match flag.as_str() {
+                "-c" | "--config" => {
+                    let key = value.split('=').next().unwrap_or_default().trim();
+                    key == "hooks" || key.starts_with("hooks.") || key.starts_with("features.hooks")
+                }
+                "--disable" | "--enable" => matches!(value.as_str(), "hooks" | "codex_hooks"),
+                _ => false,
+            },
+            _ => false,
+        };
+        arguments
+            .iter()
+            .map(|argument| argument.split('=').next().unwrap_or(argument))
+            .find(|flag| OURS.contains(flag))
+            .or_else(|| {
+                arguments
+                    .windows(2)
+                    .find(|pair| switches_hooks(pair))
+                    .and_then(|pair| pair.last())
+                    .map(String::as_str)
+            })
+    }
+
+    fn reader(&self) -> Box<dyn Output + Send> {
+        Box::new(Stream::default())
+    }
+
+    fn transcripts(&self) -> Option<Transcripts> {
+        Some(Transcripts {
+            variable: "CODEX_HOME",
+            home: ".codex",
+            below: "sessions",
+        })
+    }
+
+    fn used_before(&self, transcript: &[u8]) -> Option<Usage> {
+        so_far(transcript)
+    }
+}
+
+fn timeout(event: &str) -> u32 {
+    match event {
+        "Stop" | "SubagentStop" => STOP,
+        "SessionEnd" => SESSION_END,
+        _ => OTHER,
+    }
+}
+
+/// A line for the shell by which Codex starts its hooks.
+fn command(launch: &Launch<'_>, timeout: u32) -> String {
+    let mut words = vec![launch.hook, "hook", super::NAME];
+    words.extend(launch.arguments.iter().map(String::as_str));
+    let timeout = timeout.to_string();
+    words.extend(["--deadline", &timeout]);
+    words
+        .into_iter()
+        .map(shell_word)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':');
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// A string of TOML: one of JSON is one, but for the one character that TOML wants escaped.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// The digest that Codex keeps of a reviewed handler.
+fn trusted_hash(event: &str, command: &str, timeout: u32) -> String {
+    // Keys are sorted, as serde_json keeps them and Codex hashes them.
+    let identity = format!(
+        "{{\"event_name\":{},\"hooks\":[{}]}}",
+        json!(event),
+        format_args!(
+            "{{\"async\":false,\"command\":{},\"timeout\":{timeout},\"type\":\"command\"}}",
+            json!(command)
+        ),
+    );
+    let digest = Sha256::digest(identity);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// `PreToolUse` → `pre_tool_use`
+fn snake(event: &str) -> String {
+    let mut name = String::new();
+    for c in event.chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codex::Codex;
+
+    fn launched(conversation: Conversation<'_>) -> Vec<String> {
+        let launched = Codex.launch(&Launch {
+            conversation,
+            hook: "/opt/it's here/checkrein",
+            arguments: &["--source".to_owned(), "run".to_owned()],
+            settings: "/s/settings.json",
+            extra: &["-s".to_owned(), "workspace-write".to_owned()],
+        });
+        assert_eq!(launched.settings, None);
+        launched.arguments
+    }
+
+    #[test]
+    fn hooks_and_their_trust_are_on_the_command_line() {
+        let arguments = launched(Conversation::New(None));
+        let stop = "hooks.Stop=[{hooks=[{type=\"command\",command=\"'/opt/it'\\\\''s here/checkrein' hook codex --source run --deadline 3600\",timeout=3600}]}]";
+        assert!(arguments.iter().any(|word| word == stop), "{arguments:?}");
+        let state = arguments
+            .iter()
+            .find(|word| word.starts_with("hooks.state="))
+            .unwrap();
+        for event in Codex.events() {
+            assert!(state.contains(&format!("{FLAGS}:{}:0:0", snake(event))));
+        }
+        let ours = arguments.iter().any(|word| word.contains("bypass"));
+        assert!(!ours, "{arguments:?}");
+        assert_eq!(
+            arguments[arguments.len() - 3..],
+            ["-s", "workspace-write", "-"]
+        );
+    }
+
+    #[test]
+    fn a_conversation_is_taken_up_by_its_id() {
+        let arguments = launched(Conversation::Resumed("abc"));
+        assert_eq!(arguments[arguments.len() - 3..], ["resume", "abc", "-"]);
+    }
+
+    #[test]
+    fn the_digest_is_the_one_that_codex_takes() {
+        // `currentHash` of `hooks/list` of 0.169.0 for this handler.
+        assert_eq!(
+            trusted_hash("stop", "checkrein hook codex", 60),
+            "sha256:544a418a4eaa8dd782933ca12e6268b89f466fe721c64c107b4d118870730886"
+        );
+    }
+
+    #[test]
+    fn what_run_needs_for_itself_is_named() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(Codex.in_the_way(&words(text)), expected, "{text}");
+        };
+        check("-m gpt-5.5 -s workspace-write -c model=x", None);
+        check("-s read-only --json", Some("--json"));
+        check("-c hooks.Stop=[]", Some("hooks.Stop=[]"));
+        check("--disable hooks", Some("hooks"));
+    }
+}

@@ -1,0 +1,192 @@
+//! What `codex exec --json` prints. `turn.completed` tells what the thread has used since its
+//! beginning, whatever process that was in; nothing in here is about hooks.
+
+use checkrein_core::transition::Reason;
+use serde_json::Value;
+
+use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, native};
+use crate::lenient;
+
+/// How Codex says that its own token budget for the whole of a rollout is used.
+const BUDGET_REACHED: &str = "budget reached";
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    facts: Facts,
+}
+
+impl Output for Stream {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let row = lenient::parse(line).ok()?;
+        match text(&row, "/type")? {
+            "thread.started" => {
+                self.facts.session = text(&row, "/thread_id").map(str::to_owned);
+                None
+            }
+            "item.started" => called(&row).map(Said::Call),
+            "item.completed" => self.completed(&row),
+            "turn.completed" => {
+                self.facts.ending = Some(Ending::Claimed);
+                let usage = row.get("usage").filter(|usage| usage.is_object())?;
+                self.facts.usage = Some(Spent::SoFar(used(usage)));
+                None
+            }
+            "turn.failed" => {
+                let said = text(&row, "/error/message").unwrap_or_default();
+                self.facts.ending = Some(failed(said));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Stream {
+    fn completed(&mut self, row: &Value) -> Option<Said> {
+        if text(row, "/item/type") == Some("agent_message") {
+            let said = text(row, "/item/text").filter(|said| !said.trim().is_empty())?;
+            self.facts.message = Some(said.to_owned());
+            return Some(Said::Message(said.to_owned()));
+        }
+        // A call is counted when it is over: some kinds are never said to begin.
+        if called(row).is_some() {
+            self.facts.calls += 1;
+        }
+        None
+    }
+}
+
+fn called(row: &Value) -> Option<String> {
+    match text(row, "/item/type")? {
+        "command_execution" => Some("shell".to_owned()),
+        "file_change" => Some("apply_patch".to_owned()),
+        "mcp_tool_call" => text(row, "/item/tool").map(str::to_owned),
+        "web_search" => Some("web_search".to_owned()),
+        "collab_tool_call" => Some("sub-agent".to_owned()),
+        _ => None,
+    }
+}
+
+fn failed(said: &str) -> Ending {
+    let line: String = said
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(200)
+        .collect();
+    let word = format!("turn.failed: {line}");
+    if said.trim() == BUDGET_REACHED {
+        return Ending::Over(native(Reason::HardCap, Some("tokens"), &word));
+    }
+    Ending::Failed(native(Reason::Error, Some("agent"), &word))
+}
+
+fn used(usage: &Value) -> Usage {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        cached: count("cached_input_tokens"),
+        cache_write: count("cache_write_input_tokens"),
+        output: count("output_tokens"),
+        cost: None,
+    }
+}
+
+/// What a thread had used by the end of its rollout file.
+pub(super) fn so_far(rollout: &[u8]) -> Option<Usage> {
+    rollout
+        .split(|byte| *byte == b'\n')
+        .rev()
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .find_map(|row| {
+            let total = row.pointer("/payload/info/total_token_usage")?;
+            (text(&row, "/payload/type") == Some("token_count")).then(|| used(total))
+        })
+}
+
+fn text<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
+    row.pointer(place).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Facts {
+        let mut stream = Stream::default();
+        for line in text.lines() {
+            let _ = stream.line(line.as_bytes());
+        }
+        stream.facts
+    }
+
+    macro_rules! recorded {
+        ($name:literal) => {
+            read(include_str!(concat!(
+                "../../fixtures/codex/exec-",
+                $name,
+                "@0.169.0.jsonl"
+            )))
+        };
+    }
+
+    fn so_far_is(input: u64, output: u64) -> Option<Spent> {
+        Some(Spent::SoFar(Usage {
+            input,
+            output,
+            ..Usage::default()
+        }))
+    }
+
+    #[test]
+    fn an_orderly_end_is_a_claim() {
+        let facts = recorded!("completed");
+        assert_eq!(facts.ending, Some(Ending::Claimed));
+        assert_eq!(facts.usage, so_far_is(200, 40));
+        assert_eq!(
+            (facts.calls, facts.message.as_deref()),
+            (1, Some("done one"))
+        );
+        assert!(facts.session.unwrap().starts_with("01a2"));
+    }
+
+    #[test]
+    fn a_resumed_thread_tells_the_sum_since_its_beginning() {
+        let (before, facts) = (recorded!("completed"), recorded!("resumed"));
+        assert_eq!(facts.session, before.session);
+        assert_eq!(facts.usage, so_far_is(300, 60));
+    }
+
+    #[test]
+    fn a_failed_turn_is_an_error_and_a_budget_is_a_cap() {
+        let Some(Ending::Failed(transition)) = recorded!("failed").ending else {
+            panic!();
+        };
+        assert_eq!(transition.reason, Reason::Error);
+        assert!(transition.native_reason.unwrap().starts_with("turn.failed"));
+        let facts = read("{\"type\":\"turn.failed\",\"error\":{\"message\":\"budget reached\"}}\n");
+        let Some(Ending::Over(transition)) = facts.ending else {
+            panic!("{facts:?}");
+        };
+        assert_eq!(transition.detail.as_deref(), Some("tokens"));
+    }
+
+    #[test]
+    fn a_rollout_ends_with_the_sum() {
+        let recorded = include_bytes!("../../fixtures/codex/rollout@0.169.0.jsonl");
+        let used = so_far(recorded).unwrap();
+        assert_eq!((used.input, used.output), (2300, 150));
+        assert_eq!(so_far(b"no rollout\n"), None);
+    }
+
+    #[test]
+    fn what_is_no_row_says_nothing() {
+        assert_eq!(read("not json\n{}\n[]\n{\"type\":7}\n"), Facts::default());
+    }
+}

@@ -1,0 +1,246 @@
+//! An agent that works without a person, for `run --agent`: how it is started with hooks that
+//! are for that one run, and what its output says about how it went. Pure as everything here:
+//! arguments and file contents are made, lines are read; nobody is started.
+
+use checkrein_core::transition::{Reason, Transition};
+
+/// What an agent can be started with.
+pub trait Headless: Sync {
+    /// The program's usual name.
+    fn program(&self) -> &'static str;
+
+    /// Whether a new conversation can be given an id by us.
+    fn takes_id(&self) -> bool;
+
+    /// How it is started. What it is asked to do comes on its stdin.
+    fn launch(&self, launch: &Launch<'_>) -> Launched;
+
+    /// The first of these arguments that would get in the way: those that `run` needs for
+    /// itself, or with which hooks do not fire.
+    fn in_the_way<'a>(&self, arguments: &'a [String]) -> Option<&'a str>;
+
+    /// Reads what it prints, line by line.
+    fn reader(&self) -> Box<dyn Output + Send>;
+
+    /// Where it keeps its conversations, if one has to be read before it is taken up.
+    fn transcripts(&self) -> Option<Transcripts>;
+
+    /// What a conversation had used so far, by its transcript; `None` where the output of a
+    /// resumed one says what was used since.
+    fn used_before(&self, transcript: &[u8]) -> Option<Usage>;
+}
+
+/// A folder of conversations: files that end with the id and `.jsonl`, in folders by date.
+#[derive(Debug, Clone, Copy)]
+pub struct Transcripts {
+    /// The variable that names the agent's own folder.
+    pub variable: &'static str,
+    /// That folder, below the home folder, without the variable.
+    pub home: &'static str,
+    /// The conversations, below it.
+    pub below: &'static str,
+}
+
+/// What to start it with.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// Which conversation.
+    pub conversation: Conversation<'a>,
+    /// The program that is called as a hook.
+    pub hook: &'a str,
+    /// Its arguments, without the deadline.
+    pub arguments: &'a [String],
+    /// Where [`Launched::settings`] will be.
+    pub settings: &'a str,
+    /// What the person wants the agent to get as well.
+    pub extra: &'a [String],
+}
+
+/// Which conversation an agent is started in.
+#[derive(Debug, Clone, Copy)]
+pub enum Conversation<'a> {
+    /// A new one; an id, if the agent takes one.
+    New(Option<&'a str>),
+    /// One that is there, by the agent's id.
+    Resumed(&'a str),
+}
+
+/// How it is started.
+#[derive(Debug)]
+pub struct Launched {
+    /// The arguments.
+    pub arguments: Vec<String>,
+    /// The contents of the settings file, if it needs one.
+    pub settings: Option<Vec<u8>>,
+}
+
+/// Reads an agent's output.
+pub trait Output {
+    /// Takes a line in. Whatever it is, this never fails.
+    fn line(&mut self, line: &[u8]) -> Option<Said>;
+
+    /// What is known so far.
+    fn facts(&self) -> &Facts;
+}
+
+/// Something in the output that a person may want to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// A message of the agent.
+    Message(String),
+    /// It calls a tool.
+    Call(String),
+}
+
+/// What an agent's output has told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The agent's id of the conversation.
+    pub session: Option<String>,
+    /// Its last message, bounded.
+    pub message: Option<String>,
+    /// Tool calls seen.
+    pub calls: u64,
+    /// What was used, if it said.
+    pub usage: Option<Spent>,
+    /// How it ended, if it said.
+    pub ending: Option<Ending>,
+}
+
+/// What a count of tokens is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// This run of the program; with sub-agents, unless `partial`.
+    Here {
+        /// What was used.
+        usage: Usage,
+        /// Something is known to be missing.
+        partial: bool,
+    },
+    /// The whole conversation so far.
+    SoFar(Usage),
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Everything that went in, what was cached included.
+    pub input: u64,
+    /// The part of it that came from a cache.
+    pub cached: u64,
+    /// The part of it that was written to a cache.
+    pub cache_write: u64,
+    /// What came out, thinking included.
+    pub output: u64,
+    /// Billionths of a dollar, where the agent says what it cost.
+    pub cost: Option<u64>,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let cost = match (self.cost, other.cost) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+            cost,
+        }
+    }
+
+    /// What is left of it without `before`.
+    #[must_use]
+    pub fn without(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            output: self.output.saturating_sub(before.output),
+            cost: self
+                .cost
+                .map(|cost| cost.saturating_sub(before.cost.unwrap_or(0))),
+        }
+    }
+}
+
+/// How an agent's program says that it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// In order: a claim of done, no more.
+    Claimed,
+    /// Something failed that may work the next time; this if it does not.
+    Failed(Transition),
+    /// For good: it would end so again, or somebody wants it so.
+    Over(Transition),
+    /// A person interrupted it.
+    Interrupted(Transition),
+}
+
+/// An ending with the vendor's word for it.
+pub(crate) fn native(reason: Reason, detail: Option<&str>, word: &str) -> Transition {
+    Transition {
+        reason,
+        detail: detail.map(str::to_owned),
+        native_reason: Some(word.trim().to_owned()),
+    }
+}
+
+/// A decimal number in billionths. The text is what JSON has for a number.
+pub(crate) fn billionths(text: &str) -> Option<u64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: String = [whole, fraction].concat();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // What stands before the point, once the number is counted in billionths.
+    let point = i32::try_from(whole.len())
+        .ok()?
+        .checked_add(exponent)?
+        .checked_add(9)?;
+    let point = usize::try_from(point.clamp(0, 40)).ok()?;
+    let kept: String = digits
+        .chars()
+        .chain(std::iter::repeat('0'))
+        .take(point)
+        .collect();
+    let value = if kept.is_empty() {
+        0
+    } else {
+        kept.parse::<u64>().ok()?
+    };
+    let next = digits.as_bytes().get(point).copied();
+    Some(value.saturating_add(u64::from(next.is_some_and(|digit| digit >= b'5'))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_counted_in_integers() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("1", Some(1_000_000_000)),
+            ("0.0009478", Some(947_800)),
+            ("0.049654699999999996", Some(49_654_700)),
+            ("1.5e-7", Some(150)),
+            ("2E1", Some(20_000_000_000)),
+            ("4e-11", Some(0)),
+            ("-1", None),
+            ("", None),
+            ("x", None),
+            ("1e99", None),
+        ] {
+            assert_eq!(billionths(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Time: the agent's patience with a hook against what the entry believes it is, and against
+//! what this repo's checks take. After its timeout a Stop hook of both agents fails open.
+
+use std::collections::BTreeMap;
+
+use checkrein_adapters::{self as adapters};
+use checkrein_core::event::Event;
+use checkrein_core::ids::VerifierName;
+use checkrein_core::input::Input;
+use checkrein_core::policy::Policy;
+use checkrein_store::{SqliteStore, Store as _};
+
+use super::finding::Finding;
+use super::hooks::{Installed, again};
+use super::places::Agent;
+use crate::commands::lookup;
+use crate::ui::style::duration;
+
+/// Newest tasks whose checks are looked at.
+const TASKS: usize = 30;
+/// Kept free for our own answer, in milliseconds.
+const MARGIN_MS: u64 = 5_000;
+
+/// How long the checks of this repo took at most, in milliseconds.
+pub(super) fn measured(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
+    let mut longest = BTreeMap::new();
+    for row in store.tasks(None, TASKS).unwrap_or_default() {
+        let events = lookup::events(store, &row.session, row.task).unwrap_or_default();
+        for (_, event) in events {
+            if let Event::Input(stamped) = event
+                && let Input::EvidenceArrived(arrived) = stamped.input
+                && !arrived.evidence.cached
+            {
+                let known = longest.entry(arrived.evidence.verifier).or_insert(0);
+                *known = (*known).max(arrived.evidence.duration_ms);
+            }
+        }
+    }
+    longest
+}
+
+pub(super) fn look(
+    agent: &Agent,
+    installed: &[Installed<'_>],
+    policy: Option<&Policy>,
+    measured: &BTreeMap<VerifierName, u64>,
+) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = installed
+        .iter()
+        .filter_map(|one| entry(agent, one))
+        .collect();
+    let stops = installed.iter().filter(|one| one.hook.event == "Stop");
+    for stop in stops {
+        findings.extend(policy.and_then(|policy| checks(agent, stop, policy, measured)));
+    }
+    if findings.is_empty() && !installed.is_empty() {
+        findings.push(Finding::ok(
+            agent.name,
+            "deadline",
+            "every timeout is what its entry believes, and longer than the checks",
+        ));
+    }
+    findings
+}
+
+/// What the agent waits against what the entry was told.
+fn entry(agent: &Agent, one: &Installed<'_>) -> Option<Finding> {
+    let adapter = adapters::find(agent.name)?;
+    let event = one.hook.event.as_str();
+    let deadlines = adapter.capabilities().deadlines;
+    let assumed = match event {
+        "Stop" | "SubagentStop" => deadlines.stop,
+        "PreToolUse" => deadlines.tool,
+        "UserPromptSubmit" => deadlines.prompt,
+        "SessionEnd" => deadlines.session_end,
+        _ => deadlines.other,
+    };
+    let believed = one.entry.deadline.unwrap_or(u64::from(assumed));
+    let timeout = one.hook.timeout;
+    // Too short is only wasteful; where nothing is decided, time does not matter.
+    if believed <= timeout || !matches!(event, "Stop" | "SubagentStop" | "PreToolUse") {
+        return None;
+    }
+    let open = if one.hook.blocks_on_failure {
+        "the call is then refused without a reason"
+    } else {
+        "the agent then goes on as if the answer were yes"
+    };
+    let told = match one.entry.deadline {
+        Some(_) => format!("--deadline {believed}"),
+        None => format!("no --deadline, so {believed} s are assumed"),
+    };
+    Some(
+        Finding::fault(
+            agent.name,
+            "deadline_mismatch",
+            format!("{event}: the agent waits {timeout} s; the entry says {told}"),
+        )
+        .at(&one.place)
+        .so(format!("an answer may come too late; {open}"))
+        .mend(format!(
+            "write --deadline {timeout}, or: {}",
+            again(agent, one.settings.scope)
+        )),
+    )
+}
+
+/// What the agent waits at a stop against what the longest required check takes.
+fn checks(
+    agent: &Agent,
+    stop: &Installed<'_>,
+    policy: &Policy,
+    measured: &BTreeMap<VerifierName, u64>,
+) -> Option<Finding> {
+    let required = policy
+        .verifiers
+        .iter()
+        .filter(|spec| policy.is_required(&spec.name));
+    let (name, ms, seen) = required
+        .map(|spec| {
+            let times = u64::from(spec.retries) + 1;
+            match measured.get(&spec.name) {
+                Some(ms) => (spec.name.as_str(), ms.saturating_mul(times), true),
+                None => (
+                    spec.name.as_str(),
+                    spec.timeout_ms.saturating_mul(times),
+                    false,
+                ),
+            }
+        })
+        .max_by_key(|(_, ms, _)| *ms)?;
+    let timeout_ms = stop.hook.timeout.saturating_mul(1_000);
+    if ms.saturating_add(MARGIN_MS) <= timeout_ms {
+        return None;
+    }
+    let wanted = ms.div_ceil(1_000).saturating_add(60).min(3_600);
+    let what = format!(
+        "the agent waits {} s at a stop; check '{name}' {} {}",
+        stop.hook.timeout,
+        if seen { "took" } else { "may take" },
+        duration(ms),
+    );
+    let finding = if seen {
+        Finding::fault(agent.name, "timeout_too_short", what)
+    } else {
+        Finding::warning(agent.name, "timeout_too_short", what)
+    };
+    Some(
+        finding
+            .at(&stop.place)
+            .so("it is cut before it can tell, and a hook out of time lets the stop through")
+            .mend(format!(
+                "write \"timeout\": {wanted} and --deadline {wanted}, or: {}",
+                again(agent, stop.settings.scope)
+            )),
+    )
+}

@@ -1,0 +1,102 @@
+//! The level of protection that can be had here: L1 hooks, L2 `run --confine`, L3 CI.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::bounded;
+use super::finding::Finding;
+use super::places::{self, Near};
+
+/// Where pipelines are described.
+const PIPELINES: &[&str] = &[
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    ".circleci/config.yml",
+    ".buildkite",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".woodpecker.yml",
+    ".forgejo/workflows",
+    ".gitea/workflows",
+    "Jenkinsfile",
+    ".ci",
+];
+
+pub(super) fn look(root: &Path, hooked: bool, near: &Near, scratch: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let pipeline = pipeline(root);
+    let level = match (&pipeline, hooked) {
+        (Some(_), _) => "L3: CI checks what merges",
+        (None, true) => "L1: hooks, with the agent under your own account",
+        (None, false) => "none: no hook that holds, no pipeline",
+    };
+    let level = Finding::ok("repo", "level", format!("level in force: {level}"));
+    findings.push(match &pipeline {
+        Some(file) => level.at(near.short(file)),
+        None => level
+            .so("an agent that means to can get past hooks; what merges is safe only in CI")
+            .mend("run `checkrein check` in a CI workflow"),
+    });
+    findings.push(match namespaces(scratch) {
+        Ok(how) => Finding::ok("repo", "confine", format!("L2 can be had here: {how}")),
+        Err(why) => Finding::ok(
+            "repo",
+            "confine",
+            format!("L2 (run --confine) cannot be had here: {why}"),
+        ),
+    });
+    findings
+}
+
+/// The pipeline that runs our checks.
+fn pipeline(root: &Path) -> Option<PathBuf> {
+    PIPELINES.iter().find_map(|name| {
+        let path = root.join(name);
+        let files: Vec<PathBuf> = if path.is_dir() {
+            let entries = std::fs::read_dir(&path).ok()?.flatten();
+            entries.map(|entry| entry.path()).collect()
+        } else {
+            vec![path]
+        };
+        files.into_iter().find(|file| {
+            std::fs::read_to_string(file).is_ok_and(|text| text.contains("checkrein check"))
+        })
+    })
+}
+
+/// Tries whether a mount namespace can be made.
+fn namespaces(scratch: &Path) -> Result<&'static str, String> {
+    if !cfg!(target_os = "linux") {
+        return Err("it takes Linux".to_owned());
+    }
+    let tries: [(&str, &[&str], &str); 2] = [
+        (
+            "bwrap",
+            &["--ro-bind", "/", "/", "--dev", "/dev", "true"],
+            "bubblewrap works",
+        ),
+        (
+            "unshare",
+            &["--user", "--map-current-user", "--mount", "true"],
+            "a user namespace can be made",
+        ),
+    ];
+    let mut why = "neither bwrap nor unshare is installed".to_owned();
+    for (name, arguments, how) in tries {
+        let Some(program) = places::on_path(name) else {
+            continue;
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        match bounded::run(command, Duration::from_secs(10), scratch) {
+            Ok(ran) if ran.status == Some(0) => return Ok(how),
+            Ok(ran) => {
+                let said = String::from_utf8_lossy(&ran.stderr);
+                why = said.lines().next().unwrap_or("it was refused").to_owned();
+            }
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(why)
+}

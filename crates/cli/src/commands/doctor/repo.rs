@@ -1,0 +1,108 @@
+//! What is true of the repo whatever the agent: config, store, switched off.
+
+use checkrein_core::policy::Policy;
+use checkrein_runtime::config::Driver;
+use checkrein_store::{SqliteStore, StoreError};
+
+use super::finding::Finding;
+use super::places::Near;
+use crate::locate::{CONFIG, Located};
+use crate::off;
+
+/// What else is looked at by.
+pub(super) struct Repo {
+    pub(super) findings: Vec<Finding>,
+    pub(super) policy: Option<Policy>,
+    pub(super) store: Option<SqliteStore>,
+}
+
+pub(super) fn look(located: &Located, near: &Near) -> Repo {
+    let mut findings = Vec::new();
+    let place = located.repo.as_deref().map(|file| near.short(file));
+    let policy = match located.compile(Driver::Hook) {
+        Ok(compiled) => {
+            findings.extend(compiled.warnings.iter().map(|warning| {
+                Finding::warning("repo", "config", warning.to_string()).mend(format!(
+                    "take it out of {CONFIG}, or write the key that was meant"
+                ))
+            }));
+            findings.push(of_policy(&compiled.policy, place));
+            Some(compiled.policy)
+        }
+        Err(error) => {
+            findings.push(
+                Finding::fault("repo", "config_error", error.to_string())
+                    .at(place.unwrap_or_else(|| CONFIG.to_owned()))
+                    .so("nothing can be sealed: tools and stops are answered by stance")
+                    .mend("mend it, then: checkrein check"),
+            );
+            None
+        }
+    };
+    let store = match SqliteStore::open_read_only(&located.place.state) {
+        Ok(store) => {
+            findings.push(Finding::ok("repo", "store", "the store can be read"));
+            Some(store)
+        }
+        Err(StoreError::Missing { .. }) => {
+            findings.push(Finding::ok("repo", "store", "nothing is recorded yet"));
+            None
+        }
+        Err(error) => {
+            let check = match &error {
+                StoreError::TooNew { .. } => "store_too_new",
+                _ => "store",
+            };
+            let said = error.to_string();
+            let (what, mend) = said
+                .split_once("; ")
+                .unwrap_or((&said, "upgrade checkrein"));
+            findings.push(
+                Finding::fault("repo", check, what)
+                    .at(near.short(&located.place.state))
+                    .so("every hook answers by its stance, and nothing is recorded")
+                    .mend(mend),
+            );
+            None
+        }
+    };
+    if let Some(off) = off::in_force(&located.place.state) {
+        findings.push(
+            Finding::fault("repo", "off", off.words())
+                .so("no call is judged and no stop is checked")
+                .mend("checkrein on"),
+        );
+    }
+    Repo {
+        findings,
+        policy,
+        store,
+    }
+}
+
+fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
+    let required: Vec<&str> = policy
+        .verifiers
+        .iter()
+        .filter(|spec| policy.is_required(&spec.name))
+        .map(|spec| spec.name.as_str())
+        .collect();
+    let at = |finding: Finding| match &place {
+        Some(place) => finding.at(place.as_str()),
+        None => finding,
+    };
+    if required.is_empty() {
+        let what = match place {
+            Some(_) => "no check is required",
+            None => "there is no checkrein.toml",
+        };
+        return at(Finding::warning("repo", "no_checks", what)
+            .so("every ending is `unverified`: caps and loop detectors are all there is")
+            .mend("checkrein init, or checkrein doctor --audit for the lines"));
+    }
+    at(Finding::ok(
+        "repo",
+        "checks",
+        format!("required: {}", required.join(", ")),
+    ))
+}

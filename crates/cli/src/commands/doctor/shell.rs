@@ -1,0 +1,150 @@
+//! Shells that agents start hooks with. A profile that prints puts its text before our JSON, and
+//! both agents then take the answer for plain text: the tool runs, the stop goes through.
+//! Seen: Claude Code 2.1.330 starts `/bin/sh -c`, Codex 0.169.0 the person's shell with `-c`;
+//! other versions of Codex are known to start it with `-lc`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::bounded::{self, Ran};
+use super::finding::{Finding, Status};
+use super::hooks::Installed;
+use super::places::Agent;
+
+const PATIENCE: Duration = Duration::from_secs(15);
+/// What both agents use where no shell is named.
+const PLAIN: &str = "/bin/sh";
+
+pub(super) fn look(agent: &Agent, installed: &[Installed<'_>], scratch: &Path) -> Vec<Finding> {
+    if !installed.iter().any(|one| one.entry.by_shell) {
+        return Vec::new();
+    }
+    if agent.name != "codex" {
+        return vec![one(agent, Path::new(PLAIN), "-c", scratch)];
+    }
+    let shell = login_shell();
+    let plain = one(agent, &shell, "-c", scratch);
+    if plain.status != Status::Ok {
+        return vec![plain];
+    }
+    let login = one(agent, &shell, "-lc", scratch);
+    match login.status {
+        Status::Ok => vec![plain],
+        // Not what the version does that this build was tried with.
+        Status::Warning | Status::Fault => vec![
+            plain,
+            Finding {
+                status: Status::Warning,
+                so: Some(
+                    "harmless to Codex 0.169.0; a version that starts hooks in a login shell takes it for our answer: the command runs, the stop goes through".to_owned(),
+                ),
+                ..login
+            },
+        ],
+    }
+}
+
+fn one(agent: &Agent, shell: &Path, flag: &str, scratch: &Path) -> Finding {
+    let name = format!("{} {flag}", shell.display());
+    let Ok(ran) = run(shell, flag, "true", scratch) else {
+        return Finding::fault(
+            agent.name,
+            "shell",
+            format!("`{name} true` cannot be started"),
+        )
+        .so(format!(
+            "{} starts hooks with it: none will run",
+            agent.label
+        ))
+        .mend("set SHELL to a shell that is there");
+    };
+    if ran.cut {
+        return Finding::fault(
+            agent.name,
+            "shell",
+            format!("`{name} true` did not end within {} s", PATIENCE.as_secs()),
+        )
+        .so("every hook waits for it and runs into its timeout")
+        .mend("make the profile of that shell ask nothing and wait for nothing");
+    }
+    if ran.stdout.is_empty() {
+        return Finding::ok(
+            agent.name,
+            "shell",
+            format!("`{name}` prints nothing of its own"),
+        );
+    }
+    let said = ran.said();
+    let said: String = said
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(60)
+        .collect();
+    let mend = match printer(&said) {
+        Some(place) => format!("in {place}: send that to stderr (>&2), or print only if [ -t 1 ]"),
+        None => "in your shell's profile: send what it prints to stderr (>&2)".to_owned(),
+    };
+    Finding::fault(
+        agent.name,
+        "profile_prints",
+        format!("`{name} true` prints: {said}"),
+    )
+    .so("it stands before our answer, which is then no JSON: the command runs, the stop goes through")
+    .mend(mend)
+}
+
+/// The PATH of a login shell; our own if it does not tell.
+pub(super) fn login_path(scratch: &Path) -> String {
+    run(
+        &login_shell(),
+        "-lc",
+        "printf '\\n%s\\n' \"$PATH\"",
+        scratch,
+    )
+    .ok()
+    .filter(|ran| ran.status == Some(0))
+    .and_then(|ran| Some(ran.said().lines().last()?.to_owned()))
+    .filter(|path| !path.is_empty())
+    .unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
+}
+
+fn login_shell() -> PathBuf {
+    std::env::var_os("SHELL")
+        .filter(|shell| !shell.is_empty())
+        .map_or_else(|| PathBuf::from(PLAIN), PathBuf::from)
+}
+
+fn run(shell: &Path, flag: &str, script: &str, scratch: &Path) -> std::io::Result<Ran> {
+    let mut command = Command::new(shell);
+    command.arg(flag).arg(script);
+    bounded::run(command, PATIENCE, scratch)
+}
+
+/// The profile that holds what was printed, if it stands there literally.
+fn printer(said: &str) -> Option<String> {
+    const PROFILES: &[&str] = &[
+        ".bash_profile",
+        ".bash_login",
+        ".profile",
+        ".bashrc",
+        ".zshenv",
+        ".zprofile",
+        ".zshrc",
+        ".zlogin",
+    ];
+    let home = std::env::home_dir()?;
+    let said = said.trim();
+    let usual = PROFILES.iter().map(|name| home.join(name));
+    let named = ["BASH_ENV", "ENV"].iter().filter_map(std::env::var_os);
+    usual
+        .chain(named.map(PathBuf::from))
+        .filter(|_| !said.is_empty())
+        .find_map(|file| {
+            let text = std::fs::read_to_string(&file).ok()?;
+            let line = text.lines().position(|line| line.contains(said))?;
+            Some(format!("{}:{}", file.display(), line + 1))
+        })
+}

@@ -1,0 +1,147 @@
+//! `checkrein run`: an agent works until its work is verified, or until going on is not worth
+//! it. A command whose exit status is its claim ([`command`]), or a real agent whose hooks
+//! decide ([`agent`]). `run` owns what needs a killer: the whole process tree.
+
+mod agent;
+pub(crate) mod command;
+mod live;
+mod program;
+mod seat;
+mod tally;
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{SessionId, TaskId};
+use checkrein_core::transition::{Reason, Transition};
+use checkrein_store::{SqliteStore, Store as _};
+use serde_json::json;
+
+use crate::args::Run;
+use crate::commands::lookup;
+use crate::locate::{self, Located};
+use crate::ui::errors::CommandError;
+use crate::ui::progress::Checks;
+use crate::ui::style::{On, of_reason};
+use crate::ui::words;
+use crate::{exit_code, signals, ui};
+
+/// More of a task is not read from stdin.
+const MAX_TASK: u64 = 1024 * 1024;
+
+pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
+    signals::listen();
+    let located = locate::locate(&std::env::current_dir()?, None);
+    if args.attempts == Some(0) {
+        return Err(CommandError::usage(
+            "--attempts must be 1 or more",
+            "leave it out for the config's",
+        ));
+    }
+    let checks = Arc::new(Checks::new());
+    let outcome = if args.agent.is_some() || args.resume.is_some() {
+        agent::drive(&located, &agent::Plan::of(args, &located)?, &checks)?
+    } else {
+        let plan = command::Plan::of(args)?;
+        let show = checks.clone();
+        let show = Arc::new(move |progress| show.show(progress));
+        command::drive(&located, &plan, &|line| ui::say(line), show)?
+    };
+    if args.json {
+        ui::json(&document(&outcome));
+    } else {
+        let ending = &outcome.transition;
+        ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
+    }
+    if outcome.transition.reason != Reason::TaskComplete {
+        ui::say(&words::ending_line(
+            &outcome.transition,
+            &lookup::short(&outcome.session, outcome.task),
+        ));
+    }
+    Ok(exit_code::exit(
+        outcome
+            .transition
+            .reason
+            .exit_code()
+            .unwrap_or(exit_code::NO),
+    ))
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) session: SessionId,
+    pub(crate) task: TaskId,
+    pub(crate) transition: Transition,
+    pub(crate) attempts: u32,
+    pub(crate) store: Arc<SqliteStore>,
+    /// What only a run of a real agent knows.
+    pub(crate) agent: Option<agent::Told>,
+}
+
+/// The JSON document of `run` and `demo`.
+pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
+    let events = outcome
+        .store
+        .events(&outcome.session, checkrein_core::ids::Seq(0))
+        .unwrap_or_default();
+    let events: Vec<serde_json::Value> = events
+        .iter()
+        .map(|raw| json!({ "seq": raw.seq, "kind": raw.kind }))
+        .collect();
+    let mut document = json!({
+        "schema": "checkrein/run/1",
+        "transition": outcome.transition,
+        "attempts": outcome.attempts,
+        "session": outcome.session,
+        "task": outcome.task,
+        "events": events,
+    });
+    if let (Some(told), Some(fields)) = (&outcome.agent, document.as_object_mut()) {
+        fields.insert("agent".to_owned(), told.agent.into());
+        fields.insert("hooks_fired".to_owned(), told.hooks_fired.into());
+        fields.insert("message".to_owned(), told.message.clone().into());
+        fields.insert("usage".to_owned(), told.usage.document());
+    }
+    document
+}
+
+/// What is asked for: as an argument, or on stdin where there is no person.
+fn task(args: &Run) -> Result<Option<String>, CommandError> {
+    if let Some(text) = args.task.as_ref().or(args.text.as_ref()) {
+        return Ok(Some(text.clone()));
+    }
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    stdin.lock().take(MAX_TASK).read_to_string(&mut text)?;
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// The state folder under which hooks of this run find the same store.
+fn state_root(located: &Located) -> std::path::PathBuf {
+    located
+        .place
+        .state
+        .parent()
+        .map_or_else(|| located.place.state.clone(), std::path::PathBuf::from)
+}
+
+fn new_id() -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
+    let seed = format!(
+        "{now} {} {:?}",
+        std::process::id(),
+        std::thread::current().id()
+    );
+    let mut id = Digest::of(seed.as_bytes()).to_hex();
+    id.truncate(32);
+    id
+}

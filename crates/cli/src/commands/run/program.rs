@@ -1,0 +1,139 @@
+//! One process of an agent: started under a keeper with its task on stdin, its output read as
+//! it comes, the end of its stderr kept for when something goes wrong.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use checkrein_adapters::headless::{Facts, Output, Said};
+use checkrein_verifiers::process::{self, Ended, Kill};
+use checkrein_verifiers::withheld;
+
+use super::new_id;
+
+/// A longer line of output is not read.
+const MAX_LINE: u64 = 32 * 1024 * 1024;
+/// This much of the end of stderr is kept.
+const TAIL: usize = 4 * 1024;
+
+/// A started process.
+pub(super) struct Program {
+    pub(super) ended: Receiver<std::io::Result<(Ended, bool)>>,
+    kill: Option<Kill>,
+    shared: Arc<Mutex<Shared>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    output: Box<dyn Output + Send>,
+    said: Vec<Said>,
+    stderr: Vec<u8>,
+}
+
+impl Program {
+    /// Starts `command`, with `task` on its stdin.
+    pub(super) fn start(
+        mut command: Command,
+        task: &str,
+        output: Box<dyn Output + Send>,
+    ) -> std::io::Result<Self> {
+        let mut stdin = tempfile::tempfile()?;
+        std::io::Write::write_all(&mut stdin, task.as_bytes())?;
+        std::io::Seek::rewind(&mut stdin)?;
+        let (stdout, stdout_end) = std::io::pipe()?;
+        let (stderr, stderr_end) = std::io::pipe()?;
+        let tag = new_id();
+        command
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout_end))
+            .stderr(Stdio::from(stderr_end))
+            .env(withheld::CHECK_VARIABLE, &tag);
+        // The command owns our ends of the pipes, and closes them by being consumed.
+        let (wait, kill) = process::spawn(command, &tag)?;
+        let (sender, ended) = channel();
+        std::thread::spawn(move || {
+            // Nobody listens any more only if we are going anyway.
+            let _ = sender.send(wait.wait());
+        });
+        let shared = Arc::new(Mutex::new(Shared {
+            output,
+            said: Vec::new(),
+            stderr: Vec::new(),
+        }));
+        let (one, other) = (shared.clone(), shared.clone());
+        let readers = vec![
+            std::thread::spawn(move || read_output(stdout, &one)),
+            std::thread::spawn(move || read_stderr(stderr, &other)),
+        ];
+        Ok(Self {
+            ended,
+            kill: Some(kill),
+            shared,
+            readers,
+        })
+    }
+
+    /// Kills all that it started.
+    pub(super) fn kill(&mut self) {
+        if let Some(kill) = self.kill.take() {
+            kill.kill();
+        }
+    }
+
+    /// What it printed since the last call.
+    pub(super) fn said(&self) -> Vec<Said> {
+        std::mem::take(&mut held(&self.shared).said)
+    }
+
+    /// What is known so far.
+    pub(super) fn facts(&self) -> Facts {
+        held(&self.shared).output.facts().clone()
+    }
+
+    /// All that it said, once it has ended.
+    pub(super) fn finish(self) -> (Facts, Vec<Said>, String) {
+        for reader in self.readers {
+            // A reader that panicked has nothing more to say.
+            let _ = reader.join();
+        }
+        let mut shared = held(&self.shared);
+        let said = std::mem::take(&mut shared.said);
+        let stderr = String::from_utf8_lossy(&shared.stderr).trim().to_owned();
+        (shared.output.facts().clone(), said, stderr)
+    }
+}
+
+fn held(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_output(from: impl Read, shared: &Mutex<Shared>) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let mut shared = held(shared);
+                let said = shared.output.line(&line);
+                shared.said.extend(said);
+            }
+        }
+    }
+}
+
+fn read_stderr(mut from: impl Read, shared: &Mutex<Shared>) {
+    let mut buffer = [0_u8; 4096];
+    while let Ok(read) = from.read(&mut buffer) {
+        if read == 0 {
+            return;
+        }
+        let tail = &mut held(shared).stderr;
+        tail.extend_from_slice(buffer.get(..read).unwrap_or_default());
+        let surplus = tail.len().saturating_sub(TAIL);
+        tail.drain(..surplus);
+    }
+}

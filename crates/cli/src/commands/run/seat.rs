@@ -1,0 +1,113 @@
+//! Looks after a task while an agent's process works on it: whether a hook halted it, its time
+//! is up, or it is long over.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use checkrein::{Decided, Session};
+use checkrein_core::input::Input;
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_verifiers::process::Ended;
+
+use crate::signals;
+use crate::ui::errors::CommandError;
+
+/// How often signals and the session are looked at while the agent works.
+const TICK: Duration = Duration::from_millis(50);
+/// Every so many ticks the log is asked.
+const LOOK_EVERY: u32 = 4;
+/// An agent whose stop was accepted is given this long to go.
+const LINGER: Duration = Duration::from_secs(30);
+
+/// How a process came to its end.
+pub(super) enum Watched {
+    Ended(Ended),
+    /// A person pressed Ctrl-C.
+    Interrupted,
+    /// The task was ended while it worked: by a hook, or by a cap.
+    Over(Box<Decided>),
+    /// Its task had ended, and it did not.
+    Lingered,
+}
+
+/// What is to be done about a process.
+pub(super) enum Look {
+    GoOn,
+    Over(Box<Decided>),
+    Lingers,
+}
+
+/// Waits for the end of a process; kills it when `look` says so.
+pub(super) fn watch(
+    ended: &Receiver<std::io::Result<(Ended, bool)>>,
+    kill: &mut dyn FnMut(),
+    look: &mut dyn FnMut() -> Result<Look, CommandError>,
+) -> Result<Watched, CommandError> {
+    let mut ticks: u32 = 0;
+    loop {
+        match ended.recv_timeout(TICK) {
+            Ok(end) => return Ok(Watched::Ended(end.map_or(Ended::Lost, |(end, _)| end))),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended(Ended::Lost)),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        ticks = ticks.wrapping_add(1);
+        let over = if signals::cancelled() {
+            Watched::Interrupted
+        } else if ticks.is_multiple_of(LOOK_EVERY) {
+            match look()? {
+                Look::GoOn => continue,
+                Look::Over(decided) => Watched::Over(decided),
+                Look::Lingers => Watched::Lingered,
+            }
+        } else {
+            continue;
+        };
+        kill();
+        // Comes back once the whole tree is gone.
+        let _ = ended.recv();
+        return Ok(over);
+    }
+}
+
+/// Watches one session.
+#[derive(Default)]
+pub(super) struct Eye {
+    ended: Option<Instant>,
+}
+
+impl Eye {
+    /// One look. With it, for who wants to show it, the session as it is.
+    pub(super) fn look(
+        &mut self,
+        session: &Session<'_>,
+    ) -> Result<(Look, Option<(State, Policy)>), CommandError> {
+        let Some((state, policy)) = session.peek()? else {
+            return Ok((Look::GoOn, None));
+        };
+        let ended = state.task.as_ref().is_some_and(|task| task.ended.is_some());
+        let halted = ended && state.task.as_ref().is_some_and(|task| task.halted);
+        if halted || is_late(&state, &policy) {
+            let decided = session.take(Input::TimePassed)?;
+            return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
+        }
+        let since = ended.then(|| *self.ended.get_or_insert_with(Instant::now));
+        if !ended {
+            self.ended = None;
+        }
+        let lingers = since.is_some_and(|since| since.elapsed() > LINGER);
+        let look = if lingers { Look::Lingers } else { Look::GoOn };
+        Ok((look, Some((state, policy))))
+    }
+}
+
+fn is_late(state: &State, policy: &Policy) -> bool {
+    let now = checkrein_runtime::now();
+    let busy = state.task.as_ref().map_or(0, |task| {
+        task.totals.busy_ms + task.working_since.map_or(0, |since| now.since(since))
+    });
+    [policy.caps.wall_clock_ms, policy.session_caps.wall_clock_ms]
+        .into_iter()
+        .flatten()
+        .any(|cap| busy >= cap)
+}

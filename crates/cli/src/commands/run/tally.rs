@@ -1,0 +1,109 @@
+//! What a run has used: sums over the agent's processes, read rightly where a resumed
+//! conversation tells a sum of its own.
+
+use checkrein_adapters::headless::{Spent, Usage};
+use serde_json::json;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    used: Option<Usage>,
+    /// What the conversation had used before this run; told sums include it.
+    before: Usage,
+    partial: bool,
+}
+
+impl Tally {
+    /// A run that goes on in a conversation with a past.
+    pub(super) fn since(before: Usage) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what one process said; `None` if it did not get to say anything.
+    pub(super) fn add(&mut self, spent: Option<Spent>) {
+        match spent {
+            Some(Spent::Here { usage, partial }) => {
+                self.used = Some(self.used.unwrap_or_default().plus(usage));
+                self.partial |= partial;
+            }
+            Some(Spent::SoFar(usage)) => {
+                self.used = Some(usage.without(self.before));
+                // What an earlier process did not tell is in this sum.
+                self.partial = false;
+            }
+            None => self.partial = true,
+        }
+    }
+
+    pub(super) fn document(&self) -> serde_json::Value {
+        let Some(used) = self.used else {
+            return serde_json::Value::Null;
+        };
+        json!({
+            "input_tokens": used.input,
+            "cached_input_tokens": used.cached,
+            "cache_write_input_tokens": used.cache_write,
+            "output_tokens": used.output,
+            "cost_usd": used.cost.map(dollars),
+            "partial": self.partial,
+        })
+    }
+}
+
+/// Billionths of a dollar as a number of dollars, to be read and not to be reckoned with.
+fn dollars(billionths: u64) -> f64 {
+    billionths as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: u64, output: u64) -> Usage {
+        Usage {
+            input,
+            output,
+            ..Usage::default()
+        }
+    }
+
+    fn tokens(tally: Tally) -> (u64, u64, bool) {
+        let used = tally.used.unwrap();
+        (used.input, used.output, tally.partial)
+    }
+
+    #[test]
+    fn parts_are_added_and_sums_are_taken() {
+        let mut parts = Tally::default();
+        for (input, output) in [(100, 10), (50, 5)] {
+            parts.add(Some(Spent::Here {
+                usage: usage(input, output),
+                partial: false,
+            }));
+        }
+        assert_eq!(tokens(parts), (150, 15, false));
+        let mut sums = Tally::since(usage(1000, 100));
+        sums.add(Some(Spent::SoFar(usage(1100, 110))));
+        sums.add(Some(Spent::SoFar(usage(1150, 115))));
+        assert_eq!(tokens(sums), (150, 15, false));
+    }
+
+    #[test]
+    fn a_process_that_was_killed_leaves_a_gap_unless_a_later_sum_covers_it() {
+        let mut parts = Tally::default();
+        parts.add(Some(Spent::Here {
+            usage: usage(1, 1),
+            partial: false,
+        }));
+        parts.add(None);
+        assert_eq!(tokens(parts), (1, 1, true));
+        let mut sums = Tally::default();
+        sums.add(None);
+        assert!(sums.document().is_null());
+        sums.add(Some(Spent::SoFar(usage(7, 7))));
+        assert_eq!(tokens(sums), (7, 7, false));
+    }
+}

@@ -1,0 +1,89 @@
+//! `checkrein seal`: a person takes up what lies in the repo now. What was held goes, and
+//! sessions under way are judged by it from here on.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use checkrein_runtime::config::Driver;
+use checkrein_runtime::held;
+use checkrein_store::{SqliteStore, Store as _, StoreError};
+
+use crate::commands::{engine, trust};
+use crate::locate::Located;
+use crate::ui::errors::CommandError;
+use crate::{exit_code, locate, person, sources, ui};
+
+/// A session that nobody came back to for so long is over.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// Tasks that are looked through for sessions under way.
+const LOOK_BACK: usize = 500;
+
+pub(crate) fn run() -> Result<ExitCode, CommandError> {
+    let by = person::required("seal")?;
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let now = sources::now(&located)?;
+    // A config with a mistake is said before anything is asked.
+    let compiled = located.compile_from(&now, Driver::Hook)?;
+    for warning in &compiled.warnings {
+        ui::say(&format!("checkrein: {warning}"));
+    }
+    match held::read(&located.place.state) {
+        Ok(Some(held)) => ui::answer(&format!(
+            "edited while a task was open: {}",
+            held.paths.join(", ")
+        )),
+        Ok(None) => {}
+        Err(error) => ui::say(&format!("checkrein: held.json cannot be read: {error}")),
+    }
+    match &now.repo {
+        Some(_) => trust::show(&located, &now)?,
+        None => ui::answer("there is no checkrein.toml: the built-in defaults, nothing runs"),
+    }
+    if !trust::asked("Judge by this from now on?")? {
+        ui::answer("not sealed: everything stays as it was");
+        return Ok(exit_code::exit(exit_code::NO));
+    }
+    match &now.repo {
+        Some(repo) => trust::approve(&located, repo, by.clone())?,
+        None => {
+            held::remove(&located.place.state)?;
+        }
+    }
+    let renewed = renew(&located, &by.words())?;
+    ui::answer(&match renewed {
+        0 => "sealed, for sessions that begin from now on".to_owned(),
+        1 => "sealed; one session under way goes on with it".to_owned(),
+        many => format!("sealed; {many} sessions under way go on with it"),
+    });
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Renews the sessions of this checkout that somebody may still be at; says how many. What
+/// `run` drives keeps what it began with: its command line is part of it.
+fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
+    match SqliteStore::open_read_only(&located.place.state) {
+        Ok(_) => {}
+        Err(StoreError::Missing { .. }) => return Ok(0),
+        Err(error) => return Err(error.into()),
+    }
+    let store = engine::store(&located.place)?;
+    let root = located.place.root.display().to_string();
+    let sessions: BTreeSet<_> = store
+        .tasks(None, LOOK_BACK)?
+        .into_iter()
+        .filter(|row| row.root == root)
+        .map(|row| row.session)
+        .collect();
+    let runtime = engine::runtime(located, store, Driver::Hook);
+    let mut renewed = 0;
+    for session in sessions {
+        let Some((state, policy)) = runtime.peek(&session)? else {
+            continue;
+        };
+        let over = checkrein_runtime::now().since(state.now) > DAY_MS;
+        if !over && !policy.single_task && runtime.renew(&session, by)?.is_some() {
+            renewed += 1;
+        }
+    }
+    Ok(renewed)
+}

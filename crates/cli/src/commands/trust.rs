@@ -1,0 +1,143 @@
+//! `checkrein trust`: shows what this repo's config would run, asks, and remembers the answer.
+
+use std::io::BufRead as _;
+use std::process::ExitCode;
+
+use checkrein_core::policy::Policy;
+use checkrein_runtime::config::{Driver, Gathered, Sources};
+use checkrein_runtime::held;
+
+use crate::args::Trust;
+use crate::locate::Located;
+use crate::person::{self, Checked};
+use crate::trust::{self, Approval};
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint};
+use crate::{exit_code, locate, sources, ui};
+
+pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
+    let by = person::required("trust")?;
+    let located = locate::locate(&std::env::current_dir()?, None);
+    if args.revoke {
+        ui::answer(match trust::revoke(&located)? {
+            true => "taken back: nothing of this repo runs under --require-trust",
+            false => "nothing was approved here",
+        });
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    let now = sources::now(&located)?;
+    let Some(repo) = &now.repo else {
+        return Err(CommandError::usage(
+            format!(
+                "there is no checkrein.toml in {}",
+                located.place.root.display()
+            ),
+            "checkrein init writes one",
+        ));
+    };
+    let already = trust::approved(&located) == Some(repo.digest());
+    show(&located, &now)?;
+    if already && matches!(held::read(&located.place.state), Ok(None)) {
+        ui::answer("approved already");
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    if !asked("Approve this?")? {
+        ui::answer("not approved");
+        return Ok(exit_code::exit(exit_code::NO));
+    }
+    approve(&located, repo, by)?;
+    ui::answer("approved, for sessions that begin from now on");
+    ui::say("A session that is under way goes on as it began; checkrein seal renews it.");
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Records it, and lets go of what was held: a person has seen what takes its place.
+pub(super) fn approve(located: &Located, repo: &Gathered, by: Checked) -> Result<(), CommandError> {
+    let approval = Approval {
+        digest: repo.digest(),
+        top: located.top.clone(),
+        at: checkrein_runtime::now(),
+        by,
+        text: located.repo.is_none().then(|| repo.config.text.clone()),
+    };
+    trust::approve(located, approval)?;
+    held::remove(&located.place.state)?;
+    Ok(())
+}
+
+/// Everything that would run and every file that says what may run.
+pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError> {
+    let Some(repo) = &now.repo else {
+        return Ok(());
+    };
+    let file = printable(&repo.config.name.display().to_string());
+    ui::answer(&On::Stdout.paint(Paint::Strong, &file));
+    let plain = located.compile_plain(now, None, Driver::Hook)?.policy;
+    commands(&plain, "");
+    for profile in repo.profiles()? {
+        let policy = located
+            .compile_plain(now, Some(&profile), Driver::Hook)?
+            .policy;
+        if policy.verifiers != plain.verifiers {
+            commands(&policy, &format!(" (profile {})", printable(&profile)));
+        }
+    }
+    if plain.verifiers.is_empty() {
+        ui::answer("  it runs nothing");
+    }
+    for rules in &repo.rules {
+        ui::answer(&format!(
+            "  rules  {}",
+            printable(&rules.name.display().to_string())
+        ));
+    }
+    let digest = repo.digest().to_hex();
+    let digest = digest.get(..16).unwrap_or_default();
+    ui::answer(&On::Stdout.paint(Paint::Dim, &format!("  digest {digest}")));
+    Ok(())
+}
+
+fn commands(policy: &Policy, which: &str) {
+    for spec in &policy.verifiers {
+        let run = serde_json::from_str::<serde_json::Value>(&spec.definition)
+            .ok()
+            .and_then(|definition| Some(definition.get("run")?.as_str()?.to_owned()))
+            .unwrap_or_else(|| spec.definition.clone());
+        let name = &spec.name;
+        ui::answer(&format!("  runs   {name}{which}: {}", printable(&run)));
+    }
+}
+
+/// A stranger's text must not be able to write over what stands beside it.
+fn printable(text: &str) -> String {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars()
+        .flat_map(|c| match hides(c) {
+            true => c.escape_default().collect::<Vec<_>>(),
+            false => vec![c],
+        })
+        .collect()
+}
+
+/// Asks the person at the terminal. Silence is no.
+pub(super) fn asked(question: &str) -> Result<bool, CommandError> {
+    ui::ask(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_would_hide_something_is_spelled_out() {
+        assert_eq!(printable("cargo test # ünï"), "cargo test # ünï");
+        assert_eq!(printable("rm x\r\u{1b}[2Kls"), "rm x\\r\\u{1b}[2Kls");
+        assert_eq!(printable("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
+    }
+}

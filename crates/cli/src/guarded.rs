@@ -1,0 +1,132 @@
+//! Which files are guarded (law 10), and what counts of each: config and rules as they are,
+//! an agent's settings as far as they are about hooks, ignore files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_runtime::Guarded;
+use checkrein_runtime::config::{Gathered, Sources};
+use serde_json::Value;
+
+use crate::locate::{self, Located};
+
+/// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
+/// it writes itself while it works, as when a person allows a command for good.
+const ABOUT_HOOKS: &[&str] = &[
+    "allowManagedHooksOnly",
+    "disableAllHooks",
+    "enabledPlugins",
+    "env",
+    "hooks",
+];
+
+/// How they are now.
+pub(crate) fn look(located: &Located) -> Guarded {
+    let mut seen = Guarded::default();
+    let configs = [located.repo.as_deref(), located.person.as_deref()];
+    for config in configs.into_iter().flatten() {
+        let Some(digest) = whole(config) else {
+            continue;
+        };
+        seen.policy.insert(name(located, config), digest);
+        let rules = locate::read(config).ok().flatten();
+        let rules = rules.and_then(|source| Gathered::of(source).ok());
+        for rules in rules.into_iter().flat_map(|gathered| gathered.rules) {
+            let digest = Digest::of(rules.text.as_bytes());
+            seen.policy.insert(name(located, &rules.name), digest);
+        }
+    }
+    let mut others = BTreeMap::new();
+    for settings in settings(located) {
+        if let Some(digest) = about_hooks(&settings) {
+            others.insert(name(located, &settings), digest);
+        }
+    }
+    for ignores in ignores(located) {
+        if let Some(digest) = whole(&ignores) {
+            others.insert(name(located, &ignores), digest);
+        }
+    }
+    seen.others = others;
+    seen
+}
+
+/// Settings in which hooks of agents are installed: of this repo, and of the person.
+pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in [&located.top, &located.place.root] {
+        found.push(folder.join(".claude/settings.json"));
+        found.push(folder.join(".claude/settings.local.json"));
+        found.push(folder.join(".codex/hooks.json"));
+        found.push(folder.join(".codex/config.toml"));
+    }
+    let own = |variable: &str, usual: &str| {
+        let named = std::env::var_os(variable).filter(|value| !value.is_empty());
+        named
+            .map(PathBuf::from)
+            .or_else(|| locate::home().map(|home| home.join(usual)))
+    };
+    if let Some(folder) = own("CLAUDE_CONFIG_DIR", ".claude") {
+        found.push(folder.join("settings.json"));
+    }
+    if let Some(folder) = own("CODEX_HOME", ".codex") {
+        found.push(folder.join("hooks.json"));
+        found.push(folder.join("config.toml"));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
+/// and the rules in force.
+pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
+    let mut paths: Vec<PathBuf> = settings(located);
+    paths.extend(located.place.state.parent().map(Path::to_owned));
+    for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
+        paths.extend(gathered.rules.iter().map(|rules| rules.name.clone()));
+    }
+    let text = |path: PathBuf| path.into_os_string().into_string().ok();
+    paths.into_iter().filter_map(text).collect()
+}
+
+fn ignores(located: &Located) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = [&located.top, &located.place.root]
+        .map(|folder| folder.join(".gitignore"))
+        .into();
+    found.extend(locate::git_folder(&located.top).map(|git| git.join("info/exclude")));
+    found
+}
+
+fn whole(file: &Path) -> Option<Digest> {
+    std::fs::read(file).ok().map(|bytes| Digest::of(&bytes))
+}
+
+/// What cannot be read as settings counts as it is: so may the agent take it.
+fn about_hooks(file: &Path) -> Option<Digest> {
+    let bytes = std::fs::read(file).ok()?;
+    let settings = file.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("settings.")
+    });
+    match serde_json::from_slice::<Value>(&bytes) {
+        Ok(Value::Object(mut object)) if settings => {
+            object.retain(|key, _| ABOUT_HOOKS.contains(&key.as_str()));
+            Some(Digest::of_json(&Value::Object(object)))
+        }
+        _ => Some(Digest::of(&bytes)),
+    }
+}
+
+/// As a person is told: from the checkout on, or from home on.
+fn name(located: &Located, file: &Path) -> String {
+    if let Ok(below) = file.strip_prefix(&located.top) {
+        return below.display().to_string();
+    }
+    let home = locate::home();
+    match home.and_then(|home| file.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) => format!("~/{}", below.display()),
+        None => file.display().to_string(),
+    }
+}

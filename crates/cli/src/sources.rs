@@ -1,0 +1,102 @@
+//! The texts that a new session's policy is compiled from: what lies in the repo, what a
+//! person approved, or what is held since it was edited while a task was open.
+
+use checkrein_runtime::config::{ConfigError, Gathered, Source, Sources};
+use checkrein_runtime::held;
+
+use crate::locate::{self, CONFIG, Located};
+use crate::trust;
+
+/// Texts, and what a person should know about where they come from.
+pub(crate) struct InForce {
+    pub(crate) sources: Sources,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What lies there now, whether or not anybody has approved it.
+pub(crate) fn now(located: &Located) -> Result<Sources, ConfigError> {
+    Ok(Sources {
+        repo: repo_now(located)?,
+        person: gathered(located.person.as_deref())?,
+    })
+}
+
+/// What a session that begins now is sealed with.
+pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
+    let mut notes = Vec::new();
+    let approved = located.require_trust.then(|| trust::approved(located));
+    let trusted = |repo: &Gathered| match &approved {
+        None => true,
+        Some(approved) => *approved == Some(repo.digest()),
+    };
+    let person = gathered(located.person.as_deref())?;
+    let repo = match repo_now(located) {
+        Ok(Some(repo)) if trusted(&repo) => Some(repo),
+        Ok(None) => None,
+        // What nobody approved may be as broken as it likes.
+        Ok(Some(_)) | Err(_) if located.require_trust => {
+            notes.push(trust::words(located));
+            None
+        }
+        Ok(repo) => repo,
+        Err(error) => return Err(error),
+    };
+    let sources = Sources { repo, person };
+    let state = &located.place.state;
+    let kept = |source| ConfigError::Kept {
+        name: state.join("held.json"),
+        source,
+    };
+    let Some(held) = held::read(state).map_err(kept)? else {
+        return Ok(InForce { sources, notes });
+    };
+    if held.sources == sources {
+        // Taken back: nothing is different any more.
+        held::remove(state).map_err(kept)?;
+        return Ok(InForce { sources, notes });
+    }
+    if !held.sources.repo.as_ref().is_none_or(trusted) {
+        return Ok(InForce { sources, notes });
+    }
+    notes.push(format!(
+        "{} edited while a task was open: the older policy goes on. To take the edit up, a person runs: checkrein seal",
+        was(&held.paths)
+    ));
+    Ok(InForce {
+        sources: held.sources,
+        notes,
+    })
+}
+
+/// Whether what lies in the repo is what a person approved; `None` if nothing does.
+pub(crate) fn repo_counts(located: &Located) -> Option<bool> {
+    match repo_now(located) {
+        Ok(repo) => repo.map(|repo| trust::approved(located) == Some(repo.digest())),
+        Err(_) => Some(false),
+    }
+}
+
+/// `checkrein.toml was`, `checkrein.toml, a.rules were`
+fn was(paths: &[String]) -> String {
+    let verb = if paths.len() == 1 { "was" } else { "were" };
+    format!("{} {verb}", paths.join(", "))
+}
+
+/// The repo's config; the one that a person approved for a repo that has none.
+fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
+    if let Some(gathered) = gathered(located.repo.as_deref())? {
+        return Ok(Some(gathered));
+    }
+    Ok(trust::text(located).map(|text| Gathered {
+        config: Source {
+            name: located.place.root.join(CONFIG),
+            text,
+        },
+        rules: Vec::new(),
+    }))
+}
+
+fn gathered(file: Option<&std::path::Path>) -> Result<Option<Gathered>, ConfigError> {
+    let source = file.map(locate::read).transpose()?.flatten();
+    source.map(Gathered::of).transpose()
+}

@@ -1,0 +1,102 @@
+//! `trust.json`: which config of this repo a person has approved. Under `--require-trust`
+//! nothing of the repo runs without it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::Millis;
+use checkrein_runtime::whole;
+use serde::{Deserialize, Serialize};
+
+use crate::locate::{self, Located};
+use crate::person::Checked;
+
+/// What was approved, and how it was told that a person did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Approval {
+    /// Of the config and the rules files it names.
+    pub(crate) digest: Digest,
+    /// The checkout. Its linked worktrees are meant as well.
+    pub(crate) top: PathBuf,
+    /// When.
+    pub(crate) at: Millis,
+    /// By whom.
+    pub(crate) by: Checked,
+    /// The config itself, for a repo that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+}
+
+/// By the config's folder, from the top of the checkout on: all worktrees share the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Approvals {
+    approved: BTreeMap<String, Approval>,
+}
+
+fn file(state: &Path) -> PathBuf {
+    state.join("trust.json")
+}
+
+/// What cannot be read approves nothing.
+fn read(state: &Path) -> Approvals {
+    std::fs::read(file(state))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+fn write(state: &Path, approvals: &Approvals) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(approvals)?;
+    bytes.push(b'\n');
+    whole::write(&file(state), &bytes)
+}
+
+fn of(located: &Located) -> Option<Approval> {
+    let mut approvals = read(&located.place.state).approved;
+    let approval = approvals.remove(&located.below_top())?;
+    let here = approval.top == located.top || locate::is_linked_worktree(&located.top);
+    here.then_some(approval)
+}
+
+/// The digest that a person approved here.
+pub(crate) fn approved(located: &Located) -> Option<Digest> {
+    of(located).map(|approval| approval.digest)
+}
+
+/// The config that a person approved for a repo that has none.
+pub(crate) fn text(located: &Located) -> Option<String> {
+    of(located)?.text
+}
+
+/// Records an approval in the place of an older one.
+pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
+    let state = &located.place.state;
+    let mut approvals = read(state);
+    approvals.approved.insert(located.below_top(), approval);
+    write(state, &approvals)
+}
+
+/// Takes an approval back; says whether there was one.
+pub(crate) fn revoke(located: &Located) -> io::Result<bool> {
+    let state = &located.place.state;
+    let mut approvals = read(state);
+    let was = approvals.approved.remove(&located.below_top()).is_some();
+    if was {
+        write(state, &approvals)?;
+    }
+    Ok(was)
+}
+
+/// What is said where the repo's config is not approved.
+pub(crate) fn words(located: &Located) -> String {
+    let why = match approved(located) {
+        Some(_) => "has changed since you approved it",
+        None => "is not approved",
+    };
+    format!(
+        "this repo's checkrein.toml {why}: nothing of it runs, and nothing is verified. To look at it and approve it, in {}: checkrein trust",
+        located.place.root.display()
+    )
+}

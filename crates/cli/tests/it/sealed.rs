@@ -1,0 +1,209 @@
+//! Law 10 from outside: what is edited while a task is open loosens nothing, is said, and
+//! waits for a person.
+
+use serde_json::json;
+
+use crate::agent::{Agent, Answer, BOTH};
+use crate::terminal::Terminal;
+use crate::world::World;
+
+/// A session of its own, prompted.
+fn begun<'w>(world: &'w World, name: &'static str, session: &str) -> (Agent<'w>, Answer) {
+    let agent = Agent::named(world, name, session);
+    let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "mend it" })));
+    (agent, answer)
+}
+
+fn edit_to(world: &World, check: &str) {
+    world.config(&world.counted("loosened", check));
+}
+
+#[test]
+fn an_edit_during_a_task_does_not_loosen_the_next_session() {
+    for name in BOTH {
+        let world = World::with_check("test -f fixed");
+        let (first, answer) = begun(&world, name, "first");
+        assert_eq!(answer, Answer::Nothing);
+        edit_to(&world, "true");
+        let answer = first.stop();
+        let text = answer.sent_back();
+        assert!(
+            text.contains("Edited during this task: checkrein.toml"),
+            "{text}"
+        );
+        world.write("work", "1");
+        let answer = first.stop();
+        assert!(
+            !answer.sent_back().contains("Edited"),
+            "said once: {answer:?}"
+        );
+        let shown = world.says(&["show"]);
+        assert!(shown.stdout.contains("edited: checkrein.toml"), "{shown:?}");
+
+        // The next session goes on with the older policy and says so.
+        let (second, answer) = begun(&world, name, "second");
+        assert!(
+            answer.notice().contains("the older policy goes on"),
+            "{answer:?}"
+        );
+        assert!(answer.notice().contains("checkrein seal"), "{answer:?}");
+        world.write("work", "2");
+        second.stop().sent_back();
+        assert_eq!(world.runs("loosened"), 0);
+
+        // `run` and `check` begin no looser.
+        let said = world.says(&["run", "--attempts", "1", "--", "true"]);
+        assert_eq!(said.code, Some(11), "{said:?}");
+        assert!(said.stderr.contains("the older policy goes on"), "{said:?}");
+        assert_eq!(world.runs("loosened"), 0);
+
+        // An accepted stop says it as well.
+        world.write("fixed", "");
+        let answer = first.stop();
+        assert!(
+            answer
+                .notice()
+                .contains("edited during this task: checkrein.toml"),
+            "{answer:?}"
+        );
+        assert!(
+            world
+                .says(&["show", "first", "--why"])
+                .stdout
+                .contains("edited while the task was open")
+        );
+        for session in ["first", "second"] {
+            world.replays(session);
+        }
+    }
+}
+
+#[test]
+fn a_person_seals_and_the_edit_counts_in_mid_session_too() {
+    let world = World::with_check("test -f fixed");
+    let config = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
+    world.config(&format!("[caps]\nattempts = 9\n{config}"));
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    first.stop().sent_back();
+    edit_to(&world, "true");
+    first.stop().sent_back();
+    assert!(world.store_folder().join("held.json").exists());
+
+    let said = Terminal::new(&world).typing("n\n").says(&["seal"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("edited while a task was open: checkrein.toml"),
+        "{said:?}"
+    );
+    assert!(world.store_folder().join("held.json").exists());
+    world.write("work", "2");
+    first.stop().sent_back();
+
+    let said = Terminal::new(&world).typing("y\n").says(&["seal"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("one session under way goes on with it"),
+        "{said:?}"
+    );
+    assert!(!world.store_folder().join("held.json").exists());
+    let answer = first.stop();
+    assert!(!matches!(answer, Answer::SentBack(_)), "{answer:?}");
+    assert_eq!(world.runs("loosened"), 1);
+    assert_eq!(world.ending(), "task_complete");
+    let shown = world.says(&["show"]);
+    assert!(
+        shown.stdout.contains("sealed anew by a person: terminal"),
+        "{shown:?}"
+    );
+    world.replays("first");
+
+    let (_, answer) = begun(&world, "claude-code", "second");
+    assert_eq!(answer, Answer::Nothing, "nothing is held any more");
+}
+
+#[test]
+fn edits_with_no_task_open_are_taken_up_at_the_next_start() {
+    let world = World::with_check("true");
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    assert_eq!(first.stop(), Answer::Nothing);
+    edit_to(&world, "true");
+    // The session that is under way goes on as it began, and has nothing to say about it.
+    first.prompt("more");
+    world.write("work", "2");
+    assert_eq!(first.stop(), Answer::Nothing);
+    assert_eq!((world.runs("tests"), world.runs("loosened")), (2, 0));
+
+    let (second, answer) = begun(&world, "claude-code", "second");
+    assert_eq!(answer, Answer::Nothing);
+    world.write("work", "3");
+    assert_eq!(second.stop(), Answer::Nothing);
+    assert_eq!((world.runs("tests"), world.runs("loosened")), (2, 1));
+}
+
+#[test]
+fn a_session_that_begins_beside_an_open_task_is_not_looser_either() {
+    let world = World::with_check("exit 1");
+    let (_first, _) = begun(&world, "claude-code", "first");
+    edit_to(&world, "true");
+    // The first has not stopped since: the second finds the edit for it.
+    let (second, answer) = begun(&world, "claude-code", "second");
+    assert!(
+        answer.notice().contains("the older policy goes on"),
+        "{answer:?}"
+    );
+    world.write("work", "1");
+    second.stop().sent_back();
+    assert_eq!(world.runs("loosened"), 0);
+    world.replays("first");
+}
+
+#[test]
+fn an_edit_that_is_taken_back_holds_nothing() {
+    let world = World::with_check("true");
+    let config = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
+    let (first, _) = begun(&world, "claude-code", "first");
+    edit_to(&world, "true");
+    let answer = first.stop();
+    assert!(
+        answer.notice().contains("edited during this task"),
+        "{answer:?}"
+    );
+    world.config(&config);
+    let (_, answer) = begun(&world, "claude-code", "second");
+    assert_eq!(answer, Answer::Nothing);
+    assert!(!world.store_folder().join("held.json").exists());
+}
+
+#[test]
+fn hook_settings_and_ignore_files_are_said_and_hold_nothing() {
+    let world = World::with_check("true");
+    world.write(".claude/settings.local.json", "{\"hooks\": {\"Stop\": []}}");
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    // What the agent writes there itself while a person allows things is no edit of hooks.
+    world.write(
+        ".claude/settings.local.json",
+        "{\"permissions\": {\"allow\": [\"Bash(ls)\"]}, \"hooks\": {\"Stop\": []}}",
+    );
+    assert_eq!(first.stop(), Answer::Nothing);
+
+    first.prompt("more");
+    world.write("work", "2");
+    world.write(".claude/settings.local.json", "{\"disableAllHooks\": true}");
+    world.write(".gitignore", "work\n");
+    std::fs::write(world.root().join(".git/info/exclude"), "x\n").unwrap();
+    let answer = first.stop();
+    let notice = answer.notice();
+    for file in [
+        ".claude/settings.local.json",
+        ".git/info/exclude",
+        ".gitignore",
+    ] {
+        assert!(notice.contains(file), "{file}: {notice}");
+    }
+    assert!(!world.store_folder().join("held.json").exists());
+}

@@ -1,0 +1,56 @@
+//! Law 10 in the core: edits to guarded files are findings, and what a person seals anew
+//! leaves no older verdict behind.
+
+use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::event::Event;
+use checkrein_core::explain::Because;
+
+use crate::story::tell;
+use crate::world::{World, policy};
+
+#[test]
+fn law_10_edits_while_a_task_is_open_are_told_once_and_shown_at_the_ending() {
+    let mut world = World::new(policy("tests", ""));
+    tell(
+        &mut world,
+        "edited checkrein.toml | prompt | edit | tests fail 1",
+    );
+    let edited = |world: &World| world.state.task.as_ref().unwrap().edited.clone();
+    assert!(edited(&world).is_empty(), "no task was open");
+
+    let told = |world: &World| match world.log.iter().rev().find_map(|event| match event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    }) {
+        Some(Decision::Stop(StopDecision::Continue { feedback })) => feedback.edited,
+        other => panic!("{other:?}"),
+    };
+    tell(&mut world, "edited checkrein.toml .gitignore | stop");
+    assert_eq!(told(&world), ["checkrein.toml", ".gitignore"]);
+    tell(&mut world, "edited checkrein.toml | edit | stop");
+    assert_eq!(told(&world), [""; 0], "said once");
+
+    tell(&mut world, "edit | tests pass | stop");
+    assert_eq!(world.ending().as_deref(), Some("task_complete"));
+    let shown = world.log.iter().any(|event| match event {
+        Event::DecisionMade(made) => made.why.contains(&Because::ConfigEdited {
+            paths: vec!["checkrein.toml".to_owned(), ".gitignore".to_owned()],
+        }),
+        _ => false,
+    });
+    assert!(shown, "{:?}", world.log.last());
+    tell(&mut world, "edited a.rules | prompt");
+    assert!(edited(&world).is_empty(), "made between tasks");
+}
+
+#[test]
+fn law_10_what_was_found_before_a_person_sealed_anew_counts_no_more() {
+    let mut world = World::new(policy("tests", ""));
+    let told = tell(
+        &mut world,
+        "prompt | edit | tests pass | stop | renewed | stop",
+    );
+    // The same tree again: without the seal nothing would be run a second time.
+    assert_eq!(told, "tests look task_complete x2");
+    crate::laws::replays(&world);
+}

@@ -1,0 +1,296 @@
+//! Law 10: files whose edits could loosen how sessions are judged. They are looked at when a
+//! session is sealed, at prompts and at stops, never at tool events. What differs while a task
+//! is open is recorded as an input, and the texts that the session was sealed with go on for
+//! the next sessions (`held.json`) until a person seals.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::event::Event;
+use checkrein_core::ids::{Millis, ScopeId, SessionId};
+use checkrein_core::input::{ConfigEdited, Input};
+use checkrein_store::{Batch, NewEvent};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Compiled, Sources};
+use crate::delivery::{Delivery, Patience};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::settle::own;
+use crate::{clock, load};
+
+/// Looks at the guarded files.
+pub type Look = dyn Fn() -> Guarded + Send + Sync;
+
+/// How the guarded files are: each by the name that a person is told, with the digest of what
+/// counts of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// What a policy is compiled from: config, rules, the person's own file.
+    pub policy: BTreeMap<String, Digest>,
+    /// What else decides whether and of what anybody is judged: hook settings, ignore files.
+    pub others: BTreeMap<String, Digest>,
+}
+
+/// How they were at some time, and what the session was sealed with.
+#[derive(Debug, Serialize, Deserialize)]
+struct Guard {
+    sealed: Sources,
+    seen: Guarded,
+}
+
+/// A session's policy in the making.
+pub(crate) struct Sealing {
+    pub(crate) compiled: Compiled,
+    /// The blob that says how the guarded files are.
+    pub(crate) guard: Option<Vec<u8>>,
+}
+
+/// The texts that go on although they were edited, and how that came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// What goes on.
+    pub sources: Sources,
+    /// What was edited.
+    pub paths: Vec<String>,
+    /// In which session a task was open.
+    pub session: SessionId,
+    /// When that was noticed.
+    pub at: Millis,
+}
+
+/// Sessions with an open task that are looked at before another one begins.
+const MAX_OTHERS: usize = 20;
+/// A task that nobody came back to for so long is not open any more.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// `held.json` of a state folder.
+pub mod held {
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use super::Held;
+    use crate::whole;
+
+    fn file(state: &Path) -> PathBuf {
+        state.join("held.json")
+    }
+
+    /// What is held.
+    ///
+    /// # Errors
+    /// If there is something that cannot be read: what was held must not be forgotten.
+    pub fn read(state: &Path) -> io::Result<Option<Held>> {
+        match std::fs::read(file(state)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn write(state: &Path, held: &Held) -> io::Result<()> {
+        whole::write(&file(state), &serde_json::to_vec_pretty(held)?)
+    }
+
+    /// Lets go; says whether anything was held.
+    ///
+    /// # Errors
+    /// If the file system does not let us.
+    pub fn remove(state: &Path) -> io::Result<bool> {
+        whole::remove(&file(state))
+    }
+}
+
+impl Guarded {
+    /// Names whose content differs, in order.
+    fn edited_since<'a>(&'a self, before: &'a Self) -> (Vec<String>, bool) {
+        let policy = differing(&before.policy, &self.policy);
+        let held = !policy.is_empty();
+        let others = differing(&before.others, &self.others);
+        let names = policy.into_iter().chain(others);
+        (names.map(str::to_owned).collect(), held)
+    }
+}
+
+fn differing<'a>(
+    before: &'a BTreeMap<String, Digest>,
+    now: &'a BTreeMap<String, Digest>,
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = before
+        .keys()
+        .chain(now.keys())
+        .filter(|name| before.get(*name) != now.get(*name))
+        .map(String::as_str)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+impl Runtime {
+    /// Compiles the policy that a new session is sealed with. First the others are asked
+    /// whether anything was edited while a task of theirs is open.
+    pub(crate) fn compile(
+        &self,
+        session: &SessionId,
+        patience: Patience<'_>,
+    ) -> Result<Sealing, RuntimeError> {
+        if self.look.is_some() {
+            self.ask_others(session, patience)?;
+        }
+        let compiled = (self.seal)()?;
+        let guard = self.guard(&compiled);
+        Ok(Sealing { compiled, guard })
+    }
+
+    fn guard(&self, compiled: &Compiled) -> Option<Vec<u8>> {
+        let guard = Guard {
+            sealed: compiled.sources.clone(),
+            seen: (self.look.as_ref()?)(),
+        };
+        serde_json::to_vec(&guard).ok()
+    }
+
+    fn ask_others(&self, session: &SessionId, patience: Patience<'_>) -> Result<(), RuntimeError> {
+        let root = self.place.root_text();
+        let mut others: Vec<SessionId> = self
+            .store
+            .tasks(None, 10 * MAX_OTHERS)?
+            .into_iter()
+            .filter(|row| row.ended_at.is_none() && row.root == root && row.session != *session)
+            .map(|row| row.session)
+            .collect();
+        others.dedup();
+        for other in others.iter().take(MAX_OTHERS) {
+            self.record_edits(other, patience)?;
+        }
+        Ok(())
+    }
+
+    /// Before a prompt, a stop or a start of a session is taken in.
+    pub(crate) fn look_for_edits(
+        &self,
+        delivery: &Delivery<'_>,
+        patience: Patience<'_>,
+    ) -> Result<(), RuntimeError> {
+        let looks = match &delivery.input {
+            Input::SessionStarted(_) | Input::PromptSubmitted(_) => true,
+            Input::StopRequested(stop) => stop.scope == ScopeId::main(),
+            _ => false,
+        };
+        if looks && self.look.is_some() {
+            self.record_edits(&delivery.session, patience)?;
+        }
+        Ok(())
+    }
+
+    /// Records in this session's log what was edited since it was looked at last.
+    fn record_edits(
+        &self,
+        session: &SessionId,
+        patience: Patience<'_>,
+    ) -> Result<(), RuntimeError> {
+        let Some(look) = &self.look else {
+            return Ok(());
+        };
+        let Some((state, _)) = self.peek(session)? else {
+            return Ok(());
+        };
+        let Some((since, blob)) = state.guarded else {
+            return Ok(());
+        };
+        let Some(before) = self.store.blob(&blob)? else {
+            return Ok(());
+        };
+        let Ok(before) = serde_json::from_slice::<Guard>(&before) else {
+            return Ok(());
+        };
+        let now = look();
+        let (paths, policy) = now.edited_since(&before.seen);
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let at = clock::now();
+        let open = state.open_task().is_some() && at.since(state.now) <= DAY_MS;
+        if open && policy {
+            self.hold(&Held {
+                sources: before.sealed.clone(),
+                paths: paths.clone(),
+                session: session.clone(),
+                at,
+            })?;
+        }
+        let guard = Guard {
+            seen: now,
+            ..before
+        };
+        let guard = serde_json::to_vec(&guard).unwrap_or_default();
+        let guarded = self.store.put_blob(&guard)?;
+        let input = Input::ConfigEdited(ConfigEdited { paths, guarded });
+        // Two installed entries may notice the same edit at once.
+        let key = format!("edited:{since}:{guarded}");
+        self.handle(own(session, Some(key), input), patience)?;
+        Ok(())
+    }
+
+    /// What was held first goes on: later edits do not loosen it.
+    fn hold(&self, news: &Held) -> Result<(), RuntimeError> {
+        let state: &Path = &self.place.state;
+        let failed = |source| RuntimeError::Held { source };
+        if held::read(state).map_err(failed)?.is_none() {
+            held::write(state, news).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Seals a session anew with what is compiled now, as a person wants. `None`: it is
+    /// judged by exactly that already, or is not known.
+    ///
+    /// # Errors
+    /// If the config has a mistake, or the store cannot be written.
+    pub fn renew(&self, session: &SessionId, by: &str) -> Result<Option<Digest>, RuntimeError> {
+        let compiled = (self.seal)()?;
+        let blob = compiled.policy.to_blob();
+        let policy = Digest::of(&blob);
+        let guard = self.guard(&compiled);
+        let mut renewed = Ok(None);
+        self.store.transact(session, &mut |tail| {
+            let loaded = match load::state(session, tail) {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    renewed = Err(error);
+                    return Ok(None);
+                }
+            };
+            if loaded.state.policy.is_none_or(|sealed| sealed == policy) {
+                renewed = Ok(None);
+                return Ok(None);
+            }
+            let event = Event::PolicyRenewed {
+                policy,
+                guarded: guard.as_deref().map(Digest::of),
+                by: by.to_owned(),
+            };
+            renewed = Ok(Some(policy));
+            Ok(Some(Batch {
+                events: vec![NewEvent {
+                    kind: event.kind(),
+                    payload: checkrein_core::event::encode(&event),
+                    key: None,
+                }],
+                blobs: std::iter::once(blob.clone()).chain(guard.clone()).collect(),
+                durable: true,
+                ..Batch::default()
+            }))
+        })?;
+        renewed
+    }
+}

@@ -1,0 +1,175 @@
+//! Which versions of which tools a check ran with. Only tools that we know by name are asked,
+//! and each once a day: a check must not pay for what only a later reader wants to know.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use checkrein_core::digest::Digest;
+
+use super::definition::SHELL_SYNTAX;
+use super::withheld;
+use crate::Job;
+
+/// Tools, and how each is asked.
+const TOOLS: &[(&[&str], &str)] = &[
+    (
+        &[
+            "cargo", "rustc", "python", "python3", "pytest", "tox", "uv", "poetry", "ruff", "mypy",
+            "node", "npm", "pnpm", "yarn", "bun", "deno", "npx", "tsc", "make", "just", "mvn",
+            "gradle", "dotnet", "ruby", "php",
+        ],
+        "--version",
+    ),
+    (&["go"], "version"),
+    (&["java"], "-version"),
+];
+/// At most so many of one check.
+const MAX_TOOLS: usize = 4;
+/// Characters kept of an answer.
+const MAX_ANSWER: usize = 120;
+/// How long a tool may think about it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an answer is believed: what stands behind a shim changes without it.
+const A_DAY: u64 = 24 * 3600;
+
+/// What was answered, by tool as it stood; in one file of the state folder.
+type Known = BTreeMap<String, (u64, String)>;
+
+/// The versions of the tools that `run` names, in its order; empty if none is known.
+pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
+    let mut tools: Vec<(&str, &str)> = Vec::new();
+    for word in run.split(|c: char| c.is_whitespace() || SHELL_SYNTAX.contains(&c)) {
+        let flag = TOOLS.iter().find(|(names, _)| names.contains(&word));
+        if let Some((_, flag)) = flag
+            && !tools.iter().any(|(known, _)| *known == word)
+            && tools.len() < MAX_TOOLS
+        {
+            tools.push((word, flag));
+        }
+    }
+    if tools.is_empty() {
+        return Vec::new();
+    }
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |age| age.as_secs());
+    let mut known = load(job.tools);
+    let before = known.len();
+    known.retain(|_, (at, _)| now.saturating_sub(*at) < A_DAY);
+    let mut changed = known.len() != before;
+    let mut versions = Vec::new();
+    for (tool, flag) in tools {
+        let Some(program) = find(tool, job) else {
+            continue;
+        };
+        let stamp = stamp(&program, job);
+        let answer = match known.get(&stamp) {
+            Some((_, answer)) => answer.clone(),
+            None => {
+                changed = true;
+                let answer = ask(&program, flag, job).unwrap_or_default();
+                known.insert(stamp, (now, answer.clone()));
+                answer
+            }
+        };
+        // Most name themselves; of those that do not the number alone would say nothing.
+        match answer.as_str() {
+            "" => {}
+            named if named.to_lowercase().contains(tool) => versions.push(answer),
+            number => versions.push(format!("{tool} {number}")),
+        }
+    }
+    if changed {
+        save(job.tools, &known);
+    }
+    versions
+}
+
+fn find(tool: &str, job: &Job<'_>) -> Option<PathBuf> {
+    let path = job.env.get(std::ffi::OsStr::new("PATH"))?;
+    std::env::split_paths(path)
+        .map(|folder| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)))
+        .find(|file| file.is_file())
+}
+
+/// The tool as it stands: another file, or another folder that a shim looks at, is another tool.
+fn stamp(program: &Path, job: &Job<'_>) -> String {
+    let (len, changed) =
+        std::fs::metadata(program).map_or((0, None), |file| (file.len(), file.modified().ok()));
+    let changed = changed
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
+        .map_or(0, |at| at.as_nanos());
+    let parts = [
+        program.as_os_str().as_encoded_bytes(),
+        job.root.as_os_str().as_encoded_bytes(),
+        &len.to_le_bytes(),
+        &changed.to_le_bytes(),
+    ];
+    let mut stamp = Digest::of_parts(parts).to_hex();
+    stamp.truncate(32);
+    stamp
+}
+
+/// The first line of what it says.
+fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
+    let (env, _) = withheld::filtered(job.env, &[]);
+    let (mut output, write) = std::io::pipe().ok()?;
+    let mut command = Process::new(program);
+    command
+        .arg(flag)
+        .current_dir(job.root)
+        .env_clear()
+        .envs(env)
+        .stdin(Stdio::null())
+        .stderr(write.try_clone().ok()?)
+        .stdout(write);
+    let mut child = command.spawn().ok()?;
+    // Our ends of the pipe go with it: else it would never end.
+    drop(command);
+    let until = Instant::now() + PATIENCE;
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status.success(),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break false;
+            }
+        }
+    };
+    if !ended {
+        return None;
+    }
+    let mut bytes = vec![0; 4096];
+    let read = output.read(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(bytes.get(..read)?).into_owned();
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().chars().take(MAX_ANSWER).collect())
+}
+
+fn load(file: &Path) -> Known {
+    std::fs::read(file)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+/// Checks run in parallel, and so may this: who comes last wins, and nothing is lost but a question.
+fn save(file: &Path, known: &Known) {
+    let fresh = file.with_extension(format!(
+        "{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let written = serde_json::to_vec(known)
+        .map_err(std::io::Error::from)
+        .and_then(|bytes| std::fs::write(&fresh, bytes))
+        .and_then(|()| std::fs::rename(&fresh, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&fresh);
+    }
+}

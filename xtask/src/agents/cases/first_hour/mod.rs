@@ -1,0 +1,116 @@
+//! The first hour: ten small projects as people have them, none of which has heard of us.
+//! `checkrein init`, then the agent at work: it breaks something, claims to be done, is sent back
+//! by the project's own tests, and mends it. Nobody edits a file. One project is red before.
+
+mod projects;
+
+use std::io::Result;
+use std::process::Command;
+
+use checkrein_scripted::{Act, rounds};
+
+use self::projects::{PROJECTS, Project};
+use super::{BOTH, Case, ended_well, holds};
+use crate::agents::report::Report;
+use crate::agents::world::{Setup, Stage, ending};
+
+pub(super) const CASE: Case = Case {
+    name: "first-hour",
+    about: "ten projects: init, then the agent; at least seven end task_complete",
+    agents: BOTH,
+    run,
+};
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    let (mut complete, mut played) = (0, 0);
+    for project in PROJECTS {
+        if let Some(missing) = project.needs.iter().find(|program| !is_there(program)) {
+            report.note(&format!(
+                "-- {}: left out, {missing} is not here",
+                project.name
+            ));
+            continue;
+        }
+        played += 1;
+        let ended = play(stage, report, project)?;
+        complete += usize::from(ended == "task_complete");
+    }
+    report.check(
+        "at least 7 of 10 end task_complete",
+        complete >= 7,
+        &format!("{complete} of {played}"),
+    );
+    Ok(())
+}
+
+fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<String> {
+    report.note(&format!("-- {}", project.name));
+    let edit = |old: &str, new: &str| {
+        vec![Act::Replace {
+            path: project.source.to_owned(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+        }]
+    };
+    let world = stage.world(Setup {
+        name: project.name,
+        files: project.files,
+        config: String::new(),
+        hooks: &[],
+        script: rounds(vec![
+            vec![Act::Read(project.source.to_owned())],
+            edit(project.right, project.wrong),
+            Act::say("Done, it is much clearer now. All tests pass."),
+            edit(project.wrong, project.right),
+            Act::say("That was wrong; now it is right."),
+        ]),
+    })?;
+    for line in project.prepare {
+        let ran = world.run(Command::new("sh").args(["-c", line]))?;
+        report.check(
+            line,
+            ran.status == Some(0),
+            &format!("{}{}", ran.stdout, ran.stderr),
+        );
+    }
+    let init = world.checkrein(&["init", "--agent", stage.agent.name()])?;
+    std::fs::write(
+        world.folder.join("init.txt"),
+        format!("{}{}", init.stdout, init.stderr),
+    )?;
+    report.check(
+        "init ends well",
+        init.status == Some(0),
+        &format!("status {:?}\n{}{}", init.status, init.stdout, init.stderr),
+    );
+    let ran = world.headless("Make the code clearer.")?;
+    ended_well(report, &world, &ran);
+    let tasks = world.tasks()?;
+    let ended = tasks.first().map_or("no task".to_owned(), ending);
+    if project.red {
+        let honest = ended.starts_with("unverified");
+        report.check("it was red before, and ends unverified", honest, &ended);
+        return Ok(ended);
+    }
+    report.check("it ends task_complete", ended == "task_complete", &ended);
+    let seen = world.model.seen();
+    let after = seen.asked.get(3).cloned().unwrap_or_default();
+    holds(
+        report,
+        "the project's own test sent it back",
+        &after.fresh,
+        project.test,
+    );
+    Ok(ended)
+}
+
+fn is_there(program: &str) -> bool {
+    let words: Vec<&str> = program.split(' ').collect();
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    Command::new(program)
+        .args(arguments)
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
