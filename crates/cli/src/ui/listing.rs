@@ -93,7 +93,7 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec
 
 /// What the marks before endings mean.
 pub(crate) const LEGEND: &str =
-    "✓ verified by checks   ? let through unverified   ✗ not done   – left behind   … open";
+    "✓ verified by checks  ? let through  ✗ not done  – left behind  … open";
 
 fn row_cells(row: &TaskRow, now: Millis) -> [String; 9] {
     [

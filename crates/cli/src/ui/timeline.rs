@@ -46,13 +46,25 @@ impl Timeline {
             Paint::Dim,
             &format!("{:>9}", format!("+{}", duration(self.now.since(start)))),
         );
-        Some(format!("{at}  {mark} {text}"))
+        Some(fitting(&format!("{at}  {mark} {text}")))
     }
 }
 
 /// What an event's line is followed by, below its text.
 pub(crate) fn below(text: &str) -> String {
-    format!("{:>9}    {}", "", On::Stdout.paint(Paint::Dim, text))
+    fitting(&format!(
+        "{:>9}    {}",
+        "",
+        On::Stdout.paint(Paint::Dim, text)
+    ))
+}
+
+/// No wider than the terminal, if there is one.
+fn fitting(line: &str) -> String {
+    match crate::ui::width() {
+        Some(width) => console::truncate_str(line, width, "…").into_owned(),
+        None => line.to_owned(),
+    }
 }
 
 /// Lines for these events, with the time since the first.

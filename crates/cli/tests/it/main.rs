@@ -19,6 +19,7 @@ mod hook;
 mod keeping;
 mod many;
 mod person;
+mod places;
 mod review;
 mod run;
 mod sealed;
