@@ -32,6 +32,43 @@ pub(crate) fn outcome_digest(result: &Value) -> Short {
     }
 }
 
+/// The files that a writing tool names: by the usual arguments, and in the lines of a patch.
+pub(crate) fn written(args: &Value) -> Vec<String> {
+    let text = |key: &&str| args.get(*key).and_then(Value::as_str);
+    let mut paths: Vec<String> = [
+        "file_path",
+        "notebook_path",
+        "path",
+        "filename",
+        "target_file",
+    ]
+    .iter()
+    .filter_map(text)
+    .map(str::to_owned)
+    .collect();
+    for patch in ["command", "input", "patch", "diff"]
+        .iter()
+        .filter_map(text)
+    {
+        let lines = patch.lines().filter_map(|line| {
+            PATCHED
+                .iter()
+                .find_map(|head| line.trim_start().strip_prefix(head))
+        });
+        paths.extend(lines.map(|path| path.trim().to_owned()));
+    }
+    paths
+}
+
+/// How the lines of a patch begin that name a file.
+const PATCHED: &[&str] = &[
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+    "+++ b/",
+];
+
 /// A tool call as an agent names it.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
@@ -92,6 +129,17 @@ mod tests {
             outcome(json!({"result": "ko"}))
         );
         assert_ne!(outcome(json!("1")), outcome(json!(1)));
+    }
+
+    #[test]
+    fn what_a_tool_writes() {
+        let check = |args: Value, expected: &[&str]| assert_eq!(written(&args), expected, "{args}");
+        check(json!({"file_path": "/a/b", "content": "path"}), &["/a/b"]);
+        check(json!({"notebook_path": "n.ipynb"}), &["n.ipynb"]);
+        let patch = "*** Begin Patch\n*** Add File: a b\n+*** Add File: c\n*** Update File: d\n*** Move to: e\n*** End Patch\n";
+        check(json!({"command": patch}), &["a b", "d", "e"]);
+        check(json!({"patch": "--- a/x\n+++ b/x\n"}), &["x"]);
+        check(json!(["path"]), &[]);
     }
 
     #[test]

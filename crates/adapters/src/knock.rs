@@ -29,6 +29,8 @@ pub struct Knock {
     pub shell: Option<String>,
     /// The command of a shell tool that came as a list of words.
     pub argv: Option<Vec<String>>,
+    /// The files that a tool writes, as far as its arguments name them.
+    pub writes: Vec<String>,
     /// Where token use can be read.
     pub transcript: Option<Transcript>,
     /// What the agent waits for.
@@ -54,6 +56,7 @@ impl Knock {
             then_key: None,
             shell: None,
             argv: None,
+            writes: Vec::new(),
             transcript: None,
             form: ReplyForm::of(event),
             first_stop: None,

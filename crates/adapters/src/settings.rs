@@ -86,15 +86,37 @@ impl Call {
     }
 
     /// Whether this is an entry of ours: a `checkrein` whose first argument is `hook`,
-    /// wherever it stands in the line.
+    /// wherever it stands in the line, also inside of `sh -c`.
     pub fn is_ours(&self) -> bool {
-        self.words().is_some_and(|words| {
-            words.windows(2).any(|pair| match pair {
-                [program, argument] => argument == "hook" && is_our_program(program),
-                _ => false,
-            })
-        })
+        self.words()
+            .is_some_and(|words| calls_us(&words) || calls_us(&script(&words)))
     }
+}
+
+fn calls_us(words: &[String]) -> bool {
+    words.windows(2).any(|pair| match pair {
+        [program, argument] => argument == "hook" && is_our_program(program),
+        _ => false,
+    })
+}
+
+/// The words of the script of `sh -c SCRIPT NAME`, in which `$0` is the name.
+fn script(words: &[String]) -> Vec<String> {
+    match words {
+        [shell, flag, script, rest @ ..] if flag == "-c" && is_shell(shell) => shell_words(script)
+            .into_iter()
+            .map(|word| match (word.as_str(), rest) {
+                ("$0", [name, ..]) => name.clone(),
+                _ => word,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_shell(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    matches!(name, "sh" | "bash" | "dash" | "zsh")
 }
 
 fn is_our_program(word: &str) -> bool {
@@ -295,12 +317,16 @@ mod tests {
             shell("\"C:\\\\x\\\\checkrein.exe\" hook codex"),
             shell("command -v checkrein >/dev/null || exit 0; exec checkrein hook codex"),
             shell("(checkrein hook codex)"),
+            shell("sh -c 'test -x /x/checkrein || exit 2; exec /x/checkrein hook codex'"),
+            shell("sh -c 'test -x \"$0\" || exit 2; exec \"$0\" hook codex' /x/checkrein 'gone'"),
+            direct("sh", &["-c", "checkrein hook codex"]),
         ] {
             assert!(ours.is_ours(), "{ours:?}");
         }
         for other in [
             direct("checkrein", &["check"]),
-            direct("sh", &["-c", "checkrein hook codex"]),
+            direct("sh", &["-c", "checkrein check"]),
+            direct("sh", &["-c", "\"$0\" hook codex", "other"]),
             shell("echo 'checkrein hook codex'"),
             shell("mycheckrein hook codex"),
             shell("checkrein-wrapper hook codex"),

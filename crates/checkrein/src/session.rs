@@ -232,6 +232,7 @@ impl<'a> Session<'a> {
             input,
             shell,
             argv: None,
+            writes: &[],
             usage: None,
         };
         let patience = Patience {

@@ -17,6 +17,7 @@ use crate::exit_code;
     after_help = "\
 Examples:
   checkrein demo                          see the main job on a tiny project, offline
+  checkrein init                          set this repo up for your agents
   checkrein check                         run this repo's checks now
   checkrein run -- my-agent {task}        run an agent until it is really done
   checkrein sessions                      what ended how
@@ -29,6 +30,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set this repo up: find its checks, write checkrein.toml, install hooks for your agents.
+    #[command(after_help = "\
+Examples:
+  checkrein init                      for you, in this repo; nothing that is committed changes
+  checkrein init --dry-run            show what would be written, and write nothing
+  checkrein init --agent codex        for this agent only
+  checkrein init --user               for you, in all repos
+  checkrein init --shared             in the committed settings, for everybody who clones it
+  checkrein init --undo               take it all back, to the byte
+
+Exit status: 0 done, 2 usage, or an agent will not call the hooks (it says why).")]
+    Init(Init),
     /// Run the verifiers of checkrein.toml now, in parallel.
     #[command(after_help = "\
 Examples:
@@ -148,6 +161,26 @@ Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person
     On,
 }
 
+/// See [`Command::Init`].
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// claude-code or codex; several by repeating it. Default: those that are here.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Vec<String>,
+    /// In your own settings for all repos. A repo's checks then run only after `checkrein trust`.
+    #[arg(long, conflicts_with = "shared")]
+    pub(crate) user: bool,
+    /// In the repo's committed settings.
+    #[arg(long)]
+    pub(crate) shared: bool,
+    /// Show the differences and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take back what was installed in this repo, or with --user for all repos.
+    #[arg(long)]
+    pub(crate) undo: bool,
+}
+
 /// See [`Command::Check`].
 #[derive(Debug, Args)]
 pub(crate) struct Check {
@@ -220,6 +253,9 @@ pub(crate) struct Hook {
     /// Profile of checkrein.toml.
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    /// Not read: for whoever sees this line when the agent could not start it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
 }
 
 /// See [`Command::Demo`].

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::Guarded;
-use checkrein_runtime::config::Gathered;
+use checkrein_runtime::config::{Gathered, Sources};
 use serde_json::Value;
 
 use crate::locate::{self, Located};
@@ -77,6 +77,18 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
     found.sort();
     found.dedup();
     found
+}
+
+/// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
+/// and the rules in force.
+pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
+    let mut paths: Vec<PathBuf> = settings(located);
+    paths.extend(located.place.state.parent().map(Path::to_owned));
+    for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
+        paths.extend(gathered.rules.iter().map(|rules| rules.name.clone()));
+    }
+    let text = |path: PathBuf| path.into_os_string().into_string().ok();
+    paths.into_iter().filter_map(text).collect()
 }
 
 fn ignores(located: &Located) -> Vec<PathBuf> {

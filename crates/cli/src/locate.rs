@@ -10,7 +10,7 @@ use checkrein_core::digest::Digest;
 use checkrein_runtime::Place;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
 
-use crate::sources;
+use crate::{guarded, sources};
 
 /// The config's file name.
 pub(crate) const CONFIG: &str = "checkrein.toml";
@@ -74,7 +74,9 @@ impl Located {
             Wanted::IfThere(name) => Profile::IfThere(name),
         };
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_gathered(repo, person, driver, profile)
+        let mut compiled = config::compile_gathered(repo, person, driver, profile)?;
+        config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        Ok(compiled)
     }
 
     /// The same under this profile, whatever was asked for.
@@ -230,8 +232,8 @@ fn repo_id(top: &Path) -> String {
     format!("{readable}-{id}")
 }
 
-/// Always absolute: agents change their folder.
-fn state_folder(given: Given<'_>) -> PathBuf {
+/// The state folder of all repos. Always absolute: agents change their folder.
+pub(crate) fn state_folder(given: Given<'_>) -> PathBuf {
     let folder = match given.state {
         Some(folder) => folder.to_owned(),
         None if given.require_trust => account_home()

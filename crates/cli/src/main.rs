@@ -9,6 +9,7 @@ mod guarded;
 mod locate;
 mod off;
 mod person;
+mod settings;
 mod signals;
 mod sources;
 mod trust;

@@ -7,9 +7,10 @@
 //! Nothing here reads a file, runs a process or looks at the environment.
 
 mod compile;
+mod own;
 mod rules;
 mod shell;
 
 pub use compile::{RulesError, compile};
 pub use rules::{Match, RuleSet, RuleSetError};
-pub use shell::{judge_argv, judge_script};
+pub use shell::{judge_argv, judge_script, judge_writes};

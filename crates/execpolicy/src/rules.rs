@@ -42,12 +42,16 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     /// Positions in `rules` by first token.
     by_head: BTreeMap<String, Vec<usize>>,
+    /// Paths that no command and no tool writes; see `own`.
+    protected: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct RuleSetWire {
     v: u32,
     rules: Vec<Rule>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    protected: Vec<String>,
 }
 
 /// Why a stored rule set cannot be read.
@@ -67,7 +71,21 @@ impl RuleSet {
         for (at, rule) in rules.iter().enumerate() {
             by_head.entry(rule.head.clone()).or_default().push(at);
         }
-        Self { rules, by_head }
+        Self {
+            rules,
+            by_head,
+            protected: Vec::new(),
+        }
+    }
+
+    /// The same, with files and folders that no command and no tool may write.
+    #[must_use]
+    pub fn protecting(self, protected: Vec<String>) -> Self {
+        Self { protected, ..self }
+    }
+
+    pub(crate) fn protected(&self) -> &[String] {
+        &self.protected
     }
 
     pub(crate) fn into_rules(self) -> Vec<Rule> {
@@ -76,13 +94,14 @@ impl RuleSet {
 
     /// Compact JSON, for `Policy::rules`.
     pub fn to_text(&self) -> String {
-        if self.rules.is_empty() {
+        if self.rules.is_empty() && self.protected.is_empty() {
             return String::new();
         }
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetWire {
             v: FORMAT,
             rules: self.rules.clone(),
+            protected: self.protected.clone(),
         })
         .unwrap_or_default()
     }
@@ -99,7 +118,7 @@ impl RuleSet {
         if wire.v != FORMAT {
             return Err(RuleSetError::Format(wire.v));
         }
-        Ok(Self::new(wire.rules))
+        Ok(Self::new(wire.rules).protecting(wire.protected))
     }
 
     /// Whether there is no rule at all.

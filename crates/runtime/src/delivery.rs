@@ -34,6 +34,8 @@ pub struct Delivery<'a> {
     pub shell: Option<&'a str>,
     /// The command words of a shell tool that came as a list.
     pub argv: Option<&'a [String]>,
+    /// The files that a tool writes.
+    pub writes: &'a [String],
     /// Reads token use.
     pub usage: Option<Usage<'a>>,
 }

@@ -12,6 +12,8 @@ pub(crate) enum Command<'a> {
     Script(&'a str),
     /// Words, no shell between.
     Argv(&'a [String]),
+    /// Files that are written.
+    Writes(&'a [String]),
 }
 
 pub(crate) fn of_command(policy: &Policy, command: Command<'_>) -> ToolFacts {
@@ -28,6 +30,7 @@ pub(crate) fn of_command(policy: &Policy, command: Command<'_>) -> ToolFacts {
     };
     match command {
         Command::Script(script) => checkrein_execpolicy::judge_script(&rules, script),
+        Command::Writes(paths) => checkrein_execpolicy::judge_writes(&rules, paths),
         Command::Argv(argv) => checkrein_execpolicy::judge_argv(&rules, argv),
     }
 }

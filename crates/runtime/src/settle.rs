@@ -222,6 +222,7 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     }
 }

@@ -293,6 +293,9 @@ impl Runtime {
                         let script = facts::Command::Script(&hidden);
                         request.facts.commands = facts::of_command(policy, script).commands;
                     }
+                } else if !delivery.writes.is_empty() {
+                    let writes = facts::Command::Writes(delivery.writes);
+                    request.facts = facts::of_command(policy, writes);
                 }
                 fit::facts(&self.redactor, &mut request.facts);
             }

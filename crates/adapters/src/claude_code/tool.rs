@@ -5,7 +5,7 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::{Input, Scoped, ToolKind};
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest};
+use crate::call::{Call, outcome_digest, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -41,6 +41,9 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
             .get("command")
             .and_then(Value::as_str)
             .map(str::to_owned);
+    }
+    if call.kind == ToolKind::Write {
+        knock.writes = written(call.args);
     }
     knock.input = Some(call.requested());
     Ok(())

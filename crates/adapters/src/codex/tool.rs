@@ -5,7 +5,7 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::ToolKind;
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest};
+use crate::call::{Call, outcome_digest, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -50,6 +50,9 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
             }
             _ => {}
         }
+    }
+    if call.kind == ToolKind::Write {
+        knock.writes = written(call.args);
     }
     knock.input = Some(call.requested());
     Ok(())

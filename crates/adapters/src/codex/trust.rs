@@ -125,6 +125,11 @@ impl Config {
             .is_some_and(|level| level == "trusted")
     }
 
+    /// The digest that a person reviewed under this key.
+    pub fn reviewed(&self, key: &str) -> Option<&str> {
+        self.states.get(key)?.trusted_hash.as_deref()
+    }
+
     /// Whether this handler of the file at `path` would be run.
     pub fn standing(&self, path: &str, hook: &Hook) -> Standing {
         let state = key(path, hook).and_then(|key| self.states.get(&key));

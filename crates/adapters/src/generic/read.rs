@@ -5,7 +5,7 @@ use checkrein_core::input::ToolKind;
 use serde_json::Value;
 
 use super::{tools, trace};
-use crate::call::Call;
+use crate::call::{Call, written};
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, Unreadable};
 
@@ -69,6 +69,9 @@ fn call(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
             Some(tools::Command::Argv(argv)) => knock.argv = Some(argv),
             None => {}
         }
+    }
+    if call.kind == ToolKind::Write {
+        knock.writes = written(args);
     }
     knock.input = Some(call.requested());
     let (result, error) = (fields.value("result"), fields.value("error"));

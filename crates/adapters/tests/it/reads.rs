@@ -75,6 +75,7 @@ fn a_whole_knock_of_claude_code() {
             then_key: None,
             shell: Some("echo fine".into()),
             argv: None,
+            writes: Vec::new(),
             transcript: Some(Transcript {
                 path: CLAUDE_TRANSCRIPT.into(),
                 scope: ScopeId::main()

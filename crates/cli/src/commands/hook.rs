@@ -81,6 +81,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
         attempts: None,
         require_trust: false,
         profile: None,
+        note: None,
     };
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
@@ -105,6 +106,7 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
                 let attempts = value()?.parse().ok().filter(|attempts| *attempts > 0);
                 args.attempts = Some(attempts.ok_or("--attempts takes a number above 0")?);
             }
+            "--note" => args.note = Some(value()?),
             "--state" => args.state = Some(PathBuf::from(value()?)),
             "--require-trust" => args.require_trust = true,
             "--profile" => args.profile = Some(value()?),
@@ -286,6 +288,7 @@ fn judge(
             input,
             shell: knock.shell.as_deref(),
             argv: knock.argv.as_deref(),
+            writes: &knock.writes,
             usage: transcript.is_some().then_some(&usage),
         };
         let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| {
@@ -330,6 +333,7 @@ fn let_through(
         input: off.stand_in(stop.scope.clone()),
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let recorded = engine::store_within(&located.place, LONGEST_BUSY)
@@ -508,6 +512,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         input,
         shell: None,
         argv: None,
+        writes: &[],
         usage: None,
     };
     let patience = Patience {

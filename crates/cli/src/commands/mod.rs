@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod engine;
 pub(crate) mod hook;
+mod init;
 mod lookup;
 mod off;
 mod replay;
@@ -21,6 +22,7 @@ use crate::ui::errors::CommandError;
 
 pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
     match command {
+        Command::Init(args) => init::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Hook(args) => Ok(hook::parsed(args)),

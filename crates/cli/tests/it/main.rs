@@ -16,6 +16,8 @@ mod crash;
 mod doctor;
 mod doctor_audit;
 mod hook;
+mod hostile;
+mod init;
 mod many;
 mod person;
 mod review;

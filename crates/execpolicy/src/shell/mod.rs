@@ -20,6 +20,7 @@ use std::rc::Rc;
 use checkrein_core::input::ToolFacts;
 use tree_sitter::Parser;
 
+use crate::own;
 use crate::rules::{RuleSet, basename};
 use feed::Feed;
 use unfold::Inner;
@@ -61,6 +62,15 @@ pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
         sure: true,
     });
     judge.finish()
+}
+
+/// Judges a tool call that writes these files: the rules that no config switches off.
+pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
+    let mut verdict = Verdict::new(rules);
+    for path in paths {
+        verdict.written(path);
+    }
+    verdict.finish()
 }
 
 /// A command to judge.
@@ -133,6 +143,12 @@ impl<'r> Judge<'r> {
         self.parser = Some(parser);
         if script.broken {
             self.unreadable(text);
+        }
+        for target in &script.written {
+            self.verdict.written(&target.text);
+        }
+        for path in own::patched(text) {
+            self.verdict.written(path);
         }
         for piece in &script.doubtful {
             self.unreadable(piece);

@@ -31,6 +31,8 @@ pub(crate) struct Found {
 pub(crate) struct Script {
     /// Its commands, in the order of the text.
     pub(crate) commands: Vec<Found>,
+    /// Files that its redirects write.
+    pub(crate) written: Vec<Word>,
     /// Pieces that the grammar and the shell may read differently.
     pub(crate) doubtful: Vec<String>,
     /// Whether the grammar could not read all of it.
@@ -140,6 +142,18 @@ impl<'t, 's> Walk<'t, 's> {
                 self.descend(node, &feed);
             }
             "redirected_statement" => self.redirected(node, feed),
+            "file_redirect" => {
+                let operator = self
+                    .source(node)
+                    .trim_start_matches(|c: char| c.is_ascii_digit());
+                let target = node.child_by_field_name("destination");
+                if (!operator.starts_with('<') || operator.starts_with("<>"))
+                    && let Some(target) = target.and_then(|node| word::read(node, self.text))
+                {
+                    self.script.written.push(target);
+                }
+                self.descend(node, &feed);
+            }
             "pipeline" => self.pipeline(node, feed),
             "process_substitution" => {
                 let writes = self.source(node).starts_with(">(");

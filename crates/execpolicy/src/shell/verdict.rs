@@ -5,6 +5,7 @@ use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 
 use super::word::{Known, Word};
 use super::{lexical, outside};
+use crate::own;
 use crate::rules::{Match, RuleSet, basename};
 
 /// Commands that are kept.
@@ -70,6 +71,7 @@ impl<'r> Verdict<'r> {
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
     pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool) {
+        self.own(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
             self.facts.outside = outside::changes(basename(program), &fixed);
@@ -111,6 +113,38 @@ impl<'r> Verdict<'r> {
         }
         self.uncovered |= rule.is_none();
         self.keep(words, rule);
+    }
+
+    /// A file that is written.
+    pub(super) fn written(&mut self, path: &str) {
+        if let Some(why) = own::written(path, self.rules.protected()) {
+            self.refuse(RuleDecision::Forbidden, why);
+        }
+    }
+
+    /// The rules that no config switches off. They restrict nothing else: what cannot be read
+    /// is asked about only if the config's own rules restrict something.
+    fn own(&mut self, words: &[Word], program: &str) {
+        let program = basename(program);
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        if let Some(why) = own::command(program, &texts, self.rules.protected()) {
+            self.refuse(RuleDecision::Forbidden, why);
+        }
+        let unknown = words.get(1).filter(|word| word.known != Known::Fixed);
+        if program == "checkrein"
+            && let Some(word) = unknown
+        {
+            let why = format!("`checkrein {}` cannot be read beforehand", word.text);
+            self.refuse(RuleDecision::Prompt, why);
+        }
+    }
+
+    fn refuse(&mut self, decision: RuleDecision, why: String) {
+        self.take(&Match {
+            matched_prefix: Vec::new(),
+            decision,
+            justification: Some(why),
+        });
     }
 
     fn keep(&mut self, words: &[Word], rule: Option<RuleDecision>) {

@@ -202,6 +202,14 @@ pub fn compile_gathered(
     })
 }
 
+/// Files and folders that no command and no tool of a session with this policy may write.
+pub fn protect(policy: &mut Policy, paths: Vec<String>) {
+    // Rules that were just compiled can be read.
+    if let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) {
+        policy.rules = rules.protecting(paths).to_text();
+    }
+}
+
 /// The config as it reads under this profile.
 fn read(
     source: &Source,

@@ -1,12 +1,16 @@
 //! The scenarios. A new one is one file and one line in [`ALL`].
 
 mod both;
+mod colleague;
 mod deny;
+mod doctor;
 mod documented;
 mod first_hour;
 mod fixes;
+mod gone;
 mod never;
 mod question;
+mod review;
 mod run_agent;
 mod subagent;
 mod tokens;
@@ -34,6 +38,7 @@ const CLAUDE_CODE: &[&str] = &["claude-code"];
 /// All of them.
 pub(super) const ALL: &[Case] = &[
     deny::CASE,
+    doctor::CASE,
     documented::CASE,
     first_hour::CASE,
     fixes::CASE,
@@ -43,6 +48,9 @@ pub(super) const ALL: &[Case] = &[
     both::CASE,
     subagent::CASE,
     run_agent::CASE,
+    colleague::CASE,
+    gone::CASE,
+    review::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.

@@ -1,0 +1,175 @@
+//! The config: the one that is there, or a new one with the checks of this repo, each tried
+//! once. What does not pass today is written down as advisory, with the reason: nobody is
+//! to be blocked by what was red before.
+
+use std::collections::BTreeMap;
+
+use checkrein_core::evidence::{Evidence, Verdict};
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::Policy;
+use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::{Patience, Progress};
+
+use super::agents::on_path;
+use super::write::Pen;
+use crate::commands::engine;
+use crate::detect::{self, Check, Planned, Tree};
+use crate::locate::CONFIG;
+use crate::settings::record::What;
+use crate::ui::errors::CommandError;
+use crate::ui::progress::Checks;
+use crate::{signals, ui, ui::words};
+
+/// A check that takes longer than this gets more time than the usual ten minutes.
+const SLOW_MS: u64 = 3 * 60_000;
+
+/// The policy that holds from now on.
+pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
+    let site = pen.site;
+    if let Some(file) = &site.located.repo {
+        let compiled = site.located.compile(Driver::Hook)?;
+        for warning in &compiled.warnings {
+            ui::say(&format!("checkrein: {warning}"));
+        }
+        pen.kept(file, "it is there already, and stays as it is");
+        return Ok(compiled.policy);
+    }
+    let root = &site.root;
+    let found = detect::detect(&Tree::read(root));
+    let planned = if pen.dry_run {
+        if !found.is_empty() {
+            ui::say("Checks are not tried in a dry run; those that fail would be advisory.");
+        }
+        found.into_iter().map(untried).collect()
+    } else {
+        tried(pen, found)?
+    };
+    let file = root.join(CONFIG);
+    let text = detect::config(&planned);
+    let policy = compile(&file, &text)?;
+    pen.write(
+        &file,
+        None,
+        text,
+        Vec::new(),
+        What::Config,
+        None,
+        &summary(&planned),
+    )?;
+    Ok(policy)
+}
+
+fn untried(check: Check) -> Planned {
+    let advisory = missing(&check).map(|program| format!("`{program}` is not installed here"));
+    Planned { check, advisory }
+}
+
+/// The program of a check that cannot be started.
+fn missing(check: &Check) -> Option<String> {
+    // A path is one of the repo's own, and was seen there.
+    let there = check.needs.contains('/') || on_path(&check.needs).is_some();
+    (!there).then(|| check.needs.clone())
+}
+
+/// Runs each check once.
+fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandError> {
+    let mut planned: Vec<Planned> = found.into_iter().map(untried).collect();
+    let able: Vec<VerifierName> = planned
+        .iter()
+        .filter(|one| one.advisory.is_none())
+        .map(|one| VerifierName::new(one.check.name.as_str()))
+        .collect();
+    if able.is_empty() {
+        return Ok(planned);
+    }
+    let site = pen.site;
+    ui::say(&format!(
+        "Running {} once, on the tree as it is (Ctrl-C writes nothing):",
+        match able.len() {
+            1 => "the check that was found".to_owned(),
+            number => format!("each of the {number} checks that were found"),
+        }
+    ));
+    let policy = compile(&site.root.join(CONFIG), &detect::config(&planned))?;
+    pen.reports()?;
+    let mut located = site.located.clone();
+    located.place.root.clone_from(&site.root);
+    let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
+    let checks = Checks::new();
+    let show = |progress: Progress| checks.show(progress);
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    let report = runtime.check(&policy, &able, true, patience, &show)?;
+    let evidence: BTreeMap<&str, &Evidence> = report
+        .checks
+        .iter()
+        .map(|check| (check.evidence.verifier.as_str(), &check.evidence))
+        .collect();
+    for one in &mut planned {
+        if let Some(evidence) = evidence.get(one.check.name.as_str()) {
+            one.advisory = why_not(evidence);
+            if evidence.duration_ms > SLOW_MS {
+                one.check.timeout = Some("30m");
+            }
+        }
+    }
+    Ok(planned)
+}
+
+/// Why a check is not required; `None` if it passed.
+fn why_not(evidence: &Evidence) -> Option<String> {
+    let first = evidence.findings.first().map(|finding| {
+        let message: String = finding.message.chars().take(80).collect();
+        match evidence.findings_total {
+            0 | 1 => format!(": {message}"),
+            many => format!(", with {many} findings, the first: {message}"),
+        }
+    });
+    match evidence.verdict {
+        Verdict::Pass => None,
+        Verdict::Fail => Some(format!(
+            "it fails on the tree as it is{}",
+            first.unwrap_or_default()
+        )),
+        Verdict::Inconclusive => Some(match evidence.cause {
+            Some(cause) => format!(
+                "it could not tell on the tree as it is: {}",
+                words::cause(cause)
+            ),
+            None => "it could not tell on the tree as it is".to_owned(),
+        }),
+    }
+}
+
+fn compile(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
+    let source = Source {
+        name: file.to_owned(),
+        text: text.to_owned(),
+    };
+    Ok(config::compile(Some(&source), None, Driver::Hook)?.policy)
+}
+
+/// `tests, lint required; typecheck advisory`
+fn summary(planned: &[Planned]) -> String {
+    let names = |required: bool| {
+        let chosen = planned
+            .iter()
+            .filter(|one| one.advisory.is_none() == required);
+        let names: Vec<&str> = chosen.map(|one| one.check.name.as_str()).collect();
+        names.join(", ")
+    };
+    match (names(true), names(false)) {
+        (required, advisory) if required.is_empty() && advisory.is_empty() => {
+            "no check was found: add yours".to_owned()
+        }
+        (required, advisory) if advisory.is_empty() => format!("required: {required}"),
+        (required, advisory) if required.is_empty() => {
+            format!("advisory for now: {advisory} (it says why)")
+        }
+        (required, advisory) => {
+            format!("required: {required}; advisory for now: {advisory} (it says why)")
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `checkrein init`: finds this repo's checks, tries them once, writes a config, and installs
+//! hooks for the agents that are here. `--undo` takes all of it back, to the byte.
+
+mod agents;
+mod checks;
+mod entries;
+mod git;
+mod hooks;
+mod reviews;
+mod undo;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use checkrein_core::policy::Policy;
+
+use crate::args::Init;
+use crate::locate::{self, Given, Located};
+use crate::settings::record::{Installed, Scope};
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint};
+use crate::{exit_code, signals, ui};
+
+use write::Pen;
+
+/// Where everything is.
+struct Site {
+    located: Located,
+    /// The repo, or the folder that we are in.
+    root: PathBuf,
+    /// The state folder of all repos.
+    state: PathBuf,
+    scope: Scope,
+}
+
+impl Site {
+    /// A path as people read it.
+    fn shown(&self, path: &Path) -> String {
+        if let Ok(inside) = path.strip_prefix(&self.root) {
+            return inside.display().to_string();
+        }
+        let home = std::env::home_dir();
+        match home.and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned())) {
+            Some(rest) => format!("~/{}", rest.display()),
+            None => path.display().to_string(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
+    signals::listen();
+    let here = std::env::current_dir()?;
+    let located = locate::locate(&here, None);
+    let site = Site {
+        root: git::root(&here).unwrap_or_else(|| located.place.root.clone()),
+        located,
+        state: locate::state_folder(Given::default()),
+        scope: match (args.user, args.shared) {
+            (true, _) => Scope::User,
+            (_, true) => Scope::Shared,
+            _ => Scope::Person,
+        },
+    };
+    let mut installed = Installed::open(&site.state)?;
+    if args.undo {
+        return undo::run(&site, &mut installed, args);
+    }
+    let agents = agents::wanted(&args.agent, &site)?;
+    let mut pen = Pen::new(&site, &mut installed, args.dry_run);
+    let policy = match site.scope {
+        // Hooks for all repos: what is checked there, each repo says for itself.
+        Scope::User => None,
+        Scope::Person | Scope::Shared => Some(checks::settle(&mut pen)?),
+    };
+    let mut all_in_force = true;
+    for agent in &agents {
+        all_in_force &= hooks::install(&mut pen, agent, policy.as_ref())?;
+    }
+    if site.scope == Scope::Person {
+        hooks::keep_out_of_git(&mut pen, &agents)?;
+    }
+    if !args.dry_run {
+        farewell(&site, policy.as_ref(), all_in_force);
+    }
+    Ok(exit_code::exit(if all_in_force {
+        exit_code::YES
+    } else {
+        exit_code::USAGE
+    }))
+}
+
+fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool) {
+    let required = policy.map_or(0, |policy| {
+        let names = policy.verifiers.iter().map(|spec| &spec.name);
+        names.filter(|name| policy.is_required(name)).count()
+    });
+    let next = match (site.scope, required) {
+        _ if !all_in_force => {
+            "Not every agent is guarded yet: see what is to do above, then run this again."
+        }
+        (Scope::User, _) => {
+            "Use your agents as before. A repo's own checks run once you have looked at them there: checkrein trust"
+        }
+        (_, 0) => {
+            "Use your agents as before. No check is required yet, so each \"done\" ends `unverified`: see checkrein.toml"
+        }
+        _ => "Use your agents as before: \"done\" now means that these checks pass.",
+    };
+    ui::answer("");
+    ui::answer(&On::Stdout.paint(Paint::Strong, next));
+    let undo = match site.scope {
+        Scope::User => "checkrein init --undo --user",
+        Scope::Person | Scope::Shared => "checkrein init --undo",
+    };
+    ui::answer(&format!(
+        "Do the hooks fire?  checkrein doctor     Take it all back:  {undo}"
+    ));
+}

@@ -1,0 +1,131 @@
+//! Codex runs a hook only after a person has reviewed it. We write that review down only when
+//! a person at a terminal says so; else we say what is missing.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use checkrein_adapters::codex_trust::{self, Standing};
+use checkrein_adapters::settings::{Hook, Reading};
+
+use super::agents::Agent;
+use super::hooks::to_do;
+use super::write::Pen;
+use crate::settings::record::{Scope, What};
+use crate::settings::{file, toml};
+use crate::ui::errors::CommandError;
+use crate::{person, ui};
+
+/// Looks at what Codex thinks of the hooks in `path`, and asks.
+pub(super) fn settle(
+    pen: &mut Pen<'_>,
+    agent: &Agent,
+    repo: &Path,
+    path: &Path,
+    reading: &Reading,
+) -> Result<(), CommandError> {
+    let Some(home) = agent.home() else {
+        return Ok(());
+    };
+    let config = file::resolve(&home.join("config.toml"), None)?;
+    let now = file::read(&config)?;
+    let text = now.as_deref().unwrap_or_default();
+    let shown = pen.site.shown(&config);
+    let known = match codex_trust::read(text) {
+        Ok(known) => known,
+        Err(what) => {
+            let what = what.lines().next().unwrap_or_default().to_owned();
+            to_do(&shown, &format!("Codex cannot read it: {what}"));
+            return Ok(());
+        }
+    };
+    if !known.hooks_on {
+        to_do(
+            &shown,
+            "hooks are switched off in [features]; take that line out",
+        );
+    }
+    if pen.site.scope != Scope::User && !known.trusts(&repo.to_string_lossy()) {
+        to_do(
+            &shown,
+            "Codex looks at hooks of this repo once you trust it: start it here, it asks",
+        );
+    }
+    let path = path.to_string_lossy();
+    let ours: Vec<&Hook> = reading
+        .hooks
+        .iter()
+        .filter(|hook| hook.call.is_ours())
+        .collect();
+    let missing: Vec<&Hook> = ours
+        .iter()
+        .copied()
+        .filter(|hook| known.standing(&path, hook) != Standing::Trusted)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let reviews: Vec<toml::Review> = missing
+        .iter()
+        .filter_map(|hook| Some((codex_trust::key(&path, hook)?, codex_trust::hash(hook)?)))
+        .collect();
+    let edited = toml::install(text, &reviews).map_err(|trouble| {
+        CommandError::usage(
+            format!("{}: {}", config.display(), trouble.what),
+            "review the hooks in Codex instead: start it here, it asks",
+        )
+    })?;
+    let skipped = "until you have reviewed these hooks, Codex skips them: start it here, it asks";
+    let asked = "or run checkrein init at a terminal of your own";
+    if pen.dry_run {
+        ui::say(&format!(
+            "Asked first, because it is a review in your name ({shown}):"
+        ));
+    } else if person::required("init").is_err() {
+        to_do(&shown, &format!("{skipped}, {asked}"));
+        return Ok(());
+    } else if !yes(&format!(
+        "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
+        reviews.len()
+    ))? {
+        to_do(&shown, skipped);
+        return Ok(());
+    }
+    let noted = pen.installed.of(&config).cloned();
+    let (mut keys, before) = match &noted {
+        Some(noted) => {
+            let keys = match &noted.what {
+                What::Reviews(keys) => keys.clone(),
+                What::Hooks | What::Lines | What::Config | What::Reports => Vec::new(),
+            };
+            let before = match &noted.before {
+                Some(digest) => Some(pen.installed.kept(digest)?),
+                None => None,
+            };
+            (keys, before)
+        }
+        None => (Vec::new(), now.clone()),
+    };
+    let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
+    inserted.extend(edited.inserted);
+    keys.extend(reviews.iter().map(|(key, _)| key.clone()));
+    keys.sort();
+    keys.dedup();
+    pen.write(
+        &config,
+        now.as_deref().map(|now| (now, before.as_deref())),
+        edited.text,
+        inserted,
+        What::Reviews(keys),
+        Some(agent.name),
+        "your review of these hooks",
+    )
+}
+
+/// Asks a person at the terminal; anything but yes is no.
+fn yes(question: &str) -> Result<bool, CommandError> {
+    ui::say_bytes(format!("{question} [y/N] ").as_bytes());
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,122 @@
+//! A file of settings on disk: read as text, written whole or not at all.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::ui::errors::CommandError;
+
+/// Larger than this no settings file is.
+const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// The text of a file; `None` if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
+    let wrong = |what: String| {
+        CommandError::usage(
+            format!("{}: {what}", path.display()),
+            "nothing was changed in it",
+        )
+    };
+    match fs::metadata(path) {
+        Ok(data) if !data.is_file() => return Err(wrong("this is no file".to_owned())),
+        Ok(data) if data.len() > LARGEST => return Err(wrong("too large for settings".to_owned())),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(wrong(error.to_string())),
+    }
+    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| wrong("this is not UTF-8".to_owned()))
+}
+
+/// Where a path really leads; the file itself need not exist. A file of a repo must not lead
+/// out of it.
+pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(_) => {
+            // The nearest folder that exists says where the rest will be.
+            let above = path.ancestors().skip(1).find_map(|above| {
+                let real = above.canonicalize().ok()?;
+                Some(real.join(path.strip_prefix(above).ok()?))
+            });
+            above.unwrap_or_else(|| path.to_owned())
+        }
+    };
+    let dangling = fs::symlink_metadata(path).is_ok() && !path.exists();
+    let outside = within
+        .and_then(|root| root.canonicalize().ok())
+        .is_some_and(|root| !real.starts_with(root));
+    if dangling || outside {
+        return Err(CommandError::usage(
+            format!(
+                "{} is a link that leads {}",
+                path.display(),
+                if dangling {
+                    "nowhere"
+                } else {
+                    "out of this repo"
+                }
+            ),
+            "take the link away, or install for all repos: checkrein init --user",
+        ));
+    }
+    Ok(real)
+}
+
+/// Writes a file whole: beside it, synced, then in its place, with the rights it had. Says
+/// which folders had to be made, the outermost first.
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut made: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|above| !above.as_os_str().is_empty() && !above.exists())
+        .map(Path::to_owned)
+        .collect();
+    made.reverse();
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    match fs::metadata(path) {
+        Ok(data) => file.as_file().set_permissions(data.permissions())?,
+        Err(_) => usual_rights(file.as_file())?,
+    }
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(made)
+}
+
+/// A new file is as readable as one that an editor makes.
+#[cfg(unix)]
+fn usual_rights(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn usual_rights(_: &fs::File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Takes a file away, and folders that are empty without it.
+pub(crate) fn remove(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if !is_missing(&error) => return Err(error),
+        _ => {}
+    }
+    for folder in folders.iter().rev() {
+        // Somebody else's file in it is a reason to leave it.
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}

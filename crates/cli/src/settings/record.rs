@@ -1,0 +1,137 @@
+//! What `init` did, so that it can be undone to the byte: `installed.json` in the state folder,
+//! and beside it the files' bytes from before, by their digest.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_runtime::whole;
+use serde::{Deserialize, Serialize};
+
+const VERSION: u32 = 1;
+
+/// `installed.json`
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Installed {
+    version: u32,
+    pub(crate) files: Vec<Written>,
+    #[serde(skip)]
+    state: PathBuf,
+}
+
+/// A file that `init` wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) path: PathBuf,
+    pub(crate) what: What,
+    pub(crate) scope: Scope,
+    /// The agent it is for; none = for all.
+    pub(crate) agent: Option<String>,
+    /// The repo it was written from.
+    pub(crate) repo: Option<PathBuf>,
+    /// Digest of its bytes before; none = there was no file.
+    pub(crate) before: Option<String>,
+    /// Digest of its bytes after.
+    pub(crate) after: String,
+    /// What was put in.
+    pub(crate) inserted: Vec<String>,
+    /// Folders that were made for it.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// Whose files hooks go into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scope {
+    /// This person's, in this repo.
+    Person,
+    /// Those that all who clone the repo get.
+    Shared,
+    /// This person's, for all repos.
+    User,
+}
+
+/// How its entries are told from the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum What {
+    /// Hook entries that call us.
+    Hooks,
+    /// Reviews of these handlers.
+    Reviews(Vec<String>),
+    /// Lines.
+    Lines,
+    /// All of it is ours.
+    Config,
+    /// A folder that holds nothing but our reports.
+    Reports,
+}
+
+pub(crate) fn digest(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_hex()
+}
+
+impl Installed {
+    /// The record in this state folder; an empty one if there is none.
+    pub(crate) fn open(state: &Path) -> io::Result<Self> {
+        let mut installed = match fs::read(state.join("installed.json")) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
+            Err(error) => return Err(error),
+        };
+        if installed.version > VERSION {
+            return Err(io::Error::other(
+                "installed.json was written by a newer checkrein; use that one",
+            ));
+        }
+        installed.version = VERSION;
+        installed.state = state.to_owned();
+        Ok(installed)
+    }
+
+    pub(crate) fn of(&self, path: &Path) -> Option<&Written> {
+        self.files.iter().find(|written| written.path == path)
+    }
+
+    /// Keeps a file's bytes from before.
+    pub(crate) fn keep(&self, text: &str) -> io::Result<String> {
+        let digest = digest(text);
+        whole::write(&self.copy(&digest), text.as_bytes())?;
+        Ok(digest)
+    }
+
+    /// A file's bytes from before.
+    pub(crate) fn kept(&self, digest: &str) -> io::Result<String> {
+        fs::read_to_string(self.copy(digest))
+    }
+
+    fn copy(&self, digest: &str) -> PathBuf {
+        self.state.join("installed").join(digest)
+    }
+
+    /// Notes a file, in place of an older note of it.
+    pub(crate) fn note(&mut self, written: Written) -> io::Result<()> {
+        self.files.retain(|other| other.path != written.path);
+        self.files.push(written);
+        self.save()
+    }
+
+    /// Forgets a file.
+    pub(crate) fn forget(&mut self, path: &Path) -> io::Result<()> {
+        self.files.retain(|written| written.path != path);
+        self.save()
+    }
+
+    fn save(&self) -> io::Result<()> {
+        let file = self.state.join("installed.json");
+        if self.files.is_empty() {
+            whole::remove(&file)?;
+            // Copies that nobody names any more.
+            let _ = fs::remove_dir_all(self.state.join("installed"));
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        whole::write(&file, text.as_bytes())
+    }
+}

@@ -1,0 +1,354 @@
+//! Edits of settings, to the byte: every fixture, put in and taken out, untouched and with
+//! edits in between.
+
+use checkrein_adapters::find;
+use checkrein_adapters::settings::Reading;
+
+use super::json::{self, Entry};
+use super::{Edited, Fresh, toml, without};
+
+/// Name and text of each settings file that somebody could have.
+fn fixtures() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/settings");
+    let mut found: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .flatten()
+        .filter(|file| file.path().extension().is_some_and(|kind| kind == "json"))
+        .map(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(file.path()).unwrap())
+        })
+        .collect();
+    found.sort();
+    assert!(found.len() >= 20);
+    found
+}
+
+fn entries(deadline: u64) -> Vec<Entry> {
+    ["SessionStart", "PreToolUse", "Stop"]
+        .map(|event| {
+            let handler = Fresh::Object(vec![
+                ("type", Fresh::text("command")),
+                ("command", Fresh::text("/opt/checkrein")),
+                (
+                    "args",
+                    Fresh::List(vec![Fresh::text("hook"), Fresh::text("claude-code")]),
+                ),
+                ("timeout", Fresh::Number(deadline)),
+            ]);
+            (
+                event,
+                Fresh::Object(vec![("hooks", Fresh::List(vec![handler]))]),
+            )
+        })
+        .into()
+}
+
+fn install(text: &str) -> Edited {
+    json::install(text, &entries(30)).unwrap()
+}
+
+fn read(text: &str) -> Reading {
+    find("claude-code")
+        .unwrap()
+        .settings(text.as_bytes())
+        .unwrap()
+}
+
+/// Handlers of other people.
+fn others(text: &str) -> Vec<String> {
+    let reading = read(text);
+    let foreign = reading.hooks.iter().filter(|hook| !hook.call.is_ours());
+    foreign
+        .map(|hook| format!("{} {:?} {:?}", hook.event, hook.matcher, hook.call))
+        .collect()
+}
+
+#[test]
+fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
+    for (name, before) in fixtures() {
+        let edited = install(&before);
+        let ours: Vec<String> = read(&edited.text)
+            .hooks
+            .iter()
+            .filter(|hook| hook.call.is_ours())
+            .map(|hook| hook.event.clone())
+            .collect();
+        // Comments and trailing commas are nothing for this agent: that is said elsewhere.
+        if !read(&before).is_dropped() {
+            let mut ours = ours;
+            ours.sort();
+            assert_eq!(
+                ours,
+                ["PreToolUse", "SessionStart", "Stop"],
+                "{name}:\n{}",
+                edited.text
+            );
+            assert_eq!(others(&edited.text), others(&before), "{name}");
+            assert!(!read(&edited.text).is_dropped(), "{name}:\n{}", edited.text);
+        }
+        assert!(json::holds_ours(&edited.text), "{name}:\n{}", edited.text);
+    }
+}
+
+#[test]
+fn nothing_but_our_text_is_put_in() {
+    for (name, before) in fixtures() {
+        let edited = install(&before);
+        assert_eq!(
+            without(&edited.text, &edited.inserted).as_deref(),
+            Some(before.as_str()),
+            "{name}"
+        );
+        assert_eq!(
+            json::remove(&edited.text, &edited.inserted).unwrap(),
+            before,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn lines_end_as_they_did() {
+    for (name, before) in fixtures() {
+        let text = install(&before).text;
+        let bare = text.replace("\r\n", "").contains('\n');
+        assert_eq!(
+            bare,
+            !before.contains("\r\n") && text.contains('\n'),
+            "{name}"
+        );
+        if !before.contains('\n')
+            && before.len() > 4
+            && !before.starts_with("{\"hooks\": ")
+            && name.contains("minified")
+        {
+            assert!(!text.contains('\n'), "{name}");
+        }
+    }
+}
+
+/// Places between two tokens of the text: a blank there changes nothing.
+fn gaps(text: &str) -> Vec<usize> {
+    let (mut inside, mut escaped, mut comment) = (false, false, "");
+    let mut gaps = Vec::new();
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let next = text[at..].chars().nth(1).unwrap_or(' ');
+        if inside {
+            (inside, escaped) = (escaped || c != '"', !escaped && c == '\\');
+        } else if comment == "//" {
+            if c == '\n' {
+                comment = "";
+            }
+        } else if comment == "/*" {
+            if before == '*' && c == '/' {
+                comment = "";
+            }
+        } else if c == '/' {
+            comment = if next == '/' { "//" } else { "/*" };
+        } else {
+            if "{}[],:\"".contains(c) || "{}[],:\"".contains(before) {
+                gaps.push(at);
+            }
+            inside = c == '"';
+        }
+        before = c;
+    }
+    gaps.retain(|at| !text[..*at].ends_with('\u{feff}') && *at > 0);
+    gaps
+}
+
+#[test]
+fn edits_in_between_stay_and_nothing_else() {
+    let mut tried = 0;
+    for (name, before) in fixtures() {
+        let edited = install(&before);
+        for gap in gaps(&before) {
+            // The same place of the text with our entries in it.
+            let mut shifted = gap;
+            let mut from = 0;
+            for piece in &edited.inserted {
+                let at = from + edited.text[from..].find(piece.as_str()).unwrap();
+                if at < shifted || (at == shifted && before[gap..].starts_with(['}', ']', ','])) {
+                    shifted += piece.len();
+                }
+                from = at + piece.len();
+            }
+            for word in [" ", "\t\t"] {
+                let mut mine = before.clone();
+                mine.insert_str(gap, word);
+                let mut with_ours = edited.text.clone();
+                with_ours.insert_str(shifted, word);
+                let kept = json::remove(&with_ours, &edited.inserted).unwrap();
+                assert_eq!(kept, mine, "{name} at {gap}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 1_000, "{tried}");
+}
+
+#[test]
+fn a_rewritten_file_loses_our_entries_and_only_them() {
+    for (name, before) in fixtures() {
+        let edited = install(&before);
+        let Ok(value) =
+            serde_json::from_str::<serde_json::Value>(edited.text.trim_start_matches('\u{feff}'))
+        else {
+            continue;
+        };
+        // As a tool that knows nothing of our text would write it.
+        for rewritten in [
+            value.to_string(),
+            serde_json::to_string_pretty(&value).unwrap(),
+        ] {
+            let kept = json::remove(&rewritten, &edited.inserted).unwrap();
+            assert!(!json::holds_ours(&kept), "{name}:\n{kept}");
+            let mut expected: serde_json::Value =
+                serde_json::from_str(before.trim_start_matches('\u{feff}'))
+                    .unwrap_or_else(|_| serde_json::json!({}));
+            let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+            if name.contains("duplicate") {
+                expected["hooks"] = kept["hooks"].clone();
+            }
+            assert_eq!(kept, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn new_entries_beside_ours_survive() {
+    for (name, before) in fixtures() {
+        let edited = install(&before);
+        let ours = &entries(30)[2].1;
+        for airy in [true, false] {
+            let group = ours.line(airy);
+            let theirs = group.replace("/opt/checkrein", "/opt/other");
+            for both in [format!("{group},\n{theirs}"), format!("{theirs}, {group}")] {
+                // The stop's group, which is the last of its kind.
+                let Some(at) = edited.text.rfind(&group) else {
+                    continue;
+                };
+                let mut text = edited.text.clone();
+                text.replace_range(at..at + group.len(), &both);
+                let kept = json::remove(&text, &edited.inserted).unwrap();
+                assert!(!json::holds_ours(&kept), "{name}:\n{kept}");
+                assert_eq!(kept.matches("/opt/other").count(), 1, "{name}:\n{kept}");
+                if !read(&before).is_dropped() {
+                    assert_eq!(
+                        read(&kept).faults.len(),
+                        read(&before).faults.len(),
+                        "{name}:\n{kept}"
+                    );
+                    assert_eq!(
+                        others(&kept).len(),
+                        others(&before).len() + 1,
+                        "{name}:\n{kept}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn putting_in_anew_replaces_what_was_there() {
+    for (name, before) in fixtures() {
+        let first = install(&before);
+        let bare = json::remove(&first.text, &[]).unwrap();
+        let again = json::install(&bare, &entries(60)).unwrap();
+        assert_eq!(again.text.matches("/opt/checkrein").count(), 3, "{name}");
+        assert!(
+            !again.text.contains(": 30") && !again.text.contains(":30"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_edited_is_named() {
+    for (text, place) in [
+        ("{", "line 1, column 1"),
+        ("{\n  'a': 1\n}", "line 2, column 3"),
+        ("[]", "line 1, column 1"),
+        ("{\"hooks\": []}", "hooks"),
+        ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop"),
+        ("{\"a\" 1}", "line 1, column 6"),
+    ] {
+        let trouble = json::install(text, &entries(30)).unwrap_err();
+        assert_eq!(trouble.place, place, "{text}: {}", trouble.what);
+    }
+}
+
+#[test]
+fn reviews_go_in_and_out_to_the_byte() {
+    let reviews: Vec<toml::Review> = vec![
+        (
+            "/home/dev/a b/.codex/hooks.json:stop:0:0".to_owned(),
+            "sha256:aa".to_owned(),
+        ),
+        (
+            "C:\\dev\\\"x\"\\hooks.json:stop:0:1".to_owned(),
+            "sha256:bb".to_owned(),
+        ),
+    ];
+    let keys: Vec<String> = reviews.iter().map(|(key, _)| key.clone()).collect();
+    let theirs = "[hooks.state.\"/x/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:cc\"";
+    for before in [
+        String::new(),
+        "model = \"m\"\n".to_owned(),
+        "# mine\nmodel = \"m\" # the big one\n\n\n[projects.\"/x\"]\ntrust_level=\"trusted\""
+            .to_owned(),
+        "model = \"m\"\r\n[tui]\r\nx = 1\r\n".to_owned(),
+        theirs.to_owned(),
+        format!(
+            "[hooks]\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n{theirs}\n"
+        ),
+    ] {
+        let edited = toml::install(&before, &reviews).unwrap();
+        let config = checkrein_adapters::codex_trust::read(&edited.text).unwrap();
+        for (key, hash) in &reviews {
+            assert_eq!(config.reviewed(key), Some(hash.as_str()), "{}", edited.text);
+        }
+        assert_eq!(
+            before.contains("sha256:cc"),
+            config.reviewed("/x/hooks.json:stop:0:0").is_some()
+        );
+        assert_eq!(
+            toml::remove(&edited.text, &edited.inserted, &keys).unwrap(),
+            before
+        );
+        // The person added something at the end and changed something above.
+        let changed = format!("# new\n{}\n[tui2]\ny = 2 # two\n", edited.text);
+        let kept = toml::remove(&changed, &edited.inserted, &keys).unwrap();
+        assert_eq!(kept, format!("# new\n{before}\n[tui2]\ny = 2 # two\n"));
+        // Without the text that was put in, the names are enough.
+        let kept = toml::remove(&edited.text, &[], &keys).unwrap();
+        assert!(
+            !kept.contains("sha256:aa") && !kept.contains("sha256:bb"),
+            "{kept}"
+        );
+        assert_eq!(
+            before.contains("sha256:cc"),
+            kept.contains("sha256:cc"),
+            "{kept}"
+        );
+        // Again, and renewed.
+        let again = toml::install(&edited.text, &reviews).unwrap();
+        assert_eq!(again.text, edited.text);
+        let mut renewed = reviews.clone();
+        renewed[0].1 = "sha256:dd".to_owned();
+        let again = toml::install(&edited.text, &renewed).unwrap();
+        assert!(again.text.contains("sha256:dd") && !again.text.contains("sha256:aa"));
+    }
+    let inline = "hooks = { }\n";
+    let edited = toml::install(inline, &reviews).unwrap();
+    assert!(
+        checkrein_adapters::codex_trust::read(&edited.text)
+            .unwrap()
+            .reviewed(&keys[0])
+            .is_some()
+    );
+    assert!(toml::install("[", &reviews).is_err());
+}

@@ -1,0 +1,195 @@
+//! `checkrein doctor` with the real agent: where all is well the canary is seen to be caught, and
+//! where doctor names a mistake that the agent swallows in silence, it is seen to get away.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the settings are our own, a few lines further up"
+)]
+
+use std::io::{Error, Result};
+use std::path::Path;
+
+use checkrein_adapters::{self as adapters, codex_trust};
+use checkrein_scripted::{Act, rounds};
+use serde_json::{Value, json};
+
+use super::{BOTH, Case, verifier};
+use crate::agents::agent::Hooks;
+use crate::agents::report::Report;
+use crate::agents::world::{Setup, Stage, World, put};
+
+pub(super) const CASE: Case = Case {
+    name: "doctor",
+    about: "the canary is caught, or doctor says why not",
+    agents: BOTH,
+    run,
+};
+
+/// What has to be seen of a canary.
+const SIGHTS: usize = 6;
+
+/// A mistake in the settings: what doctor calls it, and how it is made.
+type Mistake = (&'static str, fn(&mut Value));
+
+/// Mistakes that Claude Code says nothing about.
+const CLAUDE_CODE: &[Mistake] = &[
+    ("bad_timeout", |settings| {
+        settings["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = json!("60");
+    }),
+    ("flat_handler", |settings| {
+        let group = &mut settings["hooks"]["PreToolUse"][0];
+        *group = group["hooks"][0].take();
+    }),
+    ("matcher_never_matches", |settings| {
+        settings["hooks"]["PreToolUse"][0]["matcher"] = json!("bash");
+    }),
+    ("hooks_disabled", |settings| {
+        settings["disableAllHooks"] = json!(true);
+    }),
+    ("hook_binary_missing", |settings| {
+        settings["hooks"]["Stop"][0]["hooks"][0]["command"] = json!("/nowhere/checkrein");
+    }),
+    ("event_missing", |settings| {
+        settings["hooks"]["Stop"] = json!([]);
+    }),
+];
+
+/// Mistakes that Codex says nothing about.
+const CODEX: &[Mistake] = &[
+    ("flat_handler", |settings| {
+        let group = &mut settings["hooks"]["PreToolUse"][0];
+        *group = group["hooks"][0].take();
+    }),
+    ("matcher_never_matches", |settings| {
+        settings["hooks"]["PreToolUse"][0]["matcher"] = json!("bash");
+    }),
+    ("hook_untrusted", |settings| {
+        let handler = &mut settings["hooks"]["Stop"][0]["hooks"][0];
+        handler["timeout"] = json!(61);
+    }),
+];
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    let world = stage.world(Setup {
+        name: "main",
+        files: &[("README.md", "a repo\n")],
+        config: verifier("test -f README.md"),
+        hooks: &[Hooks::User],
+        // Doctor brings a model of its own; nobody asks this one.
+        script: rounds(vec![Act::say("Nobody asks me.")]),
+    })?;
+    find(stage)?;
+    let codex = stage.agent.name() == "codex";
+    if codex {
+        trust(&world)?;
+    }
+    let file = world.home.join(stage.agent.hooks_file());
+    let settings = std::fs::read_to_string(&file)?;
+
+    let (status, findings) = doctor(&world)?;
+    let wrong: Vec<&Value> = findings
+        .iter()
+        .filter(|finding| finding["status"] == "fault")
+        .collect();
+    report.check(
+        "all is well: no fault, status 0",
+        status == Some(0) && wrong.is_empty(),
+        &format!("status {status:?}, {wrong:?}"),
+    );
+    let seen = |finding: &&Value| finding["check"] == "firing" && finding["status"] == "ok";
+    report.equal(
+        "the canary: everything is seen",
+        &findings.iter().filter(seen).count(),
+        &SIGHTS,
+    );
+    report.equal(
+        "the settings are as they were",
+        &std::fs::read_to_string(&file)?,
+        &settings,
+    );
+    report.equal(
+        "the person's own records are as they were",
+        &world.tasks()?.len(),
+        &0,
+    );
+    report.equal(
+        "the agent asked nobody but doctor's model",
+        &world.model.seen().asked.len(),
+        &0,
+    );
+    let left = std::fs::read_dir(world.home.join(".cache/checkrein"))?.count();
+    report.equal("the throw-away folder is gone", &left, &0);
+
+    for (check, make) in if codex { CODEX } else { CLAUDE_CODE } {
+        let mut mistaken: Value = serde_json::from_str(&settings)?;
+        make(&mut mistaken);
+        put(&file, &serde_json::to_string_pretty(&mistaken)?)?;
+        let (status, findings) = doctor(&world)?;
+        let fault = |name: &str| {
+            findings
+                .iter()
+                .find(|finding| finding["check"] == name && finding["status"] == "fault")
+        };
+        let named = fault(check).is_some_and(|fault| !fault["mend"].is_null());
+        let escaped = fault("firing").and_then(|fault| fault["so"].as_str());
+        report.check(
+            &format!("{check}: named with its mend, and really so"),
+            status == Some(1) && named && escaped.is_some(),
+            &match escaped {
+                Some(escaped) if named => escaped.to_owned(),
+                _ => format!("status {status:?}, {findings:?}"),
+            },
+        );
+    }
+    put(&file, &settings)
+}
+
+/// Doctor looks for agents on the PATH, by their own names.
+fn find(stage: &Stage<'_>) -> Result<()> {
+    let name = match stage.agent.name() {
+        "codex" => "codex",
+        _ => "claude",
+    };
+    let folder = stage.programs.checkrein.parent();
+    let link = folder.ok_or_else(|| Error::other("no folder"))?.join(name);
+    if link.exists() {
+        return Ok(());
+    }
+    symlink(&stage.program, &link)
+}
+
+#[cfg(unix)]
+fn symlink(from: &Path, to: &Path) -> Result<()> {
+    std::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(not(unix))]
+fn symlink(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).map(|_| ())
+}
+
+/// What a person does in the terminal UI: agrees to the hooks as they are.
+fn trust(world: &World<'_>) -> Result<()> {
+    let file = world.home.join(".codex/hooks.json").canonicalize()?;
+    let bytes = std::fs::read(&file)?;
+    let reading = adapters::find("codex").and_then(|codex| codex.settings(&bytes));
+    let config = world.home.join(".codex/config.toml");
+    let mut text = std::fs::read_to_string(&config)?;
+    for hook in reading.iter().flat_map(|reading| &reading.hooks) {
+        let key = codex_trust::key(&file.display().to_string(), hook);
+        if let (Some(key), Some(hash)) = (key, codex_trust::hash(hook)) {
+            text.push_str(&format!(
+                "[hooks.state.{}]\ntrusted_hash = \"{hash}\"\n",
+                Value::from(key)
+            ));
+        }
+    }
+    put(&config, &text)
+}
+
+fn doctor(world: &World<'_>) -> Result<(Option<i32>, Vec<Value>)> {
+    let said = world.checkrein(&["doctor", "--agent", world.stage.agent.name(), "--json"])?;
+    let document: Value = serde_json::from_str(&said.stdout)
+        .map_err(|error| Error::other(format!("{error}: {}{}", said.stdout, said.stderr)))?;
+    let findings = document["findings"].as_array().cloned();
+    Ok((said.status, findings.unwrap_or_default()))
+}
