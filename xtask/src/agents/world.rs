@@ -209,7 +209,7 @@ impl World<'_> {
         self.repo.join(path).exists()
     }
 
-    fn run(&self, command: &mut Command) -> Result<Ran> {
+    pub(super) fn run(&self, command: &mut Command) -> Result<Ran> {
         self.run_with(command, |_| {})
     }
 

@@ -12,6 +12,7 @@
 mod agent;
 mod bad_input;
 mod cli;
+mod confine;
 mod crash;
 mod doctor;
 mod doctor_audit;
