@@ -1,10 +1,13 @@
 //! Finds a task by what a person types: nothing, the beginning of a session's id, or
 //! that with a task's number.
 
-use checkrein_core::event::{self, Event};
+use std::collections::BTreeMap;
+
+use checkrein_core::event::{self, Event, OpenedBy};
 use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
-use checkrein_store::{SqliteStore, Store as _, TaskRow};
+use checkrein_store::{Chain, SqliteStore, Store as _, TaskRow};
 
 use crate::ui::errors::CommandError;
 
@@ -65,6 +68,46 @@ pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
         reason,
         detail: row.detail.clone(),
         native_reason: row.native_reason.clone(),
+    })
+}
+
+/// What a person asked for, by task.
+pub(crate) fn prompts(
+    store: &SqliteStore,
+    session: &SessionId,
+) -> Result<BTreeMap<TaskId, String>, CommandError> {
+    let mut prompts = BTreeMap::new();
+    let mut newest = None;
+    for raw in store.events(session, Seq(0))? {
+        // Most events are neither, and need not be read.
+        if !matches!(raw.kind.as_str(), "prompt_submitted" | "task_opened") {
+            continue;
+        }
+        match event::decode(&raw.payload) {
+            Ok(Event::Input(stamped)) => {
+                if let Input::PromptSubmitted(prompt) = stamped.input {
+                    newest = Some(prompt.text);
+                }
+            }
+            Ok(Event::TaskOpened { task, by, .. }) => {
+                if let (OpenedBy::Prompt, Some(text)) = (by, newest.take()) {
+                    prompts.insert(task, text);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(prompts)
+}
+
+/// Where the log of a session is damaged, if it is.
+pub(crate) fn broken_at(
+    store: &SqliteStore,
+    session: &SessionId,
+) -> Result<Option<Seq>, CommandError> {
+    Ok(match store.verify_chain(session)? {
+        Chain::Broken { at } => Some(at),
+        Chain::Whole { .. } => None,
     })
 }
 

@@ -1,14 +1,17 @@
 //! The scenarios. A new one is one file and one line in [`ALL`].
 
 mod both;
+mod colleague;
 mod confine;
 mod deny;
 mod doctor;
 mod documented;
 mod first_hour;
 mod fixes;
+mod gone;
 mod never;
 mod question;
+mod review;
 mod run_agent;
 mod subagent;
 mod tokens;
@@ -46,6 +49,9 @@ pub(super) const ALL: &[Case] = &[
     both::CASE,
     subagent::CASE,
     run_agent::CASE,
+    colleague::CASE,
+    gone::CASE,
+    review::CASE,
     confine::CASE,
 ];
 
