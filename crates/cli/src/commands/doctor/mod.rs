@@ -26,6 +26,7 @@ use std::time::Duration;
 use checkrein_adapters as adapters;
 use serde_json::json;
 
+pub(super) use self::places::on_path;
 use crate::args::Doctor;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, signals, ui};
