@@ -4,7 +4,7 @@
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{Seq, SessionId, TaskId};
 use checkrein_core::transition::Transition;
-use checkrein_store::{SqliteStore, Store as _, TaskRow};
+use checkrein_store::{Chain, SqliteStore, Store as _, TaskRow};
 
 use crate::ui::errors::CommandError;
 
@@ -101,4 +101,20 @@ pub(crate) fn events(
         }
     }
     Ok(found)
+}
+
+/// Says it if the log of a session is not what was appended; `Ok` if it is.
+pub(crate) fn chain(
+    store: &SqliteStore,
+    session: &SessionId,
+) -> Result<Result<(), String>, CommandError> {
+    Ok(match store.verify_chain(session)? {
+        Chain::Whole { .. } => Ok(()),
+        Chain::Broken { at } => {
+            let id: String = session.as_str().chars().take(12).collect();
+            Err(format!(
+                "the log of session {id} was changed after it was written, at event {at}: do not rely on what it says"
+            ))
+        }
+    })
 }

@@ -3,7 +3,7 @@
 mod check;
 mod demo;
 mod doctor;
-mod engine;
+pub(crate) mod engine;
 pub(crate) mod hook;
 mod init;
 mod lookup;

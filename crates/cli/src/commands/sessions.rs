@@ -1,5 +1,6 @@
 //! `checkrein sessions`: tasks, newest first.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
@@ -19,7 +20,11 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     let limit = if args.json { usize::MAX } else { SHOWN };
     let rows = match SqliteStore::open_read_only(&located.place.state) {
-        Ok(store) => store.tasks(None, limit)?,
+        Ok(store) => {
+            let rows = store.tasks(None, limit)?;
+            say_what_was_changed(&store, &rows)?;
+            rows
+        }
         Err(StoreError::Missing { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
@@ -45,6 +50,17 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         ui::answer(&line(row));
     }
     Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Logs of the newest sessions that are not what was appended.
+fn say_what_was_changed(store: &SqliteStore, rows: &[TaskRow]) -> Result<(), CommandError> {
+    let newest = rows.iter().take(SHOWN).map(|row| &row.session);
+    for session in newest.collect::<BTreeSet<_>>() {
+        if let Err(changed) = lookup::chain(store, session)? {
+            ui::say(&format!("checkrein: {changed}"));
+        }
+    }
+    Ok(())
 }
 
 fn line(row: &TaskRow) -> String {

@@ -23,6 +23,10 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let row = lookup::task(&store, args.id.as_deref())?;
     let events = lookup::events(&store, &row.session, row.task)?;
     let ending = lookup::transition(&row);
+    let chain = lookup::chain(&store, &row.session)?;
+    if let Err(changed) = &chain {
+        ui::say(&format!("checkrein: {changed}"));
+    }
     if let Some(off) = off::in_force(&located.place.state) {
         ui::say(&off.words());
     }
@@ -39,6 +43,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
                 json!(last_decision(&events).map(|made| &made.why)),
             );
             object.insert("events".to_owned(), json!(rows));
+            object.insert("chain".to_owned(), json!({ "whole": chain.is_ok() }));
         }
         ui::json(&document);
     } else if args.why {

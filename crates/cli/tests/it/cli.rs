@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 11] = [
-    "check", "demo", "hook", "off", "on", "replay", "run", "seal", "sessions", "show", "trust",
+const COMMANDS: [&str; 13] = [
+    "check", "demo", "doctor", "hook", "init", "off", "on", "replay", "run", "seal", "sessions",
+    "show", "trust",
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod both;
 mod colleague;
+mod confine;
 mod deny;
 mod doctor;
 mod documented;
@@ -51,6 +52,7 @@ pub(super) const ALL: &[Case] = &[
     colleague::CASE,
     gone::CASE,
     review::CASE,
+    confine::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.
