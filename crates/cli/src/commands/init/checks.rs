@@ -10,8 +10,8 @@ use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{Patience, Progress};
 
-use super::agents::on_path;
 use super::write::Pen;
+use crate::commands::doctor::on_path;
 use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;

@@ -6,10 +6,11 @@ use std::path::Path;
 use checkrein_adapters::settings::{Effect, Reading};
 use checkrein_core::policy::Policy;
 
-use super::agents::{Agent, on_path};
+use super::agents::Agent;
 use super::entries::{self, Plan};
 use super::write::{Pen, line};
 use super::{git, reviews};
+use crate::commands::doctor::on_path;
 use crate::settings::record::{Scope, What, Written};
 use crate::settings::{file, json, with_line, without_ours};
 use crate::ui;
