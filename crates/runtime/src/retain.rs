@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{Millis, Seq, SessionId};
-use checkrein_core::input::Input;
 use checkrein_store::{Census, Forget, Store};
 
 use crate::config::Retention;
