@@ -231,6 +231,9 @@ pub(crate) struct Run {
     /// Stops at which the same failures may be met, instead of the config's.
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
+    /// Keep the agent away from config, rules, hook settings and the store (Linux).
+    #[arg(long)]
+    pub(crate) confine: bool,
     /// Take any exit status of the command for a claim of done.
     #[arg(long)]
     pub(crate) any_exit: bool,

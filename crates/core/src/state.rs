@@ -36,9 +36,8 @@ const MAX_CURSORS: usize = 24;
 const MAX_SEEN: usize = 192;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
-/// Edited files remembered per task, and bytes of a name.
-const MAX_EDITED: usize = 8;
-const MAX_EDITED_NAME: usize = 120;
+/// Bytes of the names of edited files remembered per task; the log has them all.
+const MAX_EDITED: usize = 112;
 /// Told findings remembered per verifier.
 const MAX_TOLD: usize = 56;
 

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
                 repo.join(project.broken).into_os_string(),
             ),
         ],
+        confinement: None,
     };
     let (checks, quiet) = (Checks::new(), args.json);
     let show = Arc::new(move |progress| {

@@ -3,11 +3,10 @@
 mod check;
 mod demo;
 mod doctor;
-mod engine;
+pub(crate) mod engine;
 mod gc;
 pub(crate) mod hook;
 mod init;
-
 pub(crate) mod lookup;
 mod off;
 mod replay;

@@ -4,11 +4,13 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{Driver, Gathered, Sources};
+use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
 use checkrein_runtime::held;
 
 use crate::args::Trust;
-use crate::locate::Located;
+use crate::commands::doctor::on_path;
+use crate::detect::{self, Check, Planned, Tree};
+use crate::locate::{CONFIG, Located};
 use crate::person::{self, Checked};
 use crate::trust::{self, Approval};
 use crate::ui::errors::CommandError;
@@ -25,14 +27,17 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
         });
         return Ok(exit_code::exit(exit_code::YES));
     }
-    let now = sources::now(&located)?;
+    let mut now = sources::now(&located)?;
+    if now.repo.is_none() {
+        now.repo = detected(&located)?;
+    }
     let Some(repo) = &now.repo else {
         return Err(CommandError::usage(
             format!(
-                "there is no checkrein.toml in {}",
+                "there is no checkrein.toml in {}, and no check that is known",
                 located.place.root.display()
             ),
-            "checkrein init writes one",
+            "checkrein init writes one to begin with",
         ));
     };
     let already = trust::approved(&located) == Some(repo.digest());
@@ -49,6 +54,30 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     ui::answer("approved, for sessions that begin from now on");
     ui::say("A session that is under way goes on as it began; checkrein seal renews it.");
     Ok(exit_code::exit(exit_code::YES))
+}
+
+/// For a repo without a config: the checks that its files tell of. None of them is run before
+/// a person has said yes.
+fn detected(located: &Located) -> Result<Option<Gathered>, CommandError> {
+    let found = detect::detect(&Tree::read(&located.place.root));
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let plan = |check: Check| {
+        // A path is one of the repo's own, and was seen there.
+        let there = check.needs.contains('/') || on_path(&check.needs).is_some();
+        let advisory = (!there).then(|| format!("`{}` is not installed here", check.needs));
+        Planned { check, advisory }
+    };
+    let planned: Vec<Planned> = found.into_iter().map(plan).collect();
+    ui::say(
+        "There is no checkrein.toml here. What its files tell of, to be kept in your state folder, not in the repo:",
+    );
+    let config = Source {
+        name: located.place.root.join(CONFIG),
+        text: detect::config(&planned),
+    };
+    Ok(Some(Gathered::of(config)?))
 }
 
 /// Records it, and lets go of what was held: a person has seen what takes its place.
@@ -104,7 +133,11 @@ fn commands(policy: &Policy, which: &str) {
             .and_then(|definition| Some(definition.get("run")?.as_str()?.to_owned()))
             .unwrap_or_else(|| spec.definition.clone());
         let name = &spec.name;
-        ui::answer(&format!("  runs   {name}{which}: {}", printable(&run)));
+        let advisory = if spec.advisory { " (advisory)" } else { "" };
+        ui::answer(&format!(
+            "  runs   {name}{advisory}{which}: {}",
+            printable(&run)
+        ));
     }
 }
 

@@ -12,10 +12,13 @@
 mod agent;
 mod bad_input;
 mod cli;
+mod confine;
 mod crash;
 mod doctor;
 mod doctor_audit;
 mod hook;
+mod hostile;
+mod init;
 mod keeping;
 mod many;
 mod person;

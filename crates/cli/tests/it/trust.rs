@@ -208,3 +208,43 @@ fn another_checkout_that_points_here_is_not_approved_by_it() {
         );
     }
 }
+
+#[test]
+fn a_repo_without_a_config_keeps_what_was_approved_in_the_state_folder() {
+    let world = World::new();
+    let canary = world.outside("canary");
+    world.write(
+        "Makefile",
+        &format!("test:\n\techo made >> '{}'\n", canary.display()),
+    );
+    world.commit();
+    let agent = user_level(&world, "claude-code", "before");
+    agent.prompt("go");
+    world.write("work", "1");
+    assert!(agent.stop().notice().contains("no_checks"));
+
+    let said = Terminal::new(&world).typing("y\n").says(&["trust"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains("make test"), "{said:?}");
+    assert!(world.lines_outside("canary").is_empty(), "shown, not run");
+    assert!(!world.root().join("checkrein.toml").exists());
+
+    if std::process::Command::new("make")
+        .arg("-v")
+        .output()
+        .is_err()
+    {
+        return;
+    }
+    let agent = user_level(&world, "claude-code", "after");
+    agent.prompt("go");
+    world.write("work", "2");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.lines_outside("canary"), ["made"]);
+
+    // A config of its own takes its place, and is nobody's yet.
+    world.config("");
+    let agent = user_level(&world, "claude-code", "own");
+    let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "go" })));
+    assert!(answer.notice().contains("has changed since"), "{answer:?}");
+}

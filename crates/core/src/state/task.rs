@@ -1,8 +1,6 @@
 //! What a fold does to one task: scopes, calls, failure sets.
 
-use super::{
-    MAX_EDITED, MAX_EDITED_NAME, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Scope, Task, push_bounded,
-};
+use super::{MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Scope, Task, push_bounded};
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, Short};
 use crate::event::DecisionMade;
@@ -77,9 +75,10 @@ impl Task {
 
     pub(super) fn edit(&mut self, paths: &[String]) {
         for path in paths {
-            let end = path.floor_char_boundary(MAX_EDITED_NAME.min(path.len()));
+            let left = MAX_EDITED.saturating_sub(self.edited.iter().map(String::len).sum());
+            let end = path.floor_char_boundary(left.min(path.len()));
             let path = path.get(..end).unwrap_or_default();
-            if self.edited.len() < MAX_EDITED && !self.edited.iter().any(|known| known == path) {
+            if !path.is_empty() && !self.edited.iter().any(|known| known == path) {
                 self.edited.push(path.to_owned());
                 self.edited_told = false;
             }

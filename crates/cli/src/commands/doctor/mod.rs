@@ -26,6 +26,7 @@ use std::time::Duration;
 use checkrein_adapters as adapters;
 use serde_json::json;
 
+pub(super) use self::places::on_path;
 use crate::args::Doctor;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, signals, ui};
@@ -144,6 +145,7 @@ impl Look<'_> {
             let trusted = codex::trusted(agent, configs, &installed, near, &mut agreed);
             findings.extend(trusted);
         }
+        findings.extend(repo::trusted(agent, &installed, &near.root));
         if !installed.is_empty() || plugins.ours {
             findings.extend(silence::look(agent, &near.root, repo.store.as_ref()));
             findings.extend(self.rounds());

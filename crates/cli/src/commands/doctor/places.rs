@@ -197,7 +197,7 @@ pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading
 }
 
 /// The program of this name on the PATH.
-pub(super) fn on_path(name: &str) -> Option<PathBuf> {
+pub(in crate::commands) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
         .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
