@@ -2,6 +2,7 @@
 //! in one line. It looks at the store a few times a second and writes nothing.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use checkrein_core::evidence::Verdict;
 use checkrein_core::ids::{Seq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
+use serde::Deserialize;
 
 use crate::args::Watch;
 use crate::commands::lookup;
@@ -29,12 +31,12 @@ const STDIN: Duration = Duration::from_millis(200);
 const MAX_STDIN: u64 = 64 * 1024;
 
 pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None);
-    let state = &located.place.state;
     if args.line {
-        ui::answer(&format!("checkrein: {}", line(state, args.id.as_deref())?));
+        ui::answer(&format!("checkrein: {}", line(args.id.as_deref())?));
         return Ok(exit_code::exit(exit_code::YES));
     }
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let state = &located.place.state;
     signals::listen();
     if let Some(off) = off::in_force(state) {
         ui::say(&off.words());
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
     Ok(exit_code::exit(exit_code::YES))
 }
 
-fn opened(state: &std::path::Path) -> Result<Option<SqliteStore>, CommandError> {
+fn opened(state: &Path) -> Result<Option<SqliteStore>, CommandError> {
     match SqliteStore::open_read_only(state) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Missing { .. }) => Ok(None),
@@ -181,7 +183,13 @@ fn ends(event: &Event) -> bool {
 
 /// Where the task stands that was typed, else that of the session which the agent names on
 /// stdin, else the newest one.
-fn line(state: &std::path::Path, typed: Option<&str>) -> Result<String, CommandError> {
+fn line(typed: Option<&str>) -> Result<String, CommandError> {
+    let told = match typed {
+        Some(_) => Told::default(),
+        None => told_on_stdin(),
+    };
+    let here = told.cwd.map_or_else(std::env::current_dir, Ok)?;
+    let state = &locate::locate(&here, None).place.state;
     if let Some(off) = off::in_force(state) {
         return Ok(off.short());
     }
@@ -191,7 +199,7 @@ fn line(state: &std::path::Path, typed: Option<&str>) -> Result<String, CommandE
     let found = match typed {
         Some(id) => Some(lookup::task(&store, Some(id))?),
         None => {
-            let session = session_on_stdin().map(SessionId::new);
+            let session = told.session_id.map(SessionId::new);
             store.tasks(session.as_ref(), 1)?.pop()
         }
     };
@@ -234,10 +242,17 @@ fn last_verdict(events: &[(Seq, Event)]) -> Option<String> {
     })
 }
 
-/// The session that Claude Code tells its status line of. Whoever typed this tells nothing.
-fn session_on_stdin() -> Option<String> {
+/// What Claude Code tells its status line of.
+#[derive(Default, Deserialize)]
+struct Told {
+    session_id: Option<String>,
+    cwd: Option<PathBuf>,
+}
+
+/// Whoever typed the command tells nothing.
+fn told_on_stdin() -> Told {
     if std::io::stdin().is_terminal() {
-        return None;
+        return Told::default();
     }
     let (sender, receiver) = std::sync::mpsc::channel();
     // Who holds the pipe open and says nothing is not waited for.
@@ -246,7 +261,8 @@ fn session_on_stdin() -> Option<String> {
         let read = std::io::stdin().take(MAX_STDIN).read_to_string(&mut text);
         let _ = sender.send(read.map(|_| text));
     });
-    let text = receiver.recv_timeout(STDIN).ok()?.ok()?;
-    let message: serde_json::Value = serde_json::from_str(&text).ok()?;
-    Some(message.get("session_id")?.as_str()?.to_owned())
+    match receiver.recv_timeout(STDIN) {
+        Ok(Ok(text)) => serde_json::from_str(&text).unwrap_or_default(),
+        Ok(Err(_)) | Err(_) => Told::default(),
+    }
 }

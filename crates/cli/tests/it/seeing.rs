@@ -258,7 +258,12 @@ fn watch_with_an_id_begins_at_its_newest_task_and_ends_with_its_reader() {
 fn one_line_for_a_status_line() {
     let world = World::with_check("test -f fixed");
     let line = |stdin: &str| {
-        let said = feed(&mut world.checkrein(&["watch", "--line"]), stdin.as_bytes());
+        let mut command = world.checkrein(&["watch", "--line"]);
+        if stdin.contains("cwd") {
+            // Where the session works is what Claude Code says.
+            command.current_dir(world.outside("home"));
+        }
+        let said = feed(&mut command, stdin.as_bytes());
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
         assert_eq!(said.stdout.lines().count(), 1, "{said:?}");
         said.stdout.trim_end().to_owned()
@@ -268,7 +273,7 @@ fn one_line_for_a_status_line() {
     let agent = Agent::new(&world, "claude-code");
     agent.prompt("mend it");
     agent.shell("ls", "");
-    let of = |session: &str| json!({ "session_id": session, "cwd": "/" }).to_string();
+    let of = |session: &str| json!({ "session_id": session, "cwd": world.root() }).to_string();
     assert_eq!(line(&of(&agent.session)), "checkrein: open · 1 calls");
     world.write("work", "1");
     agent.stop().sent_back();
