@@ -11,6 +11,7 @@ mod locate;
 mod off;
 mod person;
 mod settings;
+mod shell;
 mod signals;
 mod sources;
 mod trust;

@@ -1,7 +1,8 @@
 //! .NET: `dotnet test` on a solution, or on a project that holds tests.
 
 use super::tree::Tree;
-use super::{Family, Found, Hit, Kind, quoted};
+use super::{Family, Found, Hit, Kind};
+use crate::shell::quoted;
 
 pub(super) const FAMILY: Family = Family {
     name: "dotnet",

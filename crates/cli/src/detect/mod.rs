@@ -16,6 +16,8 @@ mod tree;
 pub(crate) use render::{Planned, config};
 pub(crate) use tree::Tree;
 
+use crate::shell::quoted;
+
 /// What kind of check, and the name it gets where it is the only one of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -213,14 +215,4 @@ fn slug(folder: &str) -> String {
         .collect::<String>()
         .trim_matches(['-', '.'])
         .to_owned()
-}
-
-/// A folder as a word of a shell.
-fn quoted(folder: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if folder.chars().all(plain) && !folder.starts_with('-') {
-        folder.to_owned()
-    } else {
-        format!("'{}'", folder.replace('\'', "'\\''"))
-    }
 }

@@ -137,7 +137,7 @@ impl Project<'_> {
                 (!self.tree.has(self.folder, &format!("{folder}/__init__.py"))).then_some(folder)
             });
             let start = below.map_or_else(String::new, |folder| {
-                format!(" -s {}", super::quoted(folder))
+                format!(" -s {}", crate::shell::quoted(folder))
             });
             let run = self.python(&format!("unittest discover{start}"));
             return Some(Hit::new(Kind::Tests, run, "tests written for unittest"));

@@ -358,10 +358,10 @@ fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usi
         }
         (Some(before), None) => match comma_after {
             // The one before keeps its comma as the file's trailing one.
-            Some(trailing) => vec![(blanks_before(body, start), trailing.end)],
+            Some(trailing) => vec![(blanks_before(body, parsed, start), trailing.end)],
             None => {
                 let comma = parsed.between(before.1, start).find(|mark| mark.comma);
-                let from = blanks_before(body, start);
+                let from = blanks_before(body, parsed, start);
                 match comma {
                     Some(comma) if comma.end == from => vec![(comma.start, end)],
                     Some(comma) => vec![(comma.start, comma.end), (from, end)],
@@ -372,15 +372,21 @@ fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usi
         (None, None) => {
             let to = comma_after.map_or(end, |mark| mark.end);
             let rest = body.get(to..inside).unwrap_or_default();
-            let from = blanks_before(body, start);
+            let from = blanks_before(body, parsed, start);
             let empty = from == holder.start + 1 && rest.trim().is_empty();
             vec![(from, if empty { inside } else { to })]
         }
     }
 }
 
-/// Where the blanks before a place begin.
-fn blanks_before(body: &str, at: usize) -> usize {
+/// Where the blanks before a place begin; the end of a comment's line is no blank.
+fn blanks_before(body: &str, parsed: &Parsed, at: usize) -> usize {
     let before = body.get(..at).unwrap_or_default();
-    before.trim_end_matches([' ', '\t', '\r', '\n']).len()
+    let from = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
+    let comment = parsed.ending(from).is_some_and(|mark| mark.to_line_end);
+    let blanks = before.get(from..).unwrap_or_default();
+    match blanks.find('\n') {
+        Some(end) if comment => from + end + 1,
+        _ => from,
+    }
 }

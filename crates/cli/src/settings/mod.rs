@@ -11,6 +11,7 @@ mod tests;
 pub(crate) mod toml;
 
 pub(crate) use fresh::Fresh;
+use record::{What, Written};
 
 /// A text with our entries in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,34 @@ pub(crate) fn without(text: &str, inserted: &[String]) -> Option<String> {
     }
     kept.push_str(rest);
     Some(kept)
+}
+
+/// A file's text without anything of ours in it; `None` if nothing would be left of a file
+/// that was not there before.
+pub(crate) fn without_ours(written: &Written, now: &str) -> Result<Option<String>, Trouble> {
+    let inserted = &written.inserted;
+    let (text, empty) = match &written.what {
+        What::Hooks => {
+            let text = json::remove(now, inserted)?;
+            let empty = json::is_bare(&text);
+            (text, empty)
+        }
+        What::Reviews(keys) => {
+            let text = toml::remove(now, inserted, keys)?;
+            let empty = text.trim().is_empty();
+            (text, empty)
+        }
+        What::Lines => {
+            let text = without(now, inserted).unwrap_or_else(|| {
+                let ours = |line: &&str| !inserted.iter().any(|piece| piece.trim() == line.trim());
+                now.split_inclusive('\n').filter(ours).collect()
+            });
+            let empty = text.trim().is_empty();
+            (text, empty)
+        }
+        What::Config | What::Reports => (now.to_owned(), false),
+    };
+    Ok((written.before.is_some() || !empty).then_some(text))
 }
 
 /// Texts put in at places, all of them places of the old text.

@@ -47,6 +47,8 @@ pub(super) struct Mark {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) comma: bool,
+    /// It ends with its line: what follows must not move up to it.
+    pub(super) to_line_end: bool,
 }
 
 impl Parsed {
@@ -83,6 +85,7 @@ impl Parsed {
             start: token.range.start,
             end: token.range.end,
             comma: token.token == Token::Comma,
+            to_line_end: matches!(token.token, Token::CommentLine(_)),
         });
         Ok(Self {
             root,
@@ -95,6 +98,11 @@ impl Parsed {
         self.marks
             .iter()
             .filter(move |mark| mark.start >= from && mark.end <= to)
+    }
+
+    /// The mark that ends at a place.
+    pub(super) fn ending(&self, at: usize) -> Option<&Mark> {
+        self.marks.iter().find(|mark| mark.end == at)
     }
 
     /// The first mark at or after a place.

@@ -76,7 +76,13 @@ impl Installed {
     /// The record in this state folder; an empty one if there is none.
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
         let mut installed = match fs::read(state.join("installed.json")) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other)?,
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                let file = state.join("installed.json");
+                io::Error::other(format!(
+                    "{}: {error}; take it away if it is beyond repair",
+                    file.display()
+                ))
+            })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
             Err(error) => return Err(error),
         };

@@ -352,3 +352,128 @@ fn reviews_go_in_and_out_to_the_byte() {
     );
     assert!(toml::install("[", &reviews).is_err());
 }
+
+/// Random numbers that are the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.roll(of.len() as u64) as usize]
+    }
+
+    /// Blanks, and now and then a comment.
+    fn gap(&mut self, comments: bool) -> String {
+        let blanks = self.pick(&["", "", " ", "\n", "\n  ", "\r\n\t", "  "]);
+        match comments && self.roll(9) == 0 {
+            true => format!("{blanks}{}", self.pick(&["/* , } ] */", "// { [ \"\n"])),
+            false => blanks.to_owned(),
+        }
+    }
+
+    fn holder(&mut self, open: char, close: char, items: Vec<String>, lax: bool) -> String {
+        let mut text = open.to_string();
+        let last = items.len();
+        for (at, item) in items.into_iter().enumerate() {
+            text += &(self.gap(lax) + &item + &self.gap(lax));
+            if at + 1 < last || (lax && self.roll(3) == 0) {
+                text.push(',');
+            }
+        }
+        text + &self.gap(lax) + &close.to_string()
+    }
+
+    fn member(&mut self, key: &str, value: String, lax: bool) -> String {
+        format!("\"{key}\"{}:{}{value}", self.gap(lax), self.gap(lax))
+    }
+
+    fn handler(&mut self, lax: bool) -> String {
+        let command = self.pick(&["\"a \\\"b\\\" é\"", "\"checkrein check\"", "\"x\""]);
+        let mut fields = vec![
+            self.member("type", "\"command\"".to_owned(), lax),
+            self.member("command", command.to_owned(), lax),
+        ];
+        if self.roll(2) == 0 {
+            fields.swap(0, 1);
+        }
+        self.holder('{', '}', fields, lax)
+    }
+
+    fn settings(&mut self, lax: bool) -> String {
+        let mut events = Vec::new();
+        for event in ["Stop", "PreToolUse", "Notification"] {
+            if self.roll(2) == 0 {
+                continue;
+            }
+            let mut groups = Vec::new();
+            for _ in 0..self.roll(3) {
+                let handlers = (0..self.roll(3)).map(|_| self.handler(lax)).collect();
+                let handlers = self.holder('[', ']', handlers, lax);
+                let group = vec![self.member("hooks", handlers, lax)];
+                groups.push(self.holder('{', '}', group, lax));
+            }
+            let groups = self.holder('[', ']', groups, lax);
+            events.push(self.member(event, groups, lax));
+        }
+        let mut members = Vec::new();
+        if self.roll(4) > 0 {
+            let events = self.holder('{', '}', events, lax);
+            members.push(self.member("hooks", events, lax));
+        }
+        for key in ["model", "env"] {
+            if self.roll(2) == 0 {
+                let member = self.member(key, "\"hooks: [,] //\"".to_owned(), lax);
+                members.insert(self.roll(members.len() as u64 + 1) as usize, member);
+            }
+        }
+        let mark = self.pick(&["", "", "\u{feff}"]);
+        let before = self.gap(lax);
+        let body = self.holder('{', '}', members, lax);
+        format!("{mark}{before}{body}{}", self.gap(false))
+    }
+}
+
+#[test]
+fn random_settings_survive() {
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    for round in 0..1_000 {
+        let lax = round % 2 == 0;
+        let before = dice.settings(lax);
+        let edited = json::install(&before, &entries(30))
+            .unwrap_or_else(|trouble| panic!("{trouble:?}\n{before}"));
+        assert_eq!(
+            json::remove(&edited.text, &edited.inserted).unwrap(),
+            before
+        );
+        // By what they call, as if nothing were known of what was put in.
+        let by_name = json::remove(&edited.text, &[]).unwrap();
+        assert!(!json::holds_ours(&by_name), "{by_name}");
+        // Again, on top of it: one entry each, never two.
+        let again = json::install(&by_name, &entries(60)).unwrap();
+        assert_eq!(
+            again.text.matches("/opt/checkrein").count(),
+            3,
+            "{}",
+            again.text
+        );
+        if lax {
+            continue;
+        }
+        let (old, new) = (read(&before), read(&edited.text));
+        assert!(
+            !old.is_dropped() && !new.is_dropped(),
+            "{before}\n{}",
+            edited.text
+        );
+        assert_eq!(others(&edited.text), others(&before), "{before}");
+        assert_eq!(new.hooks.len(), old.hooks.len() + 3, "{before}");
+        assert_eq!(others(&by_name), others(&before), "{by_name}");
+        assert!(!read(&by_name).is_dropped(), "{by_name}");
+    }
+}

@@ -106,8 +106,6 @@ fn undo_is_exact_on_every_kind_of_file() {
                 "{name} {file}: {said:?}"
             );
             assert!(get(&world, file).contains("checkrein"), "{name}: {said:?}");
-            let said = world.says(&with(words, &["--undo"]));
-            fine(&said);
             let said = world.says(&["init", "--undo"]);
             fine(&said);
             assert_eq!(snapshot(&world), before, "{name} {file}: {said:?}");
@@ -637,4 +635,53 @@ fn which(program: &str) -> PathBuf {
         .output()
         .unwrap();
     PathBuf::from(String::from_utf8_lossy(&found.stdout).trim())
+}
+
+#[test]
+fn what_somebody_else_wrote_between_two_inits_is_not_undone() {
+    let world = World::new();
+    let exclude = world.root().join(".git/info/exclude");
+    fine(&world.says(CLAUDE));
+    // Claude Code's "don't ask again" writes the file anew; a person adds a pattern.
+    let local = world.root().join(LOCAL);
+    let mut settings: Value = serde_json::from_str(&get(&world, LOCAL)).unwrap();
+    settings["permissions"] = serde_json::json!({ "allow": ["Bash(ls:*)"] });
+    put(
+        &local,
+        serde_json::to_string_pretty(&settings).unwrap().as_bytes(),
+    );
+    let mut patterns = std::fs::read_to_string(&exclude).unwrap();
+    patterns.push_str("/mine\n");
+    put(&exclude, patterns.as_bytes());
+    fine(&world.says(&["init", "--agent", "claude-code", "--agent", "codex"]));
+    assert_eq!(handlers(&get(&world, LOCAL)).len(), 10);
+    fine(&world.says(&["init", "--undo"]));
+    let left: Value = serde_json::from_str(&get(&world, LOCAL)).unwrap();
+    assert_eq!(
+        left,
+        serde_json::json!({ "permissions": { "allow": ["Bash(ls:*)"] } })
+    );
+    let patterns = std::fs::read_to_string(&exclude).unwrap();
+    assert!(patterns.contains("/mine\n"), "{patterns}");
+    for ours in ["settings.local.json", "hooks.json"] {
+        assert!(!patterns.contains(ours), "{patterns}");
+    }
+}
+
+#[test]
+fn one_file_that_cannot_be_undone_keeps_no_other_from_it() {
+    let world = World::new();
+    fine(&world.says(&["init", "--agent", "claude-code", "--agent", "codex"]));
+    put(&world.root().join(LOCAL), b"{ half");
+    let said = world.says(&["init", "--undo"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.stderr.contains("settings.local.json") && said.stderr.contains("by hand"),
+        "{said:?}"
+    );
+    assert!(!world.root().join(HOOKS).exists());
+    put(&world.root().join(LOCAL), b"{}");
+    let said = world.says(&["init", "--undo"]);
+    fine(&said);
+    assert!(!world.root().join(LOCAL).exists(), "{said:?}");
 }

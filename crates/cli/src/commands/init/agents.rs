@@ -1,9 +1,10 @@
 //! The agents that `init` can install hooks for: how one shows that it is here, and where its
 //! settings are. A new one is one line in [`ALL`] and its entries in `entries.rs`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Site, git};
+use crate::commands::doctor::on_path;
 use crate::settings::record::Scope;
 use crate::ui::errors::CommandError;
 
@@ -118,28 +119,4 @@ pub(super) fn wanted(names: &[String], site: &Site) -> Result<Vec<&'static Agent
         ));
     }
     Ok(found)
-}
-
-/// A program that can be started by its name, or by its path.
-pub(super) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .flat_map(|folder| {
-            let file = folder.join(program);
-            let exe = file.with_extension("exe");
-            [file, exe]
-        })
-        .find(|file| is_program(file))
-}
-
-#[cfg(unix)]
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata()
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(file: &Path) -> bool {
-    file.is_file() && file.extension().is_some_and(|kind| kind == "exe")
 }

@@ -10,8 +10,8 @@ use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{Patience, Progress};
 
-use super::agents::on_path;
 use super::write::Pen;
+use crate::commands::doctor::on_path;
 use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;
@@ -127,8 +127,16 @@ fn why_not(evidence: &Evidence) -> Option<String> {
             many => format!(", with {many} findings, the first: {message}"),
         }
     });
+    let module = evidence.excerpt.lines().find_map(|line| {
+        let (_, module) = line.split_once("No module named ")?;
+        Some(module.trim_matches(['\'', '"', ' ']).to_owned())
+    });
     match evidence.verdict {
         Verdict::Pass => None,
+        _ if module.is_some() => Some(format!(
+            "Python's module `{}` is not installed here",
+            module.unwrap_or_default()
+        )),
         Verdict::Fail => Some(format!(
             "it fails on the tree as it is{}",
             first.unwrap_or_default()

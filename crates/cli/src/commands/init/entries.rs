@@ -9,6 +9,7 @@ use super::agents::Agent;
 use crate::settings::Fresh;
 use crate::settings::json::Entry;
 use crate::settings::record::Scope;
+use crate::shell::quoted;
 
 /// At the end of a session agents wait no longer than this.
 const SESSION_END: u64 = 3;
@@ -211,15 +212,5 @@ impl Plan<'_> {
             }
             _ => format!("{there} || exit 0; {call}"),
         }
-    }
-}
-
-/// A word of a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

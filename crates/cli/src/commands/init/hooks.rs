@@ -6,12 +6,13 @@ use std::path::Path;
 use checkrein_adapters::settings::{Effect, Reading};
 use checkrein_core::policy::Policy;
 
-use super::agents::{Agent, on_path};
+use super::agents::Agent;
 use super::entries::{self, Plan};
 use super::write::{Pen, line};
 use super::{git, reviews};
-use crate::settings::record::{Scope, What};
-use crate::settings::{file, json, with_line};
+use crate::commands::doctor::on_path;
+use crate::settings::record::{Scope, What, Written};
+use crate::settings::{file, json, with_line, without_ours};
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
@@ -36,7 +37,6 @@ pub(super) fn install(
         return Ok(true);
     }
     let now = file::read(&path)?;
-    let known = pen.installed.of(&path).map(|known| known.inserted.clone());
     let trouble = |trouble: crate::settings::Trouble| {
         CommandError::usage(
             format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
@@ -44,9 +44,10 @@ pub(super) fn install(
         )
     };
     // What was there without us: a second `init` starts from it as the first did.
-    let bare = match &now {
-        Some(text) => Some(json::remove(text, &known.unwrap_or_default()).map_err(trouble)?),
-        None => None,
+    let before = match (pen.installed.of(&path).cloned(), &now) {
+        (Some(noted), _) => bare(Some(&noted), now.as_deref())?,
+        (None, Some(now)) => Some(json::remove(now, &[]).map_err(trouble)?),
+        (None, None) => None,
     };
     let (stop, cut) = entries::stop_seconds(policy);
     let program = program()?;
@@ -59,17 +60,10 @@ pub(super) fn install(
         stop,
     };
     let edited =
-        json::install(bare.as_deref().unwrap_or_default(), &plan.entries()).map_err(trouble)?;
+        json::install(before.as_deref().unwrap_or_default(), &plan.entries()).map_err(trouble)?;
     let reading = read(agent, &edited.text);
-    others_stay(agent, &path, bare.as_deref(), &reading)?;
+    others_stay(agent, &path, before.as_deref(), &reading)?;
 
-    let created = pen
-        .installed
-        .of(&path)
-        .is_some_and(|known| known.before.is_none());
-    let before = bare
-        .as_deref()
-        .filter(|bare| !(created && json::is_bare(bare)));
     let about = format!(
         "{}: {} hooks, {}",
         agent.title,
@@ -82,7 +76,7 @@ pub(super) fn install(
     );
     pen.write(
         &path,
-        now.as_deref().map(|now| (now, before)),
+        now.as_deref().map(|now| (now, before.as_deref())),
         edited.text,
         edited.inserted,
         What::Hooks,
@@ -99,6 +93,28 @@ pub(super) fn install(
         reviews::settle(pen, agent, &repo, &path, &reading)?;
     }
     Ok(in_force)
+}
+
+/// A file's text without anything of ours: what `--undo` goes back to.
+pub(super) fn bare(
+    noted: Option<&Written>,
+    now: Option<&str>,
+) -> Result<Option<String>, CommandError> {
+    match (noted, now) {
+        (_, None) => Ok(None),
+        (None, Some(now)) => Ok(Some(now.to_owned())),
+        (Some(noted), Some(now)) => without_ours(noted, now).map_err(|trouble| {
+            CommandError::usage(
+                format!(
+                    "{}: {}: {}",
+                    noted.path.display(),
+                    trouble.place,
+                    trouble.what
+                ),
+                "mend it, then run this again; nothing was changed in it",
+            )
+        }),
+    }
 }
 
 /// Two entries of one source count every event twice: whoever has hooks in another file of
@@ -264,16 +280,8 @@ pub(super) fn keep_out_of_git(
     };
     let now = file::read(&exclude)?;
     let noted = pen.installed.of(&exclude).cloned();
-    let (mut inserted, before) = match &noted {
-        Some(noted) => {
-            let before = noted
-                .before
-                .as_ref()
-                .map(|digest| pen.installed.kept(digest));
-            (noted.inserted.clone(), before.transpose()?)
-        }
-        None => (Vec::new(), now.clone()),
-    };
+    let before = bare(noted.as_ref(), now.as_deref())?;
+    let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     let mut text = now.clone().unwrap_or_default();
     for agent in agents {
         let repo = agent.repo(pen.site);

@@ -8,7 +8,7 @@ use checkrein_adapters::codex_trust::{self, Standing};
 use checkrein_adapters::settings::{Hook, Reading};
 
 use super::agents::Agent;
-use super::hooks::to_do;
+use super::hooks::{bare, to_do};
 use super::write::Pen;
 use crate::settings::record::{Scope, What};
 use crate::settings::{file, toml};
@@ -91,19 +91,10 @@ pub(super) fn settle(
         return Ok(());
     }
     let noted = pen.installed.of(&config).cloned();
-    let (mut keys, before) = match &noted {
-        Some(noted) => {
-            let keys = match &noted.what {
-                What::Reviews(keys) => keys.clone(),
-                What::Hooks | What::Lines | What::Config | What::Reports => Vec::new(),
-            };
-            let before = match &noted.before {
-                Some(digest) => Some(pen.installed.kept(digest)?),
-                None => None,
-            };
-            (keys, before)
-        }
-        None => (Vec::new(), now.clone()),
+    let before = bare(noted.as_ref(), now.as_deref())?;
+    let mut keys = match noted.as_ref().map(|noted| &noted.what) {
+        Some(What::Reviews(keys)) => keys.clone(),
+        _ => Vec::new(),
     };
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     inserted.extend(edited.inserted);

@@ -8,8 +8,8 @@ use super::agents::ALL;
 use super::write::line;
 use crate::args::Init;
 use crate::settings::record::{Installed, Scope, What, Written, digest};
-use crate::settings::{Trouble, file, json, toml, without};
-use crate::ui::errors::CommandError;
+use crate::settings::{file, json, without_ours};
+use crate::ui::errors::{self, CommandError};
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
@@ -45,13 +45,19 @@ pub(super) fn run(
     if files.is_empty() {
         return unrecorded(site, args);
     }
+    let mut code = exit_code::YES;
     for written in files {
-        one(site, installed, &written, args.dry_run)?;
-        if !args.dry_run {
-            installed.forget(&written.path)?;
+        match one(site, installed, &written, args.dry_run) {
+            Ok(()) if args.dry_run => {}
+            Ok(()) => installed.forget(&written.path)?,
+            // One that cannot be mended by us keeps no other from it.
+            Err(error) => {
+                errors::report(&error);
+                code = exit_code::USAGE;
+            }
         }
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::exit(code))
 }
 
 /// What becomes of a file.
@@ -89,15 +95,17 @@ fn one(
     let (end, about) = match (untouched, &written.before, before) {
         (true, None, _) => (End::Gone, "it was not there before"),
         (true, Some(_), Some(before)) => (End::Text(before), "as it was, to the byte"),
-        _ => (
-            only_ours(written, &now).map_err(|trouble| {
+        _ if written.what == What::Config => (End::Stays("you have edited it: it is yours"), ""),
+        _ => {
+            let left = without_ours(written, &now).map_err(|trouble| {
                 CommandError::usage(
                     format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
                     "mend it, or take our entries out by hand; nothing was changed in it",
                 )
-            })?,
-            "changed since: our entries are out, the rest stays",
-        ),
+            })?;
+            let end = left.map_or(End::Gone, End::Text);
+            (end, "changed since: our entries are out, the rest stays")
+        }
     };
     let failed =
         |error: std::io::Error| CommandError::failed(format!("{}: {error}", path.display()));
@@ -124,38 +132,6 @@ fn one(
         End::Stays(why) => line(Paint::Dim, "kept", &shown, why),
     }
     Ok(())
-}
-
-/// The text of a file that was changed since, without our entries.
-fn only_ours(written: &Written, now: &str) -> Result<End, Trouble> {
-    Ok(match &written.what {
-        What::Hooks => {
-            let text = json::remove(now, &written.inserted)?;
-            match written.before.is_none() && json::is_bare(&text) {
-                true => End::Gone,
-                false => End::Text(text),
-            }
-        }
-        What::Reviews(keys) => {
-            let text = toml::remove(now, &written.inserted, keys)?;
-            match written.before.is_none() && text.trim().is_empty() {
-                true => End::Gone,
-                false => End::Text(text),
-            }
-        }
-        What::Lines => End::Text(without(now, &written.inserted).unwrap_or_else(|| {
-            let ours = |line: &str| {
-                written
-                    .inserted
-                    .iter()
-                    .any(|piece| piece.trim() == line.trim())
-            };
-            now.split_inclusive('\n')
-                .filter(|line| !ours(line))
-                .collect()
-        })),
-        What::Config | What::Reports => End::Stays("you have edited it: it is yours"),
-    })
 }
 
 /// Nothing is noted: perhaps the state folder is new. Entries of ours are known by what they
