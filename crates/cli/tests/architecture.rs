@@ -350,7 +350,7 @@ fn prints_is_not_fooled() {
 }
 
 /// Whose home folder recorded payloads and examples may name.
-const NOBODY: &[&str] = &["dev", "user"];
+const NOBODY: &[&str] = &["dev", "user", "you"];
 
 #[test]
 fn no_file_names_a_home_folder() {
