@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
@@ -71,17 +72,17 @@ fn make(one: &Mount) -> io::Result<()> {
         Mount::ReadOnly { from, to } => {
             bind(from, to)?;
             // Flags that the mount had before us must stay.
-            let had = rustix::fs::statvfs(to)?.f_flag.bits();
+            let had = rustix::fs::statvfs(to)?.f_flag;
             let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-            for (bit, flag) in [
-                (libc::ST_NOSUID, MountFlags::NOSUID),
-                (libc::ST_NODEV, MountFlags::NODEV),
-                (libc::ST_NOEXEC, MountFlags::NOEXEC),
-                (libc::ST_NOATIME, MountFlags::NOATIME),
-                (libc::ST_NODIRATIME, MountFlags::NODIRATIME),
-                (libc::ST_RELATIME, MountFlags::RELATIME),
+            for (set, flag) in [
+                (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+                (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+                (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+                (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+                (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+                (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
             ] {
-                if had & bit != 0 {
+                if had.contains(set) {
                     flags |= flag;
                 }
             }

@@ -144,6 +144,19 @@ fn home(variable: &str, usual: &str) -> Option<PathBuf> {
         .or_else(|| std::env::home_dir().map(|home| home.join(usual)))
 }
 
+/// Guarded paths that are reached through a symbolic link: only what it points to can be made
+/// read-only.
+pub(super) fn links(guarded: &[Guard]) -> impl Iterator<Item = &Path> {
+    let is_link = |path: &Path| {
+        path.symlink_metadata()
+            .is_ok_and(|meta| meta.file_type().is_symlink())
+    };
+    guarded
+        .iter()
+        .map(|guard| guard.path.as_path())
+        .filter(move |path| is_link(path))
+}
+
 /// What git leaves out: the repo's own list, read-only, and in it, for who is inside, what is
 /// only lent. Copy and place; none without a repo.
 pub(super) fn exclude(

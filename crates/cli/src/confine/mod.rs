@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
 use self::loans::Loans;
 use self::plan::Plan;
 use crate::locate::Located;
+use crate::ui;
 use crate::ui::errors::CommandError;
 
 /// Where a hook inside finds the way out, below the state folder.
@@ -54,6 +55,12 @@ impl Confinement {
         std::fs::create_dir_all(&inside)?;
         let mut loans = Loans::begin(&state.join(RUNS))?;
         let guarded = guard::guarded(located, state);
+        for link in guard::links(&guarded) {
+            ui::say(&format!(
+                "checkrein: {} is a symbolic link: what it points to is read-only for the agent, the link itself is not",
+                link.display()
+            ));
+        }
         let missing = guarded.iter().filter_map(|guard| guard.placeholder());
         let made = loans.make(missing)?;
         let desk = loans.folder().join("inside");
