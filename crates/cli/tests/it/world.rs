@@ -159,7 +159,14 @@ impl World {
         let mut folders = std::fs::read_dir(self.state())
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|folder| folder.join("store.db").exists());
+            // Named after the repo's folder; what else is there is no repo's.
+            .filter(|folder| {
+                folder
+                    .file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .starts_with("repo-")
+            });
         let folder = folders.next().unwrap();
         assert!(folders.next().is_none(), "one repo, one folder");
         folder
