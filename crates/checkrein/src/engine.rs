@@ -70,6 +70,13 @@ impl Engine {
         self
     }
 
+    /// What is promised while it judges, as listings say it.
+    #[must_use]
+    pub fn at_level(mut self, level: &'static str) -> Self {
+        self.runtime = self.runtime.at_level(level);
+        self
+    }
+
     /// Checks are killed, and errors returned, once the flag is set.
     #[must_use]
     pub fn cancelled_by(mut self, flag: &'static AtomicBool) -> Self {

@@ -90,6 +90,7 @@ It needs no key and no network, and leaves this folder as it is.")]
     #[command(after_help = "\
 Examples:
   checkrein sessions              the newest of this repo
+  checkrein sessions --reason gave_up --since 7d
   checkrein sessions --json       all of them, one JSON object per task")]
     Sessions(Sessions),
     /// Show a task: timeline, evidence, and with --why the reasons for its ending.
@@ -99,6 +100,13 @@ Examples:
   checkrein show 3f2a --why       a session whose id begins with 3f2a, in five lines
   checkrein show 3f2a/2           the second task of it")]
     Show(Show),
+    /// Follow the task that is open, line by line, checks included. Ctrl-C ends it.
+    #[command(after_help = "\
+Examples:
+  checkrein watch                 the newest open task, and the next one after it
+  checkrein watch 3f2a            a session whose id begins with 3f2a
+  checkrein watch --line          one line about the newest task, for a status line")]
+    Watch(Watch),
     /// Step a recorded session again, or look for loops in trace files.
     #[command(after_help = "\
 Examples:
@@ -159,6 +167,14 @@ Examples:
 
 Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person.")]
     On,
+    /// Remove what `[store]` does not keep: old sessions, and the oldest while there is too much.
+    #[command(after_help = "\
+Examples:
+  checkrein gc --dry-run          what would go
+  checkrein gc                    once a day from cron is plenty
+
+Whole sessions go, never a part of one. It is refused where an agent asks.")]
+    Gc(Gc),
 }
 
 /// See [`Command::Init`].
@@ -215,6 +231,9 @@ pub(crate) struct Run {
     /// Stops at which the same failures may be met, instead of the config's.
     #[arg(long, value_name = "N")]
     pub(crate) attempts: Option<u32>,
+    /// Keep the agent away from config, rules, hook settings and the store (Linux).
+    #[arg(long)]
+    pub(crate) confine: bool,
     /// Take any exit status of the command for a claim of done.
     #[arg(long)]
     pub(crate) any_exit: bool,
@@ -269,6 +288,15 @@ pub(crate) struct Demo {
 /// See [`Command::Sessions`].
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
+    /// Only this agent's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Only those that ended so: gave_up, unverified, ... or open.
+    #[arg(long, value_name = "REASON")]
+    pub(crate) reason: Option<String>,
+    /// Only those in which something happened within this time: 2h, 7d.
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) since: Option<String>,
     /// Print one JSON object per task.
     #[arg(long)]
     pub(crate) json: bool,
@@ -285,6 +313,24 @@ pub(crate) struct Show {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Gc`].
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Say what would go, and leave everything as it is.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// See [`Command::Watch`].
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// A session; the beginning of its id is enough. Default: the newest open one.
+    pub(crate) id: Option<String>,
+    /// Print one short line and end: for Claude Code's `statusLine`, whose JSON it takes on stdin.
+    #[arg(long)]
+    pub(crate) line: bool,
 }
 
 /// See [`Command::Replay`].

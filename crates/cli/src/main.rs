@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod confine;
 mod detect;
 mod exit_code;
 mod guarded;
@@ -19,6 +20,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
+    #[cfg(target_os = "linux")]
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == confine::ENTER)
+    {
+        return confine::enter::main(words.skip(1).collect());
+    }
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")
     {

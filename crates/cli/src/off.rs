@@ -37,6 +37,12 @@ impl Off {
         )
     }
 
+    /// In a few words.
+    pub(crate) fn short(&self) -> String {
+        let until = style::clock(self.until, checkrein_runtime::now());
+        format!("OFF until {until}")
+    }
+
     /// The stance that lets a stop of this scope through.
     pub(crate) fn stand_in(&self, scope: ScopeId) -> Input {
         Input::StanceUsed(StanceUsed {

@@ -66,6 +66,43 @@ const MAX_ANCESTORS: usize = 64;
 /// # Errors
 /// If whoever asks is no person, as far as one can tell.
 pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
+    let (checked, agent) = look();
+    let why = if let Some(mark) = checked.marks.first() {
+        format!("{mark} is set, as it is for what an agent or CI runs")
+    } else if let Some(agent) = agent {
+        format!("it was started under `{agent}`")
+    } else if !checked.terminal {
+        "stdin and stderr are not both a terminal".to_owned()
+    } else {
+        return Ok(checked);
+    };
+    Err(CommandError::forbidden(
+        format!("`checkrein {act}` is for a person at a terminal, and {why}"),
+        "type it yourself, in a terminal of your own",
+    ))
+}
+
+/// Lets `act` go on unless an agent asks: a person, cron and CI may.
+///
+/// # Errors
+/// If whoever asks is an agent, as far as one can tell.
+pub(crate) fn no_agent(act: &str) -> Result<(), CommandError> {
+    let (checked, agent) = look();
+    let why = if let Some(mark) = checked.marks.iter().find(|mark| *mark != "CI") {
+        format!("{mark} is set, as it is for what an agent runs")
+    } else if let Some(agent) = agent {
+        format!("it was started under `{agent}`")
+    } else {
+        return Ok(());
+    };
+    Err(CommandError::forbidden(
+        format!("`checkrein {act}` is not for agents, and {why}"),
+        "type it yourself, or have cron run it",
+    ))
+}
+
+/// What can be told, and the name of an agent above us.
+fn look() -> (Checked, Option<String>) {
     let marks = marks(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         (!value.is_empty()).then_some((name, value.to_string_lossy().into_owned()))
@@ -84,19 +121,7 @@ pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
         marks,
         ancestors,
     };
-    let why = if let Some(mark) = checked.marks.first() {
-        format!("{mark} is set, as it is for what an agent or CI runs")
-    } else if let Some(agent) = agent {
-        format!("it was started under `{agent}`")
-    } else if !checked.terminal {
-        "stdin and stderr are not both a terminal".to_owned()
-    } else {
-        return Ok(checked);
-    };
-    Err(CommandError::forbidden(
-        format!("`checkrein {act}` is for a person at a terminal, and {why}"),
-        "type it yourself, in a terminal of your own",
-    ))
+    (checked, agent)
 }
 
 /// Which of these variables say that an agent or CI is at work.

@@ -264,8 +264,8 @@ mod tests {
             let denied = facts.rule == Some(RuleDecision::Forbidden);
             assert_eq!(denied, expected, "{path}");
         };
-        check("/home/me/repo/.claude/settings.json", true);
-        check("/home/me/.local/state/checkrein/x/off.json", true);
+        check("/home/dev/repo/.claude/settings.json", true);
+        check("/home/dev/.local/state/checkrein/x/off.json", true);
         check("/var/lib/rein/../rein/x", true);
         check("rules/own.rules", true);
         check("/repo/checkrein.toml", false);

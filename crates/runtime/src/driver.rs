@@ -30,6 +30,7 @@ pub struct Runtime {
     /// Knows what must not be kept.
     pub(crate) redactor: Redactor,
     pub(crate) look: Option<Box<Look>>,
+    pub(crate) level: &'static str,
 }
 
 impl Runtime {
@@ -42,6 +43,7 @@ impl Runtime {
             seal,
             redactor,
             look: None,
+            level: "L1",
         }
     }
 
@@ -49,6 +51,13 @@ impl Runtime {
     #[must_use]
     pub fn guarding(mut self, look: Box<Look>) -> Self {
         self.look = Some(look);
+        self
+    }
+
+    /// What is promised while it judges, as listings say it.
+    #[must_use]
+    pub fn at_level(mut self, level: &'static str) -> Self {
+        self.level = level;
         self
     }
 

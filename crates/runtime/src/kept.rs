@@ -21,6 +21,11 @@ pub(crate) fn encode(at: Millis, evidence: &Evidence) -> Vec<u8> {
     serde_json::to_vec(&KeptRef { at, evidence }).unwrap_or_default()
 }
 
+/// The evidence in these bytes of a store, for showing; `None` if they are of another shape.
+pub fn evidence_of(bytes: &[u8]) -> Option<Evidence> {
+    decode(bytes).map(|(_, evidence)| evidence)
+}
+
 /// `None` for bytes of a shape that we do not know: then it is found out anew.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(Millis, Evidence)> {
     let kept: Kept = serde_json::from_slice(bytes).ok()?;

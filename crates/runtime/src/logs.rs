@@ -29,6 +29,17 @@ pub(crate) fn folder(place: &Place) -> PathBuf {
     logs
 }
 
+/// Where logs may be.
+pub(crate) fn folders(place: &Place) -> Vec<PathBuf> {
+    let ours = place.root.join(".checkrein");
+    let logs = ours.join("logs");
+    let mut folders = vec![place.state.join("logs")];
+    if !is_symlink(&ours) && !is_symlink(&logs) {
+        folders.push(logs);
+    }
+    folders
+}
+
 fn is_symlink(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
@@ -54,7 +65,8 @@ fn prune(folder: &Path) {
     }
 }
 
-fn is_ours(name: &str) -> bool {
+/// Named as we name them.
+pub(crate) fn is_ours(name: &str) -> bool {
     name.strip_suffix(".log")
         .and_then(|stem| stem.rsplit_once('-'))
         .is_some_and(|(_, nonce)| nonce.len() >= 8 && nonce.chars().all(|c| c.is_ascii_hexdigit()))

@@ -13,6 +13,7 @@ pub(crate) fn row(
     policy: &Policy,
     state: &State,
     root: &str,
+    level: &str,
 ) -> Option<TaskRow> {
     let task = state.task.as_ref()?;
     let ended = task.ended.as_ref();
@@ -23,7 +24,7 @@ pub(crate) fn row(
             .agent
             .clone()
             .unwrap_or_else(|| AgentName::new("unknown")),
-        level: Some("L1".to_owned()),
+        level: Some(level.to_owned()),
         opened_at: task.opened_at,
         ended_at: ended.map(|_| state.now),
         reason: ended.map(|transition| transition.reason.as_str().to_owned()),

@@ -244,11 +244,11 @@ impl Runtime {
             if let Some(left) = left_behind(session, tail, &events, &state)? {
                 batch
                     .tasks
-                    .extend(summary::row(session, &policy, &left, &root));
+                    .extend(summary::row(session, &policy, &left, &root, self.level));
             }
             batch
                 .tasks
-                .extend(summary::row(session, &policy, &state, &root));
+                .extend(summary::row(session, &policy, &state, &root, self.level));
         }
         let answer = decision.map(|decision| (decision, why));
         let handled = Handled {

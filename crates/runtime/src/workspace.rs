@@ -92,6 +92,11 @@ impl Place {
         }
     }
 
+    /// Removes what is known of a session beside the store.
+    pub(crate) fn forget_session(&self, session: &SessionId) -> bool {
+        std::fs::remove_file(self.tracked_file(session)).is_ok()
+    }
+
     fn tracked_file(&self, session: &SessionId) -> PathBuf {
         self.state
             .join("tracked")

@@ -1,5 +1,6 @@
 //! An agent's terminal UI under tmux, on a server of its own: started, watched, ended.
 
+use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,7 +18,15 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn start(world: &World<'_>, prompt: &str) -> Result<Self> {
+    /// The agent, with a prompt.
+    pub(super) fn agent(world: &World<'_>, prompt: &str) -> Result<Self> {
+        let mut words = vec![world.stage.program.clone().into_os_string()];
+        words.extend(world.stage.agent.interactive(prompt));
+        Self::start(world, &words)
+    }
+
+    /// Any program and its arguments.
+    pub(super) fn start(world: &World<'_>, words: &[OsString]) -> Result<Self> {
         let socket = world.folder.join("tmux");
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&socket).args([
@@ -30,9 +39,9 @@ impl Screen {
             "-y",
             HEIGHT,
         ]);
-        command
-            .arg(&world.stage.program)
-            .args(world.stage.agent.interactive(prompt));
+        // What a program that ends has said stays to be seen.
+        command.args(["sh", "-c", "\"$@\"; exec sleep 600", "screen"]);
+        command.args(words);
         // The server takes its environment from whoever starts it.
         world.clean(&mut command);
         let started = command
@@ -60,6 +69,11 @@ impl Screen {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// Types a line, as a person would.
+    pub(super) fn type_line(&self, line: &str) -> Result<()> {
+        self.tmux(&["send-keys", line, "Enter"]).map(|_| ())
     }
 
     fn capture(&self) -> String {

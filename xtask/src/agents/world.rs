@@ -1,6 +1,7 @@
 //! One scenario's world: a repo, a home folder that holds nothing but what is put there, the
 //! scripted model, and the agent with checkrein's hooks installed.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub(super) struct World<'a> {
     pub(super) repo: PathBuf,
     pub(super) home: PathBuf,
     pub(super) model: Model,
+    /// PATH of agents, hooks and checks.
+    path: OsString,
 }
 
 /// How a program ended.
@@ -72,12 +75,7 @@ impl Stage<'_> {
         if !setup.config.is_empty() {
             put(&repo.join("checkrein.toml"), &setup.config)?;
         }
-        // A login shell, which is how Codex starts its hooks, may set PATH anew.
-        let path = self.programs.path.to_string_lossy();
-        put(
-            &home.join(".profile"),
-            &format!("export PATH='{}'\n", path.replace('\'', "'\\''")),
-        )?;
+        profile(&home, &self.programs.path)?;
         let model = Model::start(
             self.agent.wire(),
             repo.clone(),
@@ -90,6 +88,7 @@ impl Stage<'_> {
             repo,
             home,
             model,
+            path: self.programs.path.clone(),
         };
         agent::install(&world, setup.hooks)?;
         for arguments in [
@@ -115,6 +114,12 @@ impl Stage<'_> {
     }
 }
 
+/// A login shell, which is how Codex starts its hooks, may set PATH anew.
+fn profile(home: &Path, path: &OsStr) -> Result<()> {
+    let path = path.to_string_lossy().replace('\'', "'\\''");
+    put(&home.join(".profile"), &format!("export PATH='{path}'\n"))
+}
+
 /// Writes a file and the folders above it.
 pub(super) fn put(file: &Path, text: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
@@ -129,13 +134,24 @@ impl World<'_> {
         command
             .env_clear()
             .current_dir(&self.repo)
-            .env("PATH", &self.stage.programs.path)
+            .env("PATH", &self.path)
             .env("HOME", &self.home)
             .env("TMPDIR", self.folder.join("tmp"))
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .envs(self.stage.agent.environment(self));
+    }
+
+    /// From now on: another person, who has the agent and no checkrein.
+    pub(super) fn become_a_colleague(&mut self) -> Result<()> {
+        self.home = self.folder.join("colleague");
+        let ours = self.stage.programs.checkrein.parent();
+        let folders = std::env::split_paths(&self.stage.programs.path);
+        let others = folders.filter(|folder| Some(folder.as_path()) != ours);
+        self.path = std::env::join_paths(others).map_err(Error::other)?;
+        profile(&self.home, &self.path)?;
+        self.stage.agent.settle(self)
     }
 
     /// The agent without a person, to its end.

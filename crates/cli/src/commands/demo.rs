@@ -10,8 +10,6 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use checkrein_core::event::Event;
-use checkrein_core::ids::Millis;
-use checkrein_core::input::Input;
 use checkrein_core::transition::Reason;
 
 use crate::args::Demo;
@@ -86,6 +84,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
                 repo.join(project.broken).into_os_string(),
             ),
         ],
+        confinement: None,
     };
     let (checks, quiet) = (Checks::new(), args.json);
     let show = Arc::new(move |progress| {
@@ -113,14 +112,8 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
         .into_iter()
         .map(|(_, event)| event)
         .collect();
-    let start = events.iter().find_map(|event| match event {
-        Event::Input(stamped) if !matches!(stamped.input, Input::SessionStarted(_)) => {
-            Some(stamped.at)
-        }
-        _ => None,
-    });
     ui::answer(&On::Stdout.paint(Paint::Strong, "What happened"));
-    for line in timeline::lines(&events, start.unwrap_or(Millis(0))) {
+    for line in timeline::lines(&events) {
         ui::answer(&line);
     }
     ui::answer("");

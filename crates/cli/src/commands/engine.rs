@@ -51,9 +51,12 @@ pub(crate) fn run(
     located: &Located,
     store: Arc<SqliteStore>,
     attempts: Option<u32>,
+    level: &'static str,
     progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal(located, attempts))
+        .guarding(look(located))
+        .at_level(level)
         .watched_by(move |news| progress(news))
         .cancelled_by(&signals::CANCELLED)
 }

@@ -7,29 +7,31 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use checkrein_adapters::{
-    self as adapters, Adapter, Answer, EventKind, Knock, Reply, ReplyForm, Transcript,
+    self as adapters, Adapter, Answer, Env, EventKind, Knock, Reply, ReplyForm, Transcript,
 };
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError, held};
+use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, held};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
+use crate::confine::desk::Desk;
+use crate::confine::post::Post;
 use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
 use crate::{exit_code, signals, sources, trust};
 
 /// More input than this is not read.
-const MAX_INPUT: u64 = 8 * 1024 * 1024;
+pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
 /// Of a transcript at most this much is read at a tool event.
 const MAX_TRANSCRIPT: u64 = 256 * 1024;
 /// At a stop the rest of it, up to this much.
@@ -61,13 +63,16 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
         return exit_code::exit(exit_code::NO);
     };
     let parsed = read_arguments(agent, words.get(1..).unwrap_or_default());
-    emit(guarded(adapter, parsed))
+    emit(guarded(adapter, parsed, &words))
 }
 
 /// The same, when the arguments came through the big parser (`--help` was asked for).
 pub(crate) fn parsed(args: Hook) -> ExitCode {
     match adapters::find(&args.agent) {
-        Some(adapter) => emit(guarded(adapter, Ok(args))),
+        Some(adapter) => {
+            let words = [OsString::from(&args.agent)];
+            emit(guarded(adapter, Ok(args), &words))
+        }
         None => main(vec![OsString::from(args.agent)]),
     }
 }
@@ -127,22 +132,61 @@ fn emit(reply: Reply) -> ExitCode {
 }
 
 /// A panic of ours is answered by stance as well.
-fn guarded(adapter: &'static dyn Adapter, args: Result<Hook, String>) -> Reply {
+fn guarded(adapter: &'static dyn Adapter, args: Result<Hook, String>, words: &[OsString]) -> Reply {
+    caught(adapter, |form| answer(adapter, args, words, form))
+}
+
+fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply) -> Reply {
     let form = Cell::new(ReplyForm::Unknown);
-    catch_unwind(AssertUnwindSafe(|| answer(adapter, args, &form))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
         by_stance(adapter, form.get(), None, why, Stances::default())
     })
+}
+
+/// A message that a hook inside of a confinement has handed out.
+pub(crate) fn at_desk(desk: &Desk, words: &[String], bytes: &[u8], env: Env<'_>) -> Reply {
+    let agent = words.first().cloned().unwrap_or_default();
+    let Some(adapter) = adapters::find(&agent) else {
+        return Reply {
+            exit_code: exit_code::NO,
+            ..Reply::nothing()
+        };
+    };
+    let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
+    let args = read_arguments(agent, &rest);
+    caught(adapter, |form| {
+        weigh(
+            adapter,
+            args,
+            bytes,
+            env,
+            form,
+            Instant::now(),
+            Where::Desk(desk),
+        )
+    })
+}
+
+/// Where a message is judged.
+#[derive(Clone, Copy)]
+enum Where<'a> {
+    /// By this process, or by whom it knows outside; with the arguments as they were typed.
+    Here(&'a [OsString]),
+    /// By the run that the agent is confined in.
+    Desk(&'a Desk),
 }
 
 /// `form` is what the agent waits for, as soon as that is known.
 fn answer(
     adapter: &'static dyn Adapter,
     args: Result<Hook, String>,
+    words: &[OsString],
     form: &Cell<ReplyForm>,
 ) -> Reply {
     let started = Instant::now();
-    let read = |bytes: &[u8]| adapter.read(bytes, &|name| std::env::var(name).ok());
+    let env = |name: &str| std::env::var(name).ok();
+    let read = |bytes: &[u8]| adapter.read(bytes, &env);
     let bytes = match read_stdin() {
         Ok(bytes) => bytes,
         Err(Unread { head, why }) => {
@@ -151,7 +195,27 @@ fn answer(
             return by_stance(adapter, form.get(), None, &why, configured_stances(None));
         }
     };
-    let knock = match read(&bytes) {
+    weigh(
+        adapter,
+        args,
+        &bytes,
+        &env,
+        form,
+        started,
+        Where::Here(words),
+    )
+}
+
+fn weigh(
+    adapter: &'static dyn Adapter,
+    args: Result<Hook, String>,
+    bytes: &[u8],
+    env: Env<'_>,
+    form: &Cell<ReplyForm>,
+    started: Instant,
+    place: Where<'_>,
+) -> Reply {
+    let knock = match adapter.read(bytes, env) {
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
@@ -182,7 +246,19 @@ fn answer(
     }
     form.set(knock.form);
     let first_stop = knock.first_stop;
-    judge(adapter, &args, knock, started).unwrap_or_else(|failure| {
+    let desk = match place {
+        Where::Desk(desk) => Some(desk),
+        Where::Here(words) => {
+            if let Some(post) = Post::find(&locate::state_folder(given(&args))) {
+                return post.ask(words, bytes).unwrap_or_else(|error| {
+                    let why = format!("the run outside does not answer: {error}");
+                    by_stance(adapter, form.get(), first_stop, &why, Stances::default())
+                });
+            }
+            None
+        }
+    };
+    judge(adapter, &args, knock, started, desk).unwrap_or_else(|failure| {
         by_stance(
             adapter,
             form.get(),
@@ -199,11 +275,20 @@ struct Failure {
     stances: Stances,
 }
 
+fn given(args: &Hook) -> Given<'_> {
+    Given {
+        state: args.state.as_deref(),
+        profile: args.profile.as_deref(),
+        require_trust: args.require_trust,
+    }
+}
+
 fn judge(
     adapter: &dyn Adapter,
     args: &Hook,
     knock: Knock,
     started: Instant,
+    desk: Option<&Desk>,
 ) -> Result<Reply, Failure> {
     let here = knock
         .cwd
@@ -211,14 +296,16 @@ fn judge(
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let located = locate::locate_given(
-        &here,
-        Given {
-            state: args.state.as_deref(),
-            profile: args.profile.as_deref(),
-            require_trust: args.require_trust,
-        },
-    );
+    let located = match desk {
+        Some(desk) => desk.located.clone(),
+        None => locate::locate_given(&here, given(args)),
+    };
+    if desk.is_some_and(|desk| !desk.knows(&knock.session)) {
+        return Err(Failure {
+            why: "this session is not one of this run".to_owned(),
+            stances: Stances::default(),
+        });
+    }
     if let Some(off) = off::in_force(&located.place.state) {
         match knock.event {
             EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
@@ -241,15 +328,20 @@ fn judge(
         .deadline
         .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
     let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
-    // A stop may have to wait for a busy store twice before it says so.
-    let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
-        .map_err(|error| fail(error.to_string()))?;
-    // Also a hook of another entry: who comes first seals, and `run` has exactly one task.
-    let under_run = args.source.as_deref() == Some(RUN) || std::env::var_os(UNDER_RUN).is_some();
-    let runtime = if under_run {
-        engine::under_run(&located, store, args.attempts)
-    } else {
-        engine::runtime(&located, store, Driver::Hook)
+    let from_run = args.source.as_deref() == Some(RUN);
+    let runtime = match desk {
+        Some(desk) => desk.runtime(from_run),
+        None => {
+            // A stop may have to wait for a busy store twice before it says so.
+            let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
+                .map_err(|error| fail(error.to_string()))?;
+            // Also a hook of another entry: who comes first seals, and `run` has exactly one task.
+            if from_run || std::env::var_os(UNDER_RUN).is_some() {
+                engine::under_run(&located, store, args.attempts)
+            } else {
+                engine::runtime(&located, store, Driver::Hook)
+            }
+        }
     };
     if knock.event == EventKind::Stop {
         signals::listen();
@@ -260,7 +352,11 @@ fn judge(
     };
 
     let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
-    let transcript = knock.transcript.clone();
+    // Under a desk the path is the agent's word: what is no file is not opened.
+    let transcript = knock
+        .transcript
+        .clone()
+        .filter(|transcript| Path::new(&transcript.path).is_file());
     let at_stop = knock.event == EventKind::Stop;
     if at_stop && let Some(transcript) = &transcript {
         wait_for_lag(&runtime, adapter, &knock, transcript);
@@ -291,18 +387,20 @@ fn judge(
             writes: &knock.writes,
             usage: transcript.is_some().then_some(&usage),
         };
-        let decided = runtime.take(delivery, patience, &|_| {}).map_err(|error| {
-            let failure = Failure {
-                stances: stances_of(&runtime, &knock, &located, &error),
-                why: error.to_string(),
-            };
-            // Who told us to go does not listen any more: what is pending is asked again.
-            // A store that does not answer is not asked to remember that, while the agent waits.
-            if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
-                record_stance(&runtime, &knock, &source, &failure);
-            }
-            failure
-        })?;
+        let decided = runtime
+            .take(delivery, patience, &|news| show(desk, news))
+            .map_err(|error| {
+                let failure = Failure {
+                    stances: stances_of(&runtime, &knock, &located, &error),
+                    why: error.to_string(),
+                };
+                // Who told us to go does not listen any more: what is pending is asked again.
+                // A store that does not answer is not asked to remember that, while the agent waits.
+                if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
+                    record_stance(&runtime, &knock, &source, &failure);
+                }
+                failure
+            })?;
         for warning in &decided.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
@@ -312,6 +410,13 @@ fn judge(
     Ok(answered.map_or_else(Reply::nothing, |decided| {
         reply(adapter, &knock, &located, decided)
     }))
+}
+
+/// Checks of a confined run are shown by the run.
+fn show(desk: Option<&Desk>, news: Progress) {
+    if let Some(desk) = desk {
+        (desk.progress)(news);
+    }
 }
 
 /// A stop while switched off: let through by a recorded stance, if there is a store that takes

@@ -1,8 +1,11 @@
 //! Finds a task by what a person types: nothing, the beginning of a session's id, or
 //! that with a task's number.
 
-use checkrein_core::event::{self, Event};
+use std::collections::BTreeMap;
+
+use checkrein_core::event::{self, Event, OpenedBy};
 use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
 use checkrein_store::{Chain, SqliteStore, Store as _, TaskRow};
 
@@ -68,6 +71,46 @@ pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
     })
 }
 
+/// What a person asked for, by task.
+pub(crate) fn prompts(
+    store: &SqliteStore,
+    session: &SessionId,
+) -> Result<BTreeMap<TaskId, String>, CommandError> {
+    let mut prompts = BTreeMap::new();
+    let mut newest = None;
+    for raw in store.events(session, Seq(0))? {
+        // Most events are neither, and need not be read.
+        if !matches!(raw.kind.as_str(), "prompt_submitted" | "task_opened") {
+            continue;
+        }
+        match event::decode(&raw.payload) {
+            Ok(Event::Input(stamped)) => {
+                if let Input::PromptSubmitted(prompt) = stamped.input {
+                    newest = Some(prompt.text);
+                }
+            }
+            Ok(Event::TaskOpened { task, by, .. }) => {
+                if let (OpenedBy::Prompt, Some(text)) = (by, newest.take()) {
+                    prompts.insert(task, text);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(prompts)
+}
+
+/// Where the log of a session is damaged, if it is.
+pub(crate) fn broken_at(
+    store: &SqliteStore,
+    session: &SessionId,
+) -> Result<Option<Seq>, CommandError> {
+    Ok(match store.verify_chain(session)? {
+        Chain::Broken { at } => Some(at),
+        Chain::Whole { .. } => None,
+    })
+}
+
 /// The events of a task, in order, with their places.
 pub(crate) fn events(
     store: &SqliteStore,
@@ -101,20 +144,4 @@ pub(crate) fn events(
         }
     }
     Ok(found)
-}
-
-/// Says it if the log of a session is not what was appended; `Ok` if it is.
-pub(crate) fn chain(
-    store: &SqliteStore,
-    session: &SessionId,
-) -> Result<Result<(), String>, CommandError> {
-    Ok(match store.verify_chain(session)? {
-        Chain::Whole { .. } => Ok(()),
-        Chain::Broken { at } => {
-            let id: String = session.as_str().chars().take(12).collect();
-            Err(format!(
-                "the log of session {id} was changed after it was written, at event {at}: do not rely on what it says"
-            ))
-        }
-    })
 }

@@ -3,10 +3,11 @@
 mod check;
 mod demo;
 mod doctor;
-mod engine;
+pub(crate) mod engine;
+mod gc;
 pub(crate) mod hook;
 mod init;
-mod lookup;
+pub(crate) mod lookup;
 mod off;
 mod replay;
 mod run;
@@ -14,6 +15,7 @@ mod seal;
 mod sessions;
 mod show;
 mod trust;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -29,11 +31,13 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Demo(args) => demo::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Seal => seal::run(),
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
+        Command::Gc(args) => gc::run(&args),
     }
 }

@@ -1,94 +1,145 @@
 //! `checkrein sessions`: tasks, newest first.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use checkrein_core::ids::{Millis, Seq, SessionId, TaskId};
+use checkrein_core::transition::Reason;
+use checkrein_runtime::config::Span;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
 use serde_json::json;
 
 use crate::args::Sessions;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, duration, of_reason};
-use crate::ui::words;
+use crate::ui::listing::{self, Listed};
 use crate::{exit_code, locate, off, ui};
 
 /// How many tasks a person is shown.
 const SHOWN: usize = 40;
 
 pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
+    let wanted = wanted(args)?;
     let located = locate::locate(&std::env::current_dir()?, None);
-    let limit = if args.json { usize::MAX } else { SHOWN };
-    let rows = match SqliteStore::open_read_only(&located.place.state) {
-        Ok(store) => {
-            let rows = store.tasks(None, limit)?;
-            say_what_was_changed(&store, &rows)?;
-            rows
-        }
-        Err(StoreError::Missing { .. }) => Vec::new(),
+    let store = match SqliteStore::open_read_only(&located.place.state) {
+        Ok(store) => Some(store),
+        Err(StoreError::Missing { .. }) => None,
         Err(error) => return Err(error.into()),
+    };
+    let rows = match &store {
+        Some(store) => store.tasks(None, usize::MAX)?,
+        None => Vec::new(),
     };
     if let Some(off) = off::in_force(&located.place.state) {
         ui::say(&off.words());
     }
+    let none_at_all = rows.is_empty();
+    let limit = if args.json { usize::MAX } else { SHOWN };
+    let mut fitting = rows.into_iter().filter(|row| wanted(row));
+    let rows: Vec<TaskRow> = fitting.by_ref().take(limit).collect();
+    let more = fitting.count();
+    let listed = match &store {
+        Some(store) => listed(store, rows)?,
+        None => Vec::new(),
+    };
     if args.json {
-        for row in &rows {
-            ui::json(&document(row));
+        for one in &listed {
+            ui::json(&document(one));
         }
         return Ok(exit_code::exit(exit_code::YES));
     }
-    if rows.is_empty() {
+    if none_at_all {
         ui::say("No task is recorded for this repo yet. See the main job at work: checkrein demo");
         return Ok(exit_code::exit(exit_code::YES));
     }
-    let head = format!(
-        "{:<16} {:<12} {:<34} {:>5} {:>6} {:>9} {:>8}",
-        "TASK", "AGENT", "ENDING", "STOPS", "CALLS", "TOKENS", "TOOK"
-    );
-    ui::answer(&On::Stdout.paint(Paint::Dim, &head));
-    for row in &rows {
-        ui::answer(&line(row));
+    if listed.is_empty() {
+        ui::say("No task fits. All of them: checkrein sessions");
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    let width = ui::width();
+    for line in listing::lines(&listed, width, checkrein_runtime::now()) {
+        ui::answer(&line);
+    }
+    if width.is_some() {
+        ui::say(listing::LEGEND);
+    }
+    if more > 0 {
+        ui::say(&format!(
+            "{more} older ones are not shown; all of them: checkrein sessions --json"
+        ));
     }
     Ok(exit_code::exit(exit_code::YES))
 }
 
-/// Logs of the newest sessions that are not what was appended.
-fn say_what_was_changed(store: &SqliteStore, rows: &[TaskRow]) -> Result<(), CommandError> {
-    let newest = rows.iter().take(SHOWN).map(|row| &row.session);
-    for session in newest.collect::<BTreeSet<_>>() {
-        if let Err(changed) = lookup::chain(store, session)? {
-            ui::say(&format!("checkrein: {changed}"));
+/// Which tasks were asked for.
+fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandError> {
+    let reason = args.reason.clone();
+    if let Some(word) = reason.as_deref() {
+        let known: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        if word != "open" && !known.contains(&word) {
+            return Err(CommandError::usage(
+                format!("'{word}' is no reason for an ending"),
+                format!("known: open, {}", known.join(", ")),
+            ));
         }
     }
-    Ok(())
+    let since = match args.since.as_deref() {
+        None => Millis(0),
+        Some(text) => match Span::parse(text) {
+            Some(span) => Millis(checkrein_runtime::now().0.saturating_sub(span.ms)),
+            None => {
+                return Err(CommandError::usage(
+                    format!("--since takes a span of time, not '{text}'"),
+                    "for instance --since 2h, --since 7d",
+                ));
+            }
+        },
+    };
+    let agent = args.agent.clone();
+    Ok(move |row: &TaskRow| {
+        agent
+            .as_deref()
+            .is_none_or(|agent| row.agent.as_str() == agent)
+            && reason
+                .as_deref()
+                .is_none_or(|reason| row.reason.as_deref().unwrap_or("open") == reason)
+            && row.ended_at.unwrap_or(Millis(u64::MAX)) >= since
+    })
 }
 
-fn line(row: &TaskRow) -> String {
-    let ending = lookup::transition(row);
-    let (text, paint) = match &ending {
-        Some(ending) => (words::transition(ending), of_reason(ending.reason)),
-        None => ("open".to_owned(), Paint::Dim),
-    };
-    let tokens = row
-        .output_tokens
-        .map_or("unknown".to_owned(), |tokens| tokens.to_string());
-    let took = row
-        .ended_at
-        .map_or_else(String::new, |ended| duration(ended.since(row.opened_at)));
-    format!(
-        "{:<16} {:<12} {} {:>5} {:>6} {:>9} {:>8}",
-        lookup::short(&row.session, row.task),
-        row.agent.as_str(),
-        On::Stdout.paint(paint, &format!("{text:<34}")),
-        row.stops,
-        row.tool_calls,
-        tokens,
-        took,
-    )
+/// Adds what the rows do not say: each session's log is read once.
+pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<Listed>, CommandError> {
+    type Seen = (BTreeMap<TaskId, String>, Option<Seq>);
+    let mut seen: BTreeMap<SessionId, Seen> = BTreeMap::new();
+    let mut listed = Vec::with_capacity(rows.len());
+    for row in rows {
+        if !seen.contains_key(&row.session) {
+            let log = (
+                lookup::prompts(store, &row.session)?,
+                lookup::broken_at(store, &row.session)?,
+            );
+            seen.insert(row.session.clone(), log);
+        }
+        let (prompts, broken_at) = seen.get(&row.session).cloned().unwrap_or_default();
+        let prompt = prompts
+            .get(&row.task)
+            .filter(|text| !text.trim().is_empty());
+        listed.push(Listed {
+            text: row.goal.clone().or_else(|| prompt.cloned()),
+            broken_at,
+            row,
+        });
+    }
+    Ok(listed)
 }
 
 /// One task as JSON.
-pub(crate) fn document(row: &TaskRow) -> serde_json::Value {
+pub(crate) fn document(one: &Listed) -> serde_json::Value {
+    let row = &one.row;
+    let verified = row
+        .reason
+        .as_deref()
+        .map(|reason| reason == Reason::TaskComplete.as_str());
     let transition = lookup::transition(row).map(|ended| {
         json!({ "reason": ended.reason, "detail": ended.detail, "native_reason": ended.native_reason })
     });
@@ -100,6 +151,9 @@ pub(crate) fn document(row: &TaskRow) -> serde_json::Value {
         "level": row.level,
         "root": row.root,
         "goal": row.goal,
+        "text": one.text,
+        "verified": verified,
+        "log_broken_at": one.broken_at,
         "opened_at": row.opened_at,
         "ended_at": row.ended_at,
         "stops": row.stops,

@@ -4,38 +4,49 @@ use std::process::ExitCode;
 
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{DecisionMade, Event};
-use checkrein_core::ids::{Millis, Seq};
+use checkrein_core::evidence::Verdict;
+use checkrein_core::ids::Seq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_store::{SqliteStore, TaskRow};
+use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::Show;
 use crate::commands::{lookup, sessions};
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, duration, of_reason};
-use crate::ui::{timeline, words};
+use crate::ui::listing::Listed;
+use crate::ui::style::{On, Paint, clock, duration, of_reason};
+use crate::ui::timeline::{self, Timeline};
+use crate::ui::words;
 use crate::{exit_code, locate, off, ui};
+
+/// Findings shown of one check.
+const SHOWN_FINDINGS: usize = 5;
 
 pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     let store = SqliteStore::open_read_only(&located.place.state)?;
     let row = lookup::task(&store, args.id.as_deref())?;
+    let Some(one) = sessions::listed(&store, vec![row])?.pop() else {
+        return Ok(exit_code::exit(exit_code::YES));
+    };
+    let row = &one.row;
     let events = lookup::events(&store, &row.session, row.task)?;
-    let ending = lookup::transition(&row);
-    let chain = lookup::chain(&store, &row.session)?;
-    if let Err(changed) = &chain {
-        ui::say(&format!("checkrein: {changed}"));
-    }
+    let ending = lookup::transition(row);
     if let Some(off) = off::in_force(&located.place.state) {
         ui::say(&off.words());
+    }
+    if let Some(at) = one.broken_at {
+        ui::say(&format!(
+            "The log of this session is damaged at event {at}: what is told of it may be wrong."
+        ));
     }
     if args.json {
         let rows: Vec<serde_json::Value> = events
             .iter()
             .map(|(seq, event)| json!({ "seq": seq, "kind": event.kind(), "event": event }))
             .collect();
-        let mut document = sessions::document(&row);
+        let mut document = sessions::document(&one);
         if let Some(object) = document.as_object_mut() {
             object.insert("schema".to_owned(), json!("checkrein/show/1"));
             object.insert(
@@ -43,37 +54,36 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
                 json!(last_decision(&events).map(|made| &made.why)),
             );
             object.insert("events".to_owned(), json!(rows));
-            object.insert("chain".to_owned(), json!({ "whole": chain.is_ok() }));
         }
         ui::json(&document);
     } else if args.why {
-        for line in why(&row, ending.as_ref(), &events) {
+        for line in why(row, ending.as_ref(), &events) {
             ui::answer(&line);
         }
     } else {
-        story(&row, ending.as_ref(), &events);
+        story(&store, &one, ending.as_ref(), &events);
     }
     Ok(exit_code::exit(exit_code::YES))
 }
 
-fn story(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) {
+fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events: &[(Seq, Event)]) {
+    let row = &one.row;
     let title = format!(
-        "task {} · {} · {}",
+        "task {} · {} · {} · {}",
         lookup::short(&row.session, row.task),
         row.agent,
+        clock(row.opened_at, checkrein_runtime::now()),
         row.root
     );
     ui::answer(&On::Stdout.paint(Paint::Strong, &title));
-    let plain: Vec<Event> = events.iter().map(|(_, event)| event.clone()).collect();
-    let start = plain
-        .iter()
-        .find_map(|event| match event {
-            Event::Input(stamped) => Some(stamped.at),
-            _ => None,
-        })
-        .unwrap_or(Millis(0));
-    for line in timeline::lines(&plain, start) {
-        ui::answer(&line);
+    let mut timeline = Timeline::new(false);
+    for (_, event) in events {
+        if let Some(line) = timeline.line(event) {
+            ui::answer(&line);
+        }
+        for line in evidence_lines(store, event) {
+            ui::answer(&timeline::below(&line));
+        }
     }
     if let Some(words) = last_words(ending, events) {
         ui::answer(&format!("last words: {words}"));
@@ -81,6 +91,49 @@ fn story(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) {
     for line in why(row, ending, events) {
         ui::answer(&line);
     }
+}
+
+/// What a check that did not pass complained of.
+fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
+    let Event::Input(stamped) = event else {
+        return Vec::new();
+    };
+    let Input::EvidenceArrived(arrived) = &stamped.input else {
+        return Vec::new();
+    };
+    if arrived.evidence.verdict == Verdict::Pass {
+        return Vec::new();
+    }
+    let kept = store.evidence(&arrived.evidence.key).ok().flatten();
+    let Some(found) = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes)) else {
+        return Vec::new();
+    };
+    let mut lines: Vec<String> = found
+        .findings
+        .iter()
+        .take(SHOWN_FINDINGS)
+        .map(|finding| {
+            let place = match (&finding.file, finding.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}: "),
+                (Some(file), None) => format!("{file}: "),
+                (None, _) => String::new(),
+            };
+            timeline::quote(&format!("{place}{}", finding.message))
+        })
+        .collect();
+    let more = (found.findings_total as usize).saturating_sub(lines.len());
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    if let (true, Some(last)) = (lines.is_empty(), last_line(&found.excerpt)) {
+        lines.push(timeline::quote(last));
+    }
+    lines.extend(found.log.map(|log| format!("full output: {log}")));
+    lines
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
 /// What the agent said last, when it was not let finish.

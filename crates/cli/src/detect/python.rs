@@ -18,6 +18,10 @@ const MANIFESTS: &[&str] = &[
     "requirements.txt",
     "Pipfile",
     "conftest.py",
+    "ruff.toml",
+    ".ruff.toml",
+    "mypy.ini",
+    ".mypy.ini",
 ];
 
 fn look(tree: &Tree, folder: &str) -> Option<Found> {

@@ -2,6 +2,7 @@
 //! terminal; a broken pipe is not an error.
 
 pub(crate) mod errors;
+pub(crate) mod listing;
 pub(crate) mod progress;
 pub(crate) mod style;
 pub(crate) mod timeline;
@@ -13,6 +14,19 @@ use std::io::Write as _;
 pub(crate) fn answer(line: &str) {
     // Whoever closed the pipe has read enough.
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// A line of an answer that goes on; whether anybody still reads it.
+pub(crate) fn follow(line: &str) -> bool {
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+}
+
+/// How wide the terminal is, if the answer goes to one.
+pub(crate) fn width() -> Option<usize> {
+    let terminal = console::Term::stdout();
+    let (_, columns) = terminal.size_checked()?;
+    terminal.is_term().then_some(usize::from(columns))
 }
 
 /// Bytes of the answer, as they are.

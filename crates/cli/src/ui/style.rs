@@ -76,6 +76,21 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
+/// `12 KB`, `3.4 MB`
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
+        1_000_000..1_000_000_000 => {
+            format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+        }
+        _ => format!(
+            "{}.{} GB",
+            bytes / 1_000_000_000,
+            bytes % 1_000_000_000 / 100_000_000
+        ),
+    }
+}
+
 /// A time of day where the person is, with the date if it is not today's: `14:05`.
 pub(crate) fn clock(at: Millis, now: Millis) -> String {
     let zone = jiff::tz::TimeZone::system();
@@ -92,4 +107,13 @@ pub(crate) fn clock(at: Millis, now: Millis) -> String {
         "%Y-%m-%d %H:%M"
     };
     at.strftime(format).to_string()
+}
+
+/// The same for a narrow column: today's time, or the day.
+pub(crate) fn date(at: Millis, now: Millis) -> String {
+    let clock = clock(at, now);
+    match clock.split_once(' ') {
+        Some((day, _)) => day.to_owned(),
+        None => clock,
+    }
 }

@@ -1,6 +1,7 @@
 //! A task as a story: one line per event that a person cares about.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::effect::Effect;
 use checkrein_core::event::{Action, Event};
 use checkrein_core::evidence::Verdict;
 use checkrein_core::ids::Millis;
@@ -12,23 +13,79 @@ use crate::ui::words;
 /// Longest text quoted from agent or person, in characters.
 const QUOTE: usize = 100;
 
-/// Lines for these events, with the time since `start`.
-pub(crate) fn lines(events: &[Event], start: Millis) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut now = start;
-    for event in events {
-        if let Event::Input(stamped) = event {
-            now = now.max(stamped.at);
-        }
-        if let Some((mark, text)) = line(event) {
-            let at = On::Stdout.paint(
-                Paint::Dim,
-                &format!("{:>9}", format!("+{}", duration(now.since(start)))),
-            );
-            lines.push(format!("{at}  {mark} {text}"));
+/// A story that is told event by event.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    start: Option<Millis>,
+    now: Millis,
+    /// Also what is only beginning.
+    live: bool,
+}
+
+impl Timeline {
+    /// Times are those since the first event that has a line.
+    pub(crate) fn new(live: bool) -> Self {
+        Self {
+            start: None,
+            now: Millis(0),
+            live,
         }
     }
-    lines
+
+    /// The line of this event, if it has one.
+    pub(crate) fn line(&mut self, event: &Event) -> Option<String> {
+        if let Event::Input(stamped) = event {
+            self.now = self.now.max(stamped.at);
+        }
+        let (mark, text) = match event {
+            Event::Requested { effects, .. } if self.live => checking(effects)?,
+            _ => line(event)?,
+        };
+        let start = *self.start.get_or_insert(self.now);
+        let at = On::Stdout.paint(
+            Paint::Dim,
+            &format!("{:>9}", format!("+{}", duration(self.now.since(start)))),
+        );
+        Some(fitting(&format!("{at}  {mark} {text}")))
+    }
+}
+
+/// What an event's line is followed by, below its text.
+pub(crate) fn below(text: &str) -> String {
+    fitting(&format!(
+        "{:>9}    {}",
+        "",
+        On::Stdout.paint(Paint::Dim, text)
+    ))
+}
+
+/// No wider than the terminal, if there is one.
+fn fitting(line: &str) -> String {
+    match crate::ui::width() {
+        Some(width) => console::truncate_str(line, width, "…").into_owned(),
+        None => line.to_owned(),
+    }
+}
+
+/// Lines for these events, with the time since the first.
+pub(crate) fn lines(events: &[Event]) -> Vec<String> {
+    let mut timeline = Timeline::new(false);
+    events
+        .iter()
+        .filter_map(|event| timeline.line(event))
+        .collect()
+}
+
+fn checking(effects: &[Effect]) -> Option<(String, String)> {
+    let names: Vec<&str> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::RunVerifier { verifier, .. } => Some(verifier.as_str()),
+            Effect::ReadTree { .. } => None,
+        })
+        .collect();
+    let text = format!("checking: {}", names.join(", "));
+    (!names.is_empty()).then(|| (On::Stdout.paint(Paint::Dim, "◇"), text))
 }
 
 fn line(event: &Event) -> Option<(String, String)> {

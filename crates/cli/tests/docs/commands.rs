@@ -33,8 +33,6 @@ fn words(command: &str) -> Vec<String> {
         .into_iter()
         .skip(1)
         .take_while(|word| !["--", "|", ">", "&&", ";", "&"].contains(&word.as_str()))
-        // `run -- CMD` and the like, as pages write of them.
-        .filter(|word| word != "...")
         .collect()
 }
 

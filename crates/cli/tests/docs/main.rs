@@ -289,19 +289,6 @@ fn the_hook_settings_are_right_and_complete() {
 }
 
 #[test]
-fn the_hook_settings_of_the_readme_are_right() {
-    let settings = blocks(&read("README.md"), "json");
-    assert_eq!(settings.len(), 2);
-    for (block, agent) in settings.iter().zip(["claude-code", "codex"]) {
-        let events = check_settings("README.md", &serde_json::from_str(block).unwrap(), agent);
-        assert!(
-            events.contains("Stop") && events.contains("PreToolUse"),
-            "{events:?}"
-        );
-    }
-}
-
-#[test]
 fn the_readme_begins_with_the_demo_and_the_tests() {
     let consoles = blocks(&read("README.md"), "console");
     let mut commands = consoles
@@ -403,6 +390,7 @@ fn toml_on_the_pages_is_config() {
         "docs/claude-code.md",
         "docs/codex.md",
         "docs/configuration.md",
+        "docs/unattended.md",
     ] {
         for text in blocks(&read(page), "toml") {
             seen += 1;

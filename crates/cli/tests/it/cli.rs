@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 13] = [
-    "check", "demo", "doctor", "hook", "init", "off", "on", "replay", "run", "seal", "sessions",
-    "show", "trust",
+const COMMANDS: [&str; 15] = [
+    "check", "demo", "doctor", "gc", "hook", "init", "off", "on", "replay", "run", "seal",
+    "sessions", "show", "trust", "watch",
 ];
 
 #[test]
@@ -115,10 +115,10 @@ fn errors_say_what_to_do() {
         &["checkrein.toml", "line 1"],
     );
     check(
-        &config("[store]\nkeep = \"30d\"\n"),
+        &config("[veto]\nenabled = true\n"),
         &["check"],
         2,
-        &["'store", "take it out"],
+        &["'veto", "take it out"],
     );
 }
 

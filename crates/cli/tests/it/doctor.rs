@@ -8,6 +8,9 @@ use std::time::{Duration, SystemTime};
 use checkrein_adapters::{self as adapters, codex_trust};
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
+#[cfg(unix)]
+use crate::terminal::Terminal;
 use crate::world::{Said, World};
 
 const CLAUDE: &str = ".claude/settings.local.json";
@@ -418,28 +421,7 @@ fn hooks_that_are_switched_off() {
 fn a_stop_hook_that_is_out_of_time_before_the_checks_are() {
     let healthy = Healthy::new();
     // One verified stop, so that it is known how long the check takes.
-    let payload = json!({
-        "session_id": "s1", "cwd": healthy.world.root(), "transcript_path": null,
-        "hook_event_name": "Stop", "stop_hook_active": false, "last_assistant_message": "Done.",
-    });
-    let stop = |payload: &Value| {
-        let mut child = healthy
-            .world
-            .checkrein(&["hook", "claude-code"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::io::Write::write_all(
-            &mut child.stdin.take().unwrap(),
-            payload.to_string().as_bytes(),
-        )
-        .unwrap();
-        child.wait_with_output().unwrap()
-    };
-    let said = stop(&payload);
-    assert!(said.status.success(), "{said:?}");
+    Agent::new(&healthy.world, "claude-code").stop();
     assert_eq!(healthy.world.runs("tests"), 1);
     healthy.is_well();
     // Four seconds are less than the five that are kept for the answer.
@@ -574,30 +556,9 @@ fn gates_that_fell_silent() {
         "{findings:#?}"
     );
     // Heard of once, and then worked for days without.
-    let event = json!({
-        "session_id": "s1", "cwd": root, "transcript_path": null,
-        "hook_event_name": "SessionStart", "source": "startup",
-    });
-    let prompt = json!({
-        "session_id": "s1", "cwd": root, "transcript_path": null,
-        "hook_event_name": "UserPromptSubmit", "prompt": "go",
-    });
-    for event in [event, prompt] {
-        let mut child = healthy
-            .world
-            .checkrein(&["hook", "claude-code"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::io::Write::write_all(
-            &mut child.stdin.take().unwrap(),
-            event.to_string().as_bytes(),
-        )
-        .unwrap();
-        assert!(child.wait().unwrap().success());
-    }
+    let agent = Agent::new(&healthy.world, "claude-code");
+    agent.tell(&agent.message("SessionStart", json!({ "source": "startup" })));
+    agent.prompt("go");
     healthy.is_well();
     let later = SystemTime::now() + Duration::from_secs(3 * 24 * 60 * 60 + 60);
     let file = std::fs::File::options()
@@ -610,7 +571,7 @@ fn gates_that_fell_silent() {
 }
 
 #[test]
-fn a_config_that_cannot_be_read_and_a_repo_switched_off() {
+fn a_config_that_cannot_be_read() {
     let healthy = Healthy::new();
     let config = std::fs::read_to_string(healthy.world.root().join("checkrein.toml")).unwrap();
     healthy.world.config("accept = \"nothing\"\n");
@@ -618,6 +579,64 @@ fn a_config_that_cannot_be_read_and_a_repo_switched_off() {
     assert!(text(&fault["what"]).contains("nothing"), "{fault:#}");
     healthy.world.config(&config);
     healthy.is_well();
+}
+
+#[test]
+fn a_store_of_a_later_version() {
+    let healthy = Healthy::new();
+    Agent::new(&healthy.world, "claude-code").prompt("go");
+    healthy.is_well();
+    let store = healthy.world.store_folder().join("store.db");
+    rusqlite::Connection::open(store)
+        .unwrap()
+        .execute_batch("UPDATE meta SET schema = 99, min_reader = 99")
+        .unwrap();
+    let fault = healthy.fault("repo", "store_too_new");
+    assert!(text(&fault["mend"]).contains("upgrade"), "{fault:#}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_repo_switched_off_and_a_policy_that_is_held() {
+    let healthy = Healthy::new();
+    let off = ["off", "--for", "1h", "--reason", "the build server is down"];
+    let said = Terminal::new(&healthy.world).says(&off);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let fault = healthy.fault("repo", "off");
+    assert!(
+        text(&fault["what"]).contains("the build server is down"),
+        "{fault:#}"
+    );
+    assert_eq!(fault["mend"], "checkrein on");
+    assert_eq!(Terminal::new(&healthy.world).says(&["on"]).code, Some(0));
+    healthy.is_well();
+
+    let agent = Agent::new(&healthy.world, "claude-code");
+    agent.prompt("go");
+    healthy.world.config("# loosened\n");
+    agent.stop();
+    let warning = healthy.only("repo", "held", "warning", &[]);
+    assert!(
+        text(&warning["what"]).contains("checkrein.toml"),
+        "{warning:#}"
+    );
+    assert_eq!(warning["mend"], "checkrein seal");
+}
+
+#[test]
+fn user_hooks_in_a_repo_that_nobody_approved() {
+    let healthy = Healthy::new();
+    std::fs::remove_file(healthy.world.root().join(CLAUDE)).unwrap();
+    let mut settings = healthy.claude();
+    for groups in settings["hooks"].as_object_mut().unwrap().values_mut() {
+        let words = groups[0]["hooks"][0]["args"].as_array_mut().unwrap();
+        words.extend(["--require-trust", "--state"].map(Value::from));
+        words.push(json!(healthy.world.state()));
+    }
+    let file = healthy.home().join(".claude/settings.json");
+    healthy.put(&file, &settings.to_string());
+    let fault = healthy.fault("claude-code", "not_trusted");
+    assert_eq!(fault["mend"], "checkrein trust");
 }
 
 #[test]

@@ -366,3 +366,45 @@ fn one_json_document() {
     );
     assert_eq!(events.last().unwrap()["kind"], "task_ended");
 }
+
+/// What `--agent` and `--resume` cannot do is a mistake of whoever typed it, before anything starts.
+#[test]
+fn agents_that_cannot_be_started_are_usage_errors() {
+    let world = World::with_check("true");
+    let check = |args: &[&str], wanted: &str| {
+        let said = world.says(&[&["run"], args].concat());
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(wanted), "{wanted}: {said:?}");
+    };
+    check(
+        &["--agent", "nobody", "task"],
+        "it knows claude-code, codex",
+    );
+    check(
+        &["--agent", "generic", "task"],
+        "it knows claude-code, codex",
+    );
+    check(&["--agent", "claude-code"], "there is no task");
+    check(&["--resume", "abc", "task"], "nothing is recorded");
+    check(
+        &["--agent", "codex", "task", "--", "--json"],
+        "'--json' would get in the way",
+    );
+    check(
+        &["--agent", "codex", "task", "--", "-c", "hooks.Stop=[]"],
+        "'hooks.Stop=[]' would get in the way",
+    );
+    check(&["task without an agent"], "nothing to run");
+    assert_eq!(world.says(&["run", "--", "true"]).code, Some(0));
+    let session = world.task()["session"].as_str().unwrap().to_owned();
+    check(&["--resume", &session, "more"], "'run' cannot be taken up");
+    let said = Said::of(
+        &world
+            .checkrein(&["run", "--agent", "claude-code", "task"])
+            .env("PATH", world.root())
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("'claude' is not on PATH"), "{said:?}");
+}

@@ -54,7 +54,10 @@ impl<'w> Terminal<'w> {
     /// Runs `checkrein` with these arguments; all it says comes as stdout.
     pub(crate) fn says(self, args: &[&str]) -> Said {
         let (master, slave) = pty();
-        let status = self.world.outside("terminal-status");
+        let status = self.world.outside(&format!(
+            "terminal-status-{:?}",
+            std::thread::current().id()
+        ));
         let _ = std::fs::remove_file(&status);
         let mut words: Vec<OsString> = Vec::new();
         words.extend(self.under.map(PathBuf::into_os_string));

@@ -156,8 +156,11 @@ impl World {
 
     /// The one folder of this repo's store.
     pub(crate) fn store_folder(&self) -> PathBuf {
-        let mut folders = std::fs::read_dir(self.state()).unwrap();
-        let folder = folders.next().unwrap().unwrap().path();
+        let mut folders = std::fs::read_dir(self.state())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|folder| folder.join("store.db").exists());
+        let folder = folders.next().unwrap();
         assert!(folders.next().is_none(), "one repo, one folder");
         folder
     }

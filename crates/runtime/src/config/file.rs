@@ -31,6 +31,8 @@ pub struct ConfigFile {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What is kept of the past.
+    pub store: StoreTable,
     /// Verifiers.
     pub verifier: Vec<VerifierTable>,
     /// Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.
@@ -62,6 +64,8 @@ pub struct ProfileTable {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What is kept of the past.
+    pub store: StoreTable,
     /// Verifiers: those of a known name are changed, others added.
     pub verifier: Vec<VerifierTable>,
 }
@@ -191,6 +195,17 @@ pub struct PolicyTable {
     pub rules: Vec<String>,
 }
 
+/// `[store]`
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct StoreTable {
+    /// How long sessions are kept after the last thing that happened in them.
+    pub keep: Option<Span>,
+    /// How much may be kept: over it the oldest sessions go.
+    pub max_size: Option<Size>,
+}
+
 /// `[[verifier]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -285,6 +300,55 @@ impl JsonSchema for Span {
     }
 }
 
+/// A size: `"500MB"`, `"2GB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// In bytes.
+    pub bytes: u64,
+}
+
+impl Size {
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit())?;
+        let (number, unit) = text.split_at_checked(digits)?;
+        let unit: u64 = match unit.trim_start() {
+            "kB" | "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            _ => return None,
+        };
+        let bytes = number.parse::<u64>().ok()?.checked_mul(unit)?;
+        Some(Self { bytes })
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Size::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "'{text}' is not a size; write it as \"500MB\" or \"2GB\""
+            ))
+        })
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]+ ?(kB|KB|MB|GB)$",
+            "description": "A size: 500MB, 2GB."
+        })
+    }
+}
+
 /// What the contract names and this build does not act on. Naming one is an error:
 /// a key that is silently ignored is a check that silently does not run.
 pub(super) const NOT_YET: &[&str] = &[
@@ -296,7 +360,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "policy.rewrite",
     "policy.protect",
     "approvals",
-    "store",
     "veto",
     "progress",
     "verifier.report",
@@ -349,6 +412,9 @@ pub(super) const KNOWN: &[&str] = &[
     "stance.stop",
     "policy",
     "policy.rules",
+    "store",
+    "store.keep",
+    "store.max_size",
     "verifier",
     "verifier.name",
     "verifier.kind",

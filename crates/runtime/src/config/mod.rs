@@ -55,6 +55,8 @@ pub enum Driver {
 pub struct Compiled {
     /// The policy.
     pub policy: Policy,
+    /// What is kept of the past: no part of the policy, since it decides nothing.
+    pub retention: Retention,
     /// Unknown keys, with a near match, and what else a person should know of its sources.
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
@@ -181,10 +183,14 @@ pub fn compile_gathered(
         None => (&nowhere, ConfigFile::default()),
     };
     let mut policy = policy_of(name, &file, driver)?;
+    let mut retention = Retention::default();
+    retention.set(name, &file)?;
     if let Some(gathered) = person {
         let own = read(&gathered.config, profile, &mut warnings)?;
         rules.extend(gathered.rules_of(&own)?);
         tighten::tighten(&mut policy, &gathered.config.name, &own)?;
+        // How much of a person's disk is used is theirs to say.
+        retention.set(&gathered.config.name, &own)?;
     }
     let files: Vec<(&str, &str)> = rules
         .iter()
@@ -197,6 +203,7 @@ pub fn compile_gathered(
     };
     Ok(Compiled {
         policy,
+        retention,
         warnings,
         sources,
     })
@@ -209,6 +216,50 @@ pub fn protect(policy: &mut Policy, paths: Vec<String>) {
         policy.rules = rules.protecting(paths).to_text();
     }
 }
+
+/// What is kept of the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Sessions in which nothing has happened for so long may go.
+    pub keep_ms: u64,
+    /// Over this size the oldest ones go.
+    pub max_bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            keep_ms: 30 * DAY_MS,
+            max_bytes: 500_000_000,
+        }
+    }
+}
+
+impl Retention {
+    fn set(&mut self, name: &Path, file: &ConfigFile) -> Result<(), ConfigError> {
+        if let Some(keep) = file.store.keep {
+            // A task is open for a day at most without anything happening.
+            if keep.ms < DAY_MS {
+                let what = "must be a day or more: younger sessions may still be open".to_owned();
+                return Err(value(name, "store.keep", what));
+            }
+            self.keep_ms = keep.ms;
+        }
+        if let Some(size) = file.store.max_size {
+            if size.bytes < 1_000_000 {
+                return Err(value(
+                    name,
+                    "store.max_size",
+                    "must be 1MB or more".to_owned(),
+                ));
+            }
+            self.max_bytes = size.bytes;
+        }
+        Ok(())
+    }
+}
+
+const DAY_MS: u64 = 86_400_000;
 
 /// The config as it reads under this profile.
 fn read(

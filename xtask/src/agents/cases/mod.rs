@@ -1,13 +1,17 @@
 //! The scenarios. A new one is one file and one line in [`ALL`].
 
 mod both;
+mod colleague;
+mod confine;
 mod deny;
 mod doctor;
 mod documented;
 mod first_hour;
 mod fixes;
+mod gone;
 mod never;
 mod question;
+mod review;
 mod run_agent;
 mod subagent;
 mod tokens;
@@ -45,6 +49,10 @@ pub(super) const ALL: &[Case] = &[
     both::CASE,
     subagent::CASE,
     run_agent::CASE,
+    colleague::CASE,
+    gone::CASE,
+    review::CASE,
+    confine::CASE,
 ];
 
 /// The text of a rule that no scenario may get past.

@@ -49,7 +49,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
 
     report.note("-- the same in its terminal UI");
     let shown = world(stage, "screen")?;
-    let screen = Screen::start(&shown, "Make it verified.")?;
+    let screen = Screen::agent(&shown, "Make it verified.")?;
     let (found, text) = screen.wait_for(LINE, Duration::from_secs(90));
     let line = text
         .lines()

@@ -106,7 +106,7 @@ pub(super) fn trusted(
             .at(&own)
             .so("hooks in its .codex folder are ignored")
             .mend(format!(
-                "add to {own}: [projects.{}] trust_level = \"trusted\"",
+                "add to {own}:\n[projects.{}]\ntrust_level = \"trusted\"",
                 serde_json::Value::from(root.as_str())
             )),
         );

@@ -34,6 +34,7 @@ pub(super) struct Entry {
     pub(super) source: Option<String>,
     pub(super) deadline: Option<u64>,
     pub(super) state: Option<String>,
+    pub(super) require_trust: bool,
 }
 
 impl Entry {
@@ -58,6 +59,7 @@ impl Entry {
             source: flag("--source"),
             deadline: flag("--deadline").and_then(|seconds| seconds.parse().ok()),
             state: flag("--state"),
+            require_trust: words.iter().any(|word| word == "--require-trust"),
         })
     }
 }

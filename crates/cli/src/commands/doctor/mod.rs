@@ -145,6 +145,7 @@ impl Look<'_> {
             let trusted = codex::trusted(agent, configs, &installed, near, &mut agreed);
             findings.extend(trusted);
         }
+        findings.extend(repo::trusted(agent, &installed, &near.root));
         if !installed.is_empty() || plugins.ours {
             findings.extend(silence::look(agent, &near.root, repo.store.as_ref()));
             findings.extend(self.rounds());

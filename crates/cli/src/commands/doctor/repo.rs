@@ -1,13 +1,17 @@
 //! What is true of the repo whatever the agent: config, store, switched off.
 
+use std::path::Path;
+
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::Driver;
+use checkrein_runtime::held;
 use checkrein_store::{SqliteStore, StoreError};
 
 use super::finding::Finding;
-use super::places::Near;
-use crate::locate::{CONFIG, Located};
-use crate::off;
+use super::hooks::Installed;
+use super::places::{Agent, Near};
+use crate::locate::{self, CONFIG, Given, Located};
+use crate::{off, sources, trust};
 
 /// What else is looked at by.
 pub(super) struct Repo {
@@ -21,10 +25,13 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
     let place = located.repo.as_deref().map(|file| near.short(file));
     let policy = match located.compile(Driver::Hook) {
         Ok(compiled) => {
-            findings.extend(compiled.warnings.iter().map(|warning| {
-                Finding::warning("repo", "config", warning.to_string()).mend(format!(
-                    "take it out of {CONFIG}, or write the key that was meant"
-                ))
+            let warnings = compiled.warnings.iter().map(ToString::to_string);
+            // What is held is told below, with more.
+            let warnings = warnings.filter(|warning| !warning.contains("checkrein seal"));
+            findings.extend(warnings.map(|warning| {
+                Finding::warning("repo", "config", warning)
+                    .so("what it is about does nothing")
+                    .mend(format!("mend that line of {CONFIG}, or take it out"))
             }));
             findings.push(of_policy(&compiled.policy, place));
             Some(compiled.policy)
@@ -66,6 +73,24 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             None
         }
     };
+    match held::read(&located.place.state) {
+        Ok(Some(held)) => findings.push(
+            Finding::warning(
+                "repo",
+                "held",
+                format!("edited while a task was open: {}", held.paths.join(", ")),
+            )
+            .so("new sessions go on with the policy from before the edit")
+            .mend("checkrein seal"),
+        ),
+        Ok(None) => {}
+        Err(error) => findings.push(
+            Finding::fault("repo", "held", format!("held.json cannot be read: {error}"))
+                .at(near.short(&located.place.state))
+                .so("nothing new can be sealed: tools and stops are answered by stance")
+                .mend("checkrein seal"),
+        ),
+    }
     if let Some(off) = off::in_force(&located.place.state) {
         findings.push(
             Finding::fault("repo", "off", off.words())
@@ -105,4 +130,35 @@ fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
         "checks",
         format!("required: {}", required.join(", ")),
     ))
+}
+
+/// Under `--require-trust` nothing of the repo runs until a person has approved it.
+pub(super) fn trusted(agent: &Agent, installed: &[Installed<'_>], here: &Path) -> Option<Finding> {
+    let one = installed.iter().find(|one| one.entry.require_trust)?;
+    let located = locate::locate_given(
+        here,
+        Given {
+            state: one.entry.state.as_deref().map(Path::new),
+            profile: None,
+            require_trust: true,
+        },
+    );
+    let now = sources::now(&located).ok()?.repo?;
+    if trust::approved(&located) == Some(now.digest()) {
+        return Some(Finding::ok(
+            agent.name,
+            "trusted",
+            "its config is approved as it is now",
+        ));
+    }
+    Some(
+        Finding::fault(
+            agent.name,
+            "not_trusted",
+            "nobody has approved this repo's config as it is now",
+        )
+        .at(&one.place)
+        .so("with --require-trust nothing of the repo runs: no check, no rule")
+        .mend("checkrein trust"),
+    )
 }

@@ -1,9 +1,14 @@
 //! The findings, for people: one block per agent, what is wrong before what is well.
 
+use std::io::IsTerminal as _;
+
 use super::finding::{Finding, Status};
 use super::places;
 use crate::ui;
 use crate::ui::style::{On, Paint};
+
+/// Columns that are used of a terminal.
+const WIDTH: usize = 100;
 
 /// Prints all of them, and what they come to.
 pub(super) fn print(findings: &[Finding]) {
@@ -53,21 +58,46 @@ fn one(finding: &Finding) {
         Status::Warning => (Paint::Warn, "warning"),
         Status::Fault => (Paint::Bad, "FAULT  "),
     };
-    ui::answer(&format!(
-        "  {}  {}",
-        On::Stdout.paint(paint, word),
-        finding.what
-    ));
+    let word = On::Stdout.paint(paint, word);
+    for (at, line) in folded(&finding.what, 11).iter().enumerate() {
+        let word = if at == 0 { word.as_str() } else { "       " };
+        ui::answer(&format!("  {word}  {line}"));
+    }
     for (name, text) in [
         ("where", &finding.place),
         ("so", &finding.so),
         ("mend", &finding.mend),
     ] {
-        if let Some(text) = text {
+        let lines = text.iter().flat_map(|text| folded(text, 17));
+        for (at, line) in lines.enumerate() {
+            let name = if at == 0 { name } else { "" };
             let name = On::Stdout.paint(Paint::Dim, &format!("{name:<5}"));
-            ui::answer(&format!("           {name} {text}"));
+            ui::answer(&format!("           {name} {line}"));
         }
     }
+}
+
+/// On a terminal long lines are folded at blanks, beside what stands left of them. In a pipe
+/// they stay whole.
+fn folded(text: &str, left: usize) -> Vec<String> {
+    if !std::io::stdout().is_terminal() {
+        return text.lines().map(str::to_owned).collect();
+    }
+    let width = WIDTH - left;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut folded = String::new();
+        for word in line.split(' ') {
+            if !folded.is_empty() && folded.chars().count() + 1 + word.chars().count() > width {
+                lines.push(std::mem::take(&mut folded));
+            } else if !folded.is_empty() {
+                folded.push(' ');
+            }
+            folded.push_str(word);
+        }
+        lines.push(folded);
+    }
+    lines
 }
 
 fn many(count: usize, noun: &str) -> String {

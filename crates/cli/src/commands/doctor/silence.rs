@@ -71,7 +71,10 @@ pub(super) fn look(agent: &Agent, root: &Path, store: Option<&SqliteStore>) -> O
 /// When this agent's newest event was taken in.
 fn last_heard(agent: &Agent, store: &SqliteStore) -> Option<SystemTime> {
     let rows = store.tasks(None, MAX_TASKS).ok()?;
-    let row = rows.iter().find(|row| row.agent.as_str() == agent.name)?;
+    // Without an entry for SessionStart nobody says which agent it is.
+    let row = rows
+        .iter()
+        .find(|row| [agent.name, "unknown"].contains(&row.agent.as_str()))?;
     let events = lookup::events(store, &row.session, row.task).ok()?;
     let last = events.iter().rev().find_map(|(_, event)| match event {
         Event::Input(stamped) => Some(stamped.at),

@@ -3,10 +3,9 @@
 //! the agent left without an accepted stop judges by itself and takes its session up again.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
-use checkrein::{Decided, Engine, Session};
+use checkrein::{Decided, Engine, Progress, Session};
 use checkrein_adapters::headless::{Conversation, Ending, Facts, Launch, Usage};
 use checkrein_adapters::{self as adapters, Adapter, Headless};
 use checkrein_core::decision::{Decision, StopDecision};
@@ -22,14 +21,16 @@ use super::live::Live;
 use super::program::Program;
 use super::seat::{Eye, Look, Watched, watch};
 use super::tally::Tally;
-use super::{Outcome, new_id, state_root, task};
+use super::{Outcome, level, new_id, state_root, task};
 use crate::args::Run;
 use crate::commands::{engine, hook, lookup};
+use crate::confine::desk::Desk;
+use crate::confine::{self, Confinement};
 use crate::locate::Located;
-use crate::signals;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
+use crate::{off, signals};
 
 /// What to run and how.
 pub(super) struct Plan {
@@ -39,6 +40,7 @@ pub(super) struct Plan {
     task: String,
     extra: Vec<String>,
     attempts: Option<u32>,
+    profile: Option<String>,
     resume: Option<SessionId>,
 }
 
@@ -105,6 +107,7 @@ impl Plan {
             task,
             extra,
             attempts: args.attempts,
+            profile: args.profile.clone(),
             resume: earlier.map(|row| row.session),
         })
     }
@@ -159,19 +162,30 @@ fn is_program(file: &Path) -> bool {
 pub(super) fn drive(
     located: &Located,
     plan: &Plan,
+    confinement: Option<&Confinement>,
     checks: &Arc<Checks>,
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
     let show = checks.clone();
+    let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
     let engine = engine::run(
         located,
         store.clone(),
         plan.attempts,
-        Arc::new(move |progress| show.show(progress)),
+        level(confinement),
+        show.clone(),
     );
+    let desk = confinement
+        .map(|confinement| {
+            let desk = Desk::new(located, store.clone(), plan.attempts, true, show);
+            desk.clone().open(confinement.desk()).map(|()| desk)
+        })
+        .transpose()?;
     let mut course = Course {
         located,
         plan,
+        confinement,
+        desk,
         checks,
         engine: &engine,
         store: &store,
@@ -248,6 +262,9 @@ fn within(folder: &Path, end: &str, depth: u32) -> Option<PathBuf> {
 struct Course<'a> {
     located: &'a Located,
     plan: &'a Plan,
+    confinement: Option<&'a Confinement>,
+    /// Where its hooks are judged, if it is confined.
+    desk: Option<Arc<Desk>>,
     checks: &'a Checks,
     engine: &'a Engine,
     store: &'a SqliteStore,
@@ -311,6 +328,9 @@ impl<'a> Course<'a> {
 
     /// The session, as the agent identifies it, and its task.
     fn take_up(&mut self, id: SessionId, how: SessionSource) -> Result<(), CommandError> {
+        if let Some(desk) = &self.desk {
+            desk.expect(&id);
+        }
         let (session, warnings) = self.engine.session_of(self.plan.adapter.name(), id, how)?;
         for warning in &warnings {
             self.checks.say(&format!("checkrein: {warning}"));
@@ -355,7 +375,12 @@ impl<'a> Course<'a> {
     /// Starts the agent; the text says why it cannot be.
     fn start(&self, words: &str, taken_up: bool) -> Result<Result<Program, String>, CommandError> {
         let plan = self.plan;
-        let settings = self.scratch.path().join("settings.json");
+        // A folder for what the agent reads, as it is named here and as it is for the agent.
+        let (folder, seen) = match self.confinement {
+            Some(confinement) => (confinement.desk(), confinement.inside()),
+            None => (self.scratch.path(), self.scratch.path()),
+        };
+        let settings = seen.join("settings.json");
         let id = self.session.as_ref().map(|session| session.id().as_str());
         let conversation = match id {
             Some(id) if taken_up => Conversation::Resumed(id),
@@ -369,6 +394,9 @@ impl<'a> Course<'a> {
             "--state".to_owned(),
             state.to_string_lossy().into_owned(),
         ];
+        if let Some(profile) = &plan.profile {
+            arguments.extend(["--profile".to_owned(), profile.clone()]);
+        }
         if let Some(attempts) = plan.attempts {
             arguments.extend(["--attempts".to_owned(), attempts.to_string()]);
         }
@@ -380,9 +408,9 @@ impl<'a> Course<'a> {
             extra: &plan.extra,
         });
         if let Some(bytes) = &launched.settings {
-            std::fs::write(&settings, bytes)?;
+            std::fs::write(folder.join("settings.json"), bytes)?;
         }
-        let mut command = Command::new(&plan.program);
+        let mut command = confine::command(self.confinement, plan.program.as_os_str());
         command
             .args(&launched.arguments)
             .env("CHECKREIN_STATE", &state)
@@ -475,6 +503,11 @@ impl<'a> Course<'a> {
             let what = self.why(status, over, &stderr);
             let native = over.native_reason.clone();
             return Ok(Step::Ended(self.fail(code(status), what, native)?));
+        }
+        if let Some(off) = off::in_force(&self.located.place.state) {
+            self.checks.say(&off.words());
+            let stand_in = off.stand_in(ScopeId::main());
+            return Ok(Step::of(self.session()?.take(stand_in)?));
         }
         let message = facts.message.unwrap_or_default();
         let answer = self.session()?.left(&message, over);

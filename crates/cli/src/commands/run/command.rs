@@ -2,7 +2,7 @@
 //! going on is not worth it. `run` owns what needs a killer: the command's whole process tree.
 
 use std::ffi::{OsStr, OsString};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -15,9 +15,11 @@ use checkrein_verifiers::process::{self, Ended};
 use checkrein_verifiers::withheld;
 
 use super::seat::{Eye, Look, Watched, watch};
-use super::{Outcome, new_id, state_root};
+use super::{Outcome, level, new_id, state_root};
 use crate::args::Run;
 use crate::commands::engine;
+use crate::confine::desk::Desk;
+use crate::confine::{self, Confinement};
 use crate::locate::Located;
 use crate::ui::errors::CommandError;
 use crate::{off, signals};
@@ -30,6 +32,7 @@ pub(crate) struct Plan {
     pub(crate) attempts: Option<u32>,
     pub(crate) agent: &'static str,
     pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) confinement: Option<Confinement>,
 }
 
 impl Plan {
@@ -52,6 +55,7 @@ impl Plan {
             attempts: args.attempts,
             agent: "run",
             env: Vec::new(),
+            confinement: None,
         })
     }
 }
@@ -64,8 +68,19 @@ pub(crate) fn drive(
     progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
-    let engine = engine::run(located, store.clone(), plan.attempts, progress);
+    let engine = engine::run(
+        located,
+        store.clone(),
+        plan.attempts,
+        level(plan.confinement.as_ref()),
+        progress.clone(),
+    );
     let (session, warnings) = engine.session(plan.agent)?;
+    if let Some(confinement) = &plan.confinement {
+        let desk = Desk::new(located, store.clone(), plan.attempts, false, progress);
+        desk.expect(session.id());
+        desk.open(confinement.desk())?;
+    }
     for warning in &warnings {
         say(&format!("checkrein: {warning}"));
     }
@@ -171,7 +186,7 @@ impl Seat<'_> {
             .iter()
             .map(|word| fill(word, &fills, &mut filled));
         let program = words.next().unwrap_or_default();
-        let mut command = Command::new(&program);
+        let mut command = confine::command(plan.confinement.as_ref(), &program);
         command.args(words.collect::<Vec<_>>());
         command
             .envs(plan.env.iter().map(|(name, value)| (name, value)))

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::args::Run;
 use crate::commands::lookup;
+use crate::confine::{self, Confinement, desk};
 use crate::locate::{self, Located};
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -40,11 +41,16 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             "leave it out for the config's",
         ));
     }
+    let state = state_root(&located);
+    confine::mend(&state);
     let checks = Arc::new(Checks::new());
     let outcome = if args.agent.is_some() || args.resume.is_some() {
-        agent::drive(&located, &agent::Plan::of(args, &located)?, &checks)?
+        let plan = agent::Plan::of(args, &located)?;
+        let confinement = confinement(args, &located)?;
+        agent::drive(&located, &plan, confinement.as_ref(), &checks)?
     } else {
-        let plan = command::Plan::of(args)?;
+        let mut plan = command::Plan::of(args)?;
+        plan.confinement = confinement(args, &located)?;
         let show = checks.clone();
         let show = Arc::new(move |progress| show.show(progress));
         command::drive(&located, &plan, &|line| ui::say(line), show)?
@@ -68,6 +74,17 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             .exit_code()
             .unwrap_or(exit_code::NO),
     ))
+}
+
+fn confinement(args: &Run, located: &Located) -> Result<Option<Confinement>, CommandError> {
+    args.confine
+        .then(|| Confinement::new(located, &state_root(located)))
+        .transpose()
+}
+
+/// What is promised, with or without.
+fn level(confinement: Option<&Confinement>) -> &'static str {
+    confinement.map_or("L1", |_| desk::LEVEL)
 }
 
 /// What came of it.

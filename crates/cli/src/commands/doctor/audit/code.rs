@@ -26,9 +26,30 @@ const ASKS: &[&str] = &[
     "ollama.chat(",
     "generateText(",
     "claude -p",
-    "codex exec",
+    "codex exec ",
     "gemini -p",
 ];
+
+/// Libraries with which a program asks one.
+const LIBRARIES: &[&str] = &[
+    "agents",
+    "anthropic",
+    "@anthropic-ai",
+    "autogen",
+    "claude_agent_sdk",
+    "crewai",
+    "google.genai",
+    "langchain",
+    "langgraph",
+    "litellm",
+    "ollama",
+    "openai",
+    "pydantic_ai",
+    "smolagents",
+];
+
+/// Words in the name of a file of settings that is an agent's.
+const NAMES: &[&str] = &["agent", "crew", "graph", "loop", "llm", "bot"];
 
 /// Beginnings of a loop without an end of its own, blanks left out.
 const ENDLESS: &[&str] = &[
@@ -77,7 +98,7 @@ const ENDS: &[&str] = &[
     "function_call",
     "TASK_COMPLETE",
     "claude -p",
-    "codex exec",
+    "codex exec ",
     "\"DONE\"",
     "'DONE'",
 ];
@@ -107,15 +128,14 @@ fn one(file: &Text, found: &mut Found) {
     let is_code = !["yaml", "yml", "toml", "json"]
         .iter()
         .any(|ending| file.name.ends_with(&format!(".{ending}")));
+    if !is_code && !is_of_an_agent(&file.name) {
+        return;
+    }
     if is_code && line_with(file, "checkrein run").is_some() {
         found.run = true;
     }
-    let graph = is_code
-        && file.text.lines().any(|line| {
-            let line = line.trim_start();
-            line.starts_with("from langgraph") || line.starts_with("import langgraph")
-        });
-    let asks = is_code && ASKS.iter().any(|word| file.text.contains(word));
+    let graph = is_code && file.text.lines().any(|line| imports(line, "langgraph"));
+    let asks = is_code && (first(file, ASKS).is_some() || file.text.lines().any(is_import));
     let endless = asks
         .then(|| file.text.lines().position(is_endless))
         .flatten();
@@ -128,14 +148,14 @@ fn one(file: &Text, found: &mut Found) {
     let kind = match (graph, endless, asks) {
         (true, ..) => Kind::LangGraph,
         (false, Some(_), _) => Kind::BareLoop,
+        (false, None, asks) if !caps.is_empty() && (asks || !is_code) => Kind::CapsOnly,
         // A program that asks once is none of ours to judge.
-        (false, None, _) if !caps.is_empty() => Kind::CapsOnly,
         (false, None, _) => return,
     };
     found.setup(kind, &file.name);
-    if is_code && file.text.contains("claude -p") {
+    if is_code && line_with(file, "claude -p").is_some() {
         found.started = Some(Kind::ClaudeCode);
-    } else if is_code && file.text.contains("codex exec") {
+    } else if is_code && line_with(file, "codex exec ").is_some() {
         found.started = Some(Kind::Codex);
     }
     for (line, cap) in caps {
@@ -175,10 +195,42 @@ fn is_endless(line: &str) -> bool {
     })
 }
 
+fn is_of_an_agent(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file).to_ascii_lowercase();
+    NAMES.iter().any(|word| name.contains(word))
+}
+
+/// Whether this line brings in something with which a model is asked.
+fn is_import(line: &str) -> bool {
+    LIBRARIES.iter().any(|library| imports(line, library))
+}
+
+fn imports(line: &str, library: &str) -> bool {
+    let line = line.trim_start();
+    if let Some(rest) = line
+        .strip_prefix("from ")
+        .or_else(|| line.strip_prefix("import "))
+    {
+        let after = rest.strip_prefix(library);
+        let whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
+        return after.is_some_and(whole)
+            || ["\"", "'"]
+                .iter()
+                .any(|quote| rest.contains(&format!("{quote}{library}")));
+    }
+    line.contains(&format!("require(\"{library}")) || line.contains(&format!("require('{library}"))
+}
+
+fn is_comment(line: &str) -> bool {
+    let code = line.trim_start();
+    ["#", "//", "*", "--"]
+        .iter()
+        .any(|mark| code.starts_with(mark))
+}
+
 /// `max_turns = 40` of a line that sets a cap.
 fn cap(line: &str) -> Option<String> {
-    let code = line.trim_start();
-    if ["#", "//", "*"].iter().any(|mark| code.starts_with(mark)) {
+    if is_comment(line) {
         return None;
     }
     CAPS.iter().find_map(|name| {
@@ -195,7 +247,10 @@ fn cap(line: &str) -> Option<String> {
 }
 
 fn line_with(file: &Text, word: &str) -> Option<usize> {
-    let at = file.text.lines().position(|line| line.contains(word))?;
+    let at = file
+        .text
+        .lines()
+        .position(|line| line.contains(word) && !is_comment(line))?;
     Some(at + 1)
 }
 
@@ -224,6 +279,22 @@ mod tests {
             ("for step in range(10):", false),
         ] {
             assert_eq!(is_endless(line), endless, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_asked_by_who_brings_in_its_library() {
+        for (line, asks) in [
+            ("import anthropic", true),
+            ("from openai import OpenAI", true),
+            ("import OpenAI from \"openai\";", true),
+            ("const { Anthropic } = require('@anthropic-ai/sdk');", true),
+            ("from agents import Runner", true),
+            ("import agentsmith", false),
+            ("# import anthropic", false),
+            ("from .openai_prices import table", false),
+        ] {
+            assert_eq!(is_import(line), asks, "{line}");
         }
     }
 

@@ -3,8 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders of other people's code and of what is built.
+/// Folders of other people's code, of what is built, and of what only looks like an agent.
 const SKIPPED: &[&str] = &[
+    "test",
+    "tests",
+    "__tests__",
+    "fixtures",
+    "samples",
+    "docs",
     "node_modules",
     "target",
     "vendor",

@@ -1,0 +1,86 @@
+//! `checkrein gc`: lets go what `[store]` does not keep. Safe to run from cron, beside agents
+//! at work; not for agents, since it removes records.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+
+use checkrein_core::digest::Digest;
+use checkrein_runtime::config::Driver;
+use checkrein_runtime::{Retained, retain};
+use checkrein_store::{SqliteStore, StoreError};
+
+use crate::args::Gc;
+use crate::ui::errors::CommandError;
+use crate::ui::style::{clock, size};
+use crate::{exit_code, locate, person, ui};
+
+pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
+    if !args.dry_run {
+        person::no_agent("gc")?;
+    }
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let retention = located.compile(Driver::Hook)?.retention;
+    // Opened to read first: where nothing is recorded, nothing is made.
+    match SqliteStore::open_read_only(&located.place.state) {
+        Err(StoreError::Missing { .. }) => {
+            ui::say("Nothing is recorded for this repo yet.");
+            return Ok(exit_code::exit(exit_code::YES));
+        }
+        opened => drop(opened?),
+    }
+    let store = SqliteStore::open(&located.place.state)?;
+    let named = named_outside(&located.place.state);
+    let done = retain(&store, &located.place, retention, &named, args.dry_run)?;
+    let now = checkrein_runtime::now();
+    for gone in &done.gone {
+        let why = if gone.for_size {
+            "the store is too large"
+        } else {
+            "too old"
+        };
+        ui::answer(&format!(
+            "{}  last used {}  {why}",
+            gone.session,
+            clock(gone.last_at, now)
+        ));
+    }
+    ui::answer(&summary(&done, args.dry_run));
+    if let Some(why) = &done.not_compacted {
+        ui::say(&format!(
+            "The room is not given back to the disk yet: {why}"
+        ));
+    }
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+fn summary(done: &Retained, dry: bool) -> String {
+    let count = |number: usize, one: &str, many: &str| {
+        format!("{number} {}", if number == 1 { one } else { many })
+    };
+    format!(
+        "{}{} of {}, {}, {}; store {} → {}",
+        if dry { "would remove " } else { "removed " },
+        count(done.gone.len(), "session", "sessions"),
+        done.gone.len() + done.left,
+        count(done.orphans, "orphaned record", "orphaned records"),
+        count(done.files, "file", "files"),
+        size(done.bytes_before),
+        size(done.bytes_after),
+    )
+}
+
+/// Digests in the small files beside the store: one of them may name a policy that is held.
+fn named_outside(state: &Path) -> BTreeSet<Digest> {
+    let mut named = BTreeSet::new();
+    let Ok(entries) = std::fs::read_dir(state) else {
+        return named;
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    for file in files.filter(|file| file.extension().is_some_and(|end| end == "json")) {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let words = text.split(|c: char| !c.is_ascii_hexdigit());
+        named.extend(words.filter_map(Digest::from_hex));
+    }
+    named
+}

@@ -1,0 +1,252 @@
+//! `checkrein watch`: an open task as it goes on, a line per event; `--line`: where it stands,
+//! in one line. It looks at the store a few times a second and writes nothing.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use checkrein_core::effect::Effect;
+use checkrein_core::event::{self, Event};
+use checkrein_core::evidence::Verdict;
+use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::input::Input;
+use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
+
+use crate::args::Watch;
+use crate::commands::lookup;
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint};
+use crate::ui::timeline::Timeline;
+use crate::ui::words;
+use crate::{exit_code, locate, off, signals, ui};
+
+/// How often it looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Tasks among which the open one is looked for.
+const NEWEST: usize = 50;
+/// How long a status line waits for what it is about.
+const STDIN: Duration = Duration::from_millis(200);
+const MAX_STDIN: u64 = 64 * 1024;
+
+pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let state = &located.place.state;
+    if args.line {
+        ui::answer(&format!("checkrein: {}", line(state, args.id.as_deref())?));
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    signals::listen();
+    if let Some(off) = off::in_force(state) {
+        ui::say(&off.words());
+    }
+    let mut store = None;
+    let mut following: Option<Following> = None;
+    let mut waits = false;
+    while !signals::cancelled() {
+        if store.is_none() {
+            store = opened(state)?;
+        }
+        if let Some(store) = &store {
+            if let Some(row) = next(store, args.id.as_deref(), following.as_ref())? {
+                following = Some(Following::begin(row));
+            }
+            if let Some(following) = &mut following
+                && !following.tell(store)?
+            {
+                // Whoever read it has gone.
+                break;
+            }
+        }
+        if following.is_none() && !waits {
+            waits = true;
+            ui::say("No task is open in this repo; waiting for one. Ctrl-C ends this.");
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+fn opened(state: &std::path::Path) -> Result<Option<SqliteStore>, CommandError> {
+    match SqliteStore::open_read_only(state) {
+        Ok(store) => Ok(Some(store)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The task to follow from here on, if it is another one than before.
+fn next(
+    store: &SqliteStore,
+    asked: Option<&str>,
+    now: Option<&Following>,
+) -> Result<Option<TaskRow>, CommandError> {
+    let Some(asked) = asked else {
+        let rows = store.tasks(None, NEWEST)?;
+        let newest = rows.into_iter().find(|row| row.ended_at.is_none());
+        return Ok(newest.filter(|row| {
+            // A session tells of its own next task.
+            now.is_none_or(|now| now.session != row.session && row.opened_at > now.row.opened_at)
+        }));
+    };
+    match now {
+        Some(_) => Ok(None),
+        None => lookup::task(store, Some(asked)).map(Some),
+    }
+}
+
+/// A session that is told of.
+struct Following {
+    session: SessionId,
+    row: TaskRow,
+    told: Seq,
+    task: TaskId,
+    /// The input that may open the next task.
+    held: Option<Event>,
+    timeline: Timeline,
+}
+
+impl Following {
+    fn begin(row: TaskRow) -> Self {
+        Self {
+            session: row.session.clone(),
+            told: Seq(0),
+            task: TaskId(0),
+            held: None,
+            timeline: Timeline::new(true),
+            row,
+        }
+    }
+
+    /// Tells what is new; false if nobody listens.
+    fn tell(&mut self, store: &SqliteStore) -> Result<bool, CommandError> {
+        for raw in store.events(&self.session, self.told)? {
+            self.told = raw.seq;
+            // What a newer version wrote and we do not know cannot be shown.
+            let Ok(event) = event::decode(&raw.payload) else {
+                continue;
+            };
+            if !self.take(event) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, event: Event) -> bool {
+        if let Event::TaskOpened { task, .. } = &event {
+            self.task = *task;
+            self.timeline = Timeline::new(true);
+            // Tasks before the one that was asked for are over.
+            if self.task < self.row.task {
+                self.held = None;
+                return true;
+            }
+            let title = format!(
+                "task {} · {} · {}",
+                lookup::short(&self.session, *task),
+                self.row.agent,
+                self.row.root
+            );
+            let opener = self.held.take();
+            return ui::follow(&On::Stdout.paint(Paint::Strong, &title))
+                && opener.is_none_or(|opener| self.say(&opener));
+        }
+        let told = self.task >= self.row.task;
+        // A prompt may open the next task: its line belongs below that one's title.
+        if matches!(&event, Event::Input(stamped) if matches!(stamped.input, Input::PromptSubmitted(_)))
+            || !told
+        {
+            self.held = Some(event);
+            return true;
+        }
+        if let Some(held) = self.held.take_if(|_| !ends(&event))
+            && !self.say(&held)
+        {
+            return false;
+        }
+        self.say(&event)
+    }
+
+    fn say(&mut self, event: &Event) -> bool {
+        self.timeline
+            .line(event)
+            .is_none_or(|line| ui::follow(&line))
+    }
+}
+
+/// A prompt ends the task before it opens its own.
+fn ends(event: &Event) -> bool {
+    matches!(event, Event::TaskEnded { .. })
+}
+
+/// Where the task stands that was typed, else that of the session which the agent names on
+/// stdin, else the newest one.
+fn line(state: &std::path::Path, typed: Option<&str>) -> Result<String, CommandError> {
+    if let Some(off) = off::in_force(state) {
+        return Ok(off.short());
+    }
+    let Some(store) = opened(state)? else {
+        return Ok("no task yet".to_owned());
+    };
+    let found = match typed {
+        Some(id) => Some(lookup::task(&store, Some(id))?),
+        None => {
+            let session = session_on_stdin().map(SessionId::new);
+            store.tasks(session.as_ref(), 1)?.pop()
+        }
+    };
+    let Some(row) = found else {
+        return Ok("no task yet".to_owned());
+    };
+    let standing = match lookup::transition(&row) {
+        Some(ending) => words::transition(&ending),
+        None => "open".to_owned(),
+    };
+    let mut line = format!("{standing} · {} calls", row.tool_calls);
+    if let Some(verdict) = last_verdict(&lookup::events(&store, &row.session, row.task)?) {
+        line.push_str(&format!(" · {verdict}"));
+    }
+    if row.continues > 0 {
+        line.push_str(&format!(" · sent back {}", row.continues));
+    }
+    Ok(line)
+}
+
+/// What the newest check said, and whether others are still wanted.
+fn last_verdict(events: &[(Seq, Event)]) -> Option<String> {
+    events.iter().rev().find_map(|(_, event)| match event {
+        Event::Requested { effects, .. } => effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::RunVerifier { .. }))
+            .then(|| "checking".to_owned()),
+        Event::Input(stamped) => match &stamped.input {
+            Input::EvidenceArrived(arrived) => {
+                let word = match arrived.evidence.verdict {
+                    Verdict::Pass => "passes",
+                    Verdict::Fail => "fails",
+                    Verdict::Inconclusive => "cannot tell",
+                };
+                Some(format!("{} {word}", arrived.evidence.verifier))
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// The session that Claude Code tells its status line of. Whoever typed this tells nothing.
+fn session_on_stdin() -> Option<String> {
+    if std::io::stdin().is_terminal() {
+        return None;
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // Who holds the pipe open and says nothing is not waited for.
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = std::io::stdin().take(MAX_STDIN).read_to_string(&mut text);
+        let _ = sender.send(read.map(|_| text));
+    });
+    let text = receiver.recv_timeout(STDIN).ok()?.ok()?;
+    let message: serde_json::Value = serde_json::from_str(&text).ok()?;
+    Some(message.get("session_id")?.as_str()?.to_owned())
+}

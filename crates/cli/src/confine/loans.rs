@@ -1,0 +1,237 @@
+//! Placeholders: an empty file or folder where a guarded one is missing, so that an agent cannot
+//! make it. They are lent to the repo for a run and given back after it; what a run that was
+//! killed left behind, the next one finds in its journal. Runs at the same time share them.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use checkrein_runtime::whole;
+use serde::{Deserialize, Serialize};
+
+/// The lock that a run holds as long as it lives.
+const ALIVE: &str = "alive";
+const JOURNAL: &str = "journal.json";
+/// Held while placeholders are made or given back.
+const MUTEX: &str = "mutex";
+
+/// Something that stands in for what is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Placeholder {
+    pub(crate) path: PathBuf,
+    /// The contents of a file; none = a folder.
+    pub(crate) text: Option<String>,
+}
+
+/// The placeholders of one run.
+#[derive(Debug)]
+pub(super) struct Loans {
+    runs: PathBuf,
+    folder: PathBuf,
+    alive: File,
+}
+
+impl Loans {
+    /// A run begins.
+    pub(super) fn begin(runs: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(runs)?;
+        let mutex = lock(runs)?;
+        sweep_locked(runs)?;
+        let folder = (0_u32..)
+            .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
+            .find(|folder| !folder.exists())
+            .unwrap_or_else(|| runs.join("run"));
+        std::fs::create_dir(&folder)?;
+        let alive = File::create(folder.join(ALIVE))?;
+        alive.lock()?;
+        drop(mutex);
+        Ok(Self {
+            runs: runs.to_owned(),
+            folder,
+            alive,
+        })
+    }
+
+    /// A folder of this run's own.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes what is missing; the answer is all that is only lent.
+    pub(super) fn make(
+        &mut self,
+        wanted: impl Iterator<Item = Placeholder>,
+    ) -> io::Result<Vec<Placeholder>> {
+        let _mutex = lock(&self.runs)?;
+        let others = journals(&self.runs, Some(&self.folder));
+        let mut lent = Vec::new();
+        for placeholder in wanted {
+            let shared = others.contains(&placeholder) || lent.contains(&placeholder);
+            if placeholder.path.symlink_metadata().is_err() || shared {
+                lent.push(placeholder);
+            }
+        }
+        // Before the first is made: who is killed from here on has said what is to be mended.
+        let journal = serde_json::to_vec(&lent).unwrap_or_default();
+        whole::write(&self.folder.join(JOURNAL), &journal)?;
+        for placeholder in &lent {
+            if placeholder.path.symlink_metadata().is_ok() {
+                continue;
+            }
+            match &placeholder.text {
+                Some(text) => std::fs::write(&placeholder.path, text)?,
+                None => std::fs::create_dir(&placeholder.path)?,
+            }
+        }
+        Ok(lent)
+    }
+}
+
+impl Drop for Loans {
+    fn drop(&mut self) {
+        if let Ok(_mutex) = lock(&self.runs) {
+            // What cannot be given back now stays in the journal.
+            let _ = self.alive.unlock();
+            let _ = give_back(&self.runs, &self.folder);
+        }
+    }
+}
+
+/// Gives back what runs that are gone have left.
+pub(super) fn sweep(runs: &Path) -> io::Result<()> {
+    let _mutex = lock(runs)?;
+    sweep_locked(runs)
+}
+
+fn sweep_locked(runs: &Path) -> io::Result<()> {
+    for folder in folders(runs) {
+        if !is_alive(&folder) {
+            give_back(runs, &folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what this run made, unless another still needs it or somebody changed it.
+fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
+    let others = journals(runs, Some(folder));
+    let mut mine = journal(folder);
+    // Files before the folders that they are in.
+    mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
+    for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
+        let gone = match &placeholder.text {
+            Some(text) => match std::fs::read(&placeholder.path) {
+                Ok(bytes) if bytes == text.as_bytes() => std::fs::remove_file(&placeholder.path),
+                _ => Ok(()),
+            },
+            // One that is in use now is not empty, and stays.
+            None => std::fs::remove_dir(&placeholder.path).or(Ok(())),
+        };
+        gone?;
+    }
+    std::fs::remove_dir_all(folder)
+}
+
+fn lock(runs: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(runs.join(MUTEX))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn folders(runs: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(runs).into_iter().flatten();
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+fn is_alive(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(ALIVE)) else {
+        return false;
+    };
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+/// What living runs other than this one have lent.
+fn journals(runs: &Path, but: Option<&Path>) -> Vec<Placeholder> {
+    folders(runs)
+        .iter()
+        .filter(|folder| Some(folder.as_path()) != but && is_alive(folder))
+        .flat_map(|folder| journal(folder))
+        .collect()
+}
+
+fn journal(folder: &Path) -> Vec<Placeholder> {
+    std::fs::read(folder.join(JOURNAL))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &Path, name: &str) -> Placeholder {
+        Placeholder {
+            path: folder.join(name),
+            text: Some("{}\n".to_owned()),
+        }
+    }
+
+    #[test]
+    fn given_back_by_the_last_that_needs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
+        std::fs::create_dir(&repo).unwrap();
+        std::fs::write(repo.join("there"), "a person's").unwrap();
+        let wanted = || {
+            let tree = Placeholder {
+                path: repo.join("made"),
+                text: None,
+            };
+            [
+                tree,
+                file(&repo.join("made"), "in"),
+                file(&repo, "there"),
+                file(&repo, "new"),
+            ]
+        };
+        let mut one = Loans::begin(&runs).unwrap();
+        let lent = one.make(wanted().into_iter()).unwrap();
+        assert_eq!(lent.len(), 3, "{lent:?}");
+        let mut two = Loans::begin(&runs).unwrap();
+        assert_eq!(two.make(wanted().into_iter()).unwrap().len(), 3);
+        drop(one);
+        assert!(repo.join("made/in").exists() && repo.join("new").exists());
+        drop(two);
+        assert!(!repo.join("made").exists() && !repo.join("new").exists());
+        assert_eq!(std::fs::read(repo.join("there")).unwrap(), b"a person's");
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_given_back_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
+        std::fs::create_dir(&repo).unwrap();
+        let mut killed = Loans::begin(&runs).unwrap();
+        killed
+            .make([file(&repo, "new"), file(&repo, "changed")].into_iter())
+            .unwrap();
+        std::fs::write(repo.join("changed"), "by a person meanwhile").unwrap();
+        // The kernel lets go of the lock; nothing else is done.
+        killed.alive.unlock().unwrap();
+        std::mem::forget(killed);
+        assert!(repo.join("new").exists());
+        sweep(&runs).unwrap();
+        assert!(!repo.join("new").exists());
+        assert!(repo.join("changed").exists());
+        assert_eq!(folders(&runs), Vec::<PathBuf>::new());
+    }
+}

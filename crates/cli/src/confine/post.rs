@@ -1,0 +1,100 @@
+//! The hook inside: it judges nothing, it carries what the agent sent to the desk outside and
+//! the answer back. Known by the place of the socket, which nobody inside can write.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use checkrein_adapters::Reply;
+use serde::{Deserialize, Serialize};
+
+use super::INSIDE;
+
+/// The socket's name, in the desk's folder.
+pub(super) const SOCKET: &str = "hook.sock";
+/// Longest answer that is read.
+const MAX_ANSWER: u64 = 4 * 1024 * 1024;
+/// Beginnings of the variables that adapters ask for.
+const VARIABLES: &[&str] = &["CLAUDE_"];
+
+/// What goes before the agent's own message.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Envelope {
+    /// The arguments of `checkrein hook`, the agent's name first.
+    pub(super) arguments: Vec<String>,
+    /// What the adapters may ask of the hook's environment.
+    pub(super) env: Vec<(String, String)>,
+}
+
+/// An answer, with the sizes of what follows it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Slip {
+    pub(super) exit_code: u8,
+    pub(super) stdout: usize,
+    pub(super) stderr: usize,
+}
+
+/// The way out, if this is inside a confinement.
+pub(crate) struct Post {
+    desk: PathBuf,
+}
+
+impl Post {
+    /// Looks below the state folder.
+    pub(crate) fn find(state: &Path) -> Option<Self> {
+        let desk = state.join(INSIDE);
+        desk.join(SOCKET).exists().then_some(Self { desk })
+    }
+
+    /// Hands a message out and waits for the answer.
+    ///
+    /// # Errors
+    /// If nobody is there any more.
+    #[cfg(unix)]
+    pub(crate) fn ask(&self, arguments: &[OsString], message: &[u8]) -> io::Result<Reply> {
+        use std::net::Shutdown;
+        let mut stream = connect(&self.desk)?;
+        let env = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| VARIABLES.iter().any(|begin| name.starts_with(begin)))
+            .collect();
+        let arguments = arguments
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let mut envelope = serde_json::to_vec(&Envelope { arguments, env })?;
+        envelope.push(b'\n');
+        stream.write_all(&envelope)?;
+        stream.write_all(message)?;
+        stream.shutdown(Shutdown::Write)?;
+        let mut answer = Vec::new();
+        stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
+        let cut = answer.iter().position(|byte| *byte == b'\n');
+        let (slip, rest) = answer.split_at(cut.map_or(answer.len(), |cut| cut + 1));
+        let slip: Slip = serde_json::from_slice(slip)?;
+        let stdout = rest.get(..slip.stdout);
+        let stderr = rest.get(slip.stdout..slip.stdout.saturating_add(slip.stderr));
+        match (stdout, stderr) {
+            (Some(stdout), Some(stderr)) => Ok(Reply {
+                stdout: stdout.to_vec(),
+                stderr: stderr.to_vec(),
+                exit_code: slip.exit_code,
+            }),
+            _ => Err(io::Error::other("the answer was cut")),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn ask(&self, _arguments: &[OsString], _message: &[u8]) -> io::Result<Reply> {
+        Err(io::Error::other("there are no confinements here"))
+    }
+}
+
+/// The address of a socket is short: a long folder is named by a descriptor of it.
+#[cfg(unix)]
+fn connect(desk: &Path) -> io::Result<std::os::unix::net::UnixStream> {
+    use std::os::fd::AsRawFd as _;
+    let folder = std::fs::File::open(desk)?;
+    let short = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
+    std::os::unix::net::UnixStream::connect(short)
+}

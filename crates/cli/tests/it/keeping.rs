@@ -1,0 +1,238 @@
+//! Retention: whole sessions go, nothing that a session which stays needs goes with them.
+
+use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _, TaskRow};
+
+use crate::agent::{Agent, Answer};
+use crate::terminal::Terminal;
+use crate::world::{Said, World};
+
+const DAY: u64 = 86_400_000;
+
+/// A session of `agent`'s that ended well, and a copy of it as it would be so many days ago.
+fn copies(world: &World, days: &[u64]) {
+    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let session = SessionId::from("claude-code-session");
+    let rows = store.events(&session, Seq(0)).unwrap();
+    let tasks = store.tasks(Some(&session), 10).unwrap();
+    for ago in days {
+        let back = ago * DAY;
+        let events = rows
+            .iter()
+            .map(|row| NewEvent {
+                kind: Box::leak(row.kind.clone().into_boxed_str()),
+                payload: earlier(&row.payload, back),
+                key: None,
+            })
+            .collect();
+        let shift = |at: Millis| Millis(at.0 - back);
+        let tasks = tasks.iter().map(|row| TaskRow {
+            opened_at: shift(row.opened_at),
+            ended_at: row.ended_at.map(shift),
+            ..row.clone()
+        });
+        let batch = Batch {
+            events,
+            tasks: tasks.collect(),
+            ..Batch::default()
+        };
+        let name = SessionId::new(format!("{ago}-days-ago"));
+        store
+            .transact(&name, &mut |_| Ok(Some(batch.clone())))
+            .unwrap();
+    }
+}
+
+/// The same event, but earlier.
+fn earlier(payload: &[u8], back: u64) -> Vec<u8> {
+    // As text: an event's bytes are compared.
+    let text = std::str::from_utf8(payload).unwrap();
+    let Some((head, rest)) = text.split_once("\"at\":") else {
+        return payload.to_vec();
+    };
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
+    let at: u64 = rest[..digits].parse().unwrap();
+    format!("{head}\"at\":{}{}", at - back, &rest[digits..]).into_bytes()
+}
+
+fn sessions(world: &World) -> Vec<String> {
+    let mut names: Vec<String> = world
+        .tasks()
+        .iter()
+        .map(|task| task["session"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Away from whoever runs the tests, who may be an agent.
+fn gc(world: &World, args: &[&str]) -> Said {
+    let mut words = vec!["gc"];
+    words.extend(args);
+    Terminal::new(world).says(&words)
+}
+
+/// A world with one finished session, and its agent.
+fn worked(config: &str) -> World {
+    let world = World::new();
+    world.config(&format!(
+        "{config}\n{}",
+        world.counted("tests", "test -f fixed")
+    ));
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    world.write("fixed", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    world
+}
+
+#[test]
+fn old_sessions_go_as_a_whole_and_the_rest_is_as_it_was() {
+    let world = worked("[store]\nkeep = \"10d\"");
+    copies(&world, &[40, 20, 5]);
+    let all = [
+        "20-days-ago",
+        "40-days-ago",
+        "5-days-ago",
+        "claude-code-session",
+    ];
+    assert_eq!(sessions(&world), all);
+
+    let said = gc(&world, &["--dry-run"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout.contains("would remove 2 sessions of 4"),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.starts_with("40-days-ago  last used "),
+        "{said:?}"
+    );
+    assert_eq!(sessions(&world), all, "nothing went");
+
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains("removed 2 sessions of 4"), "{said:?}");
+    assert_eq!(sessions(&world), ["5-days-ago", "claude-code-session"]);
+    world.replays("claude-code-session");
+    let gone = world.says(&["show", "40-days-ago"]);
+    assert_eq!(gone.code, Some(2), "{gone:?}");
+    let shown = world.says(&["show", "claude-code"]);
+    assert!(shown.stdout.contains("tests fails"), "{shown:?}");
+
+    // What was found is still known: the next session on this tree runs nothing.
+    let runs = world.runs("tests");
+    let agent = Agent::named(&world, "claude-code", "next");
+    agent.prompt("anything else?");
+    agent.shell("touch work", "");
+    agent.stop();
+    assert_eq!(world.runs("tests"), runs);
+    let said = gc(&world, &[]);
+    assert!(
+        said.stdout.contains("removed 0 sessions of 3, 0 orphaned"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_newest_session_stays_however_old_it_is() {
+    let world = worked("[store]\nkeep = \"1d\"");
+    copies(&world, &[40, 20]);
+    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let census = store.census().unwrap();
+    let gone = checkrein_store::Forget {
+        sessions: vec![SessionId::from("claude-code-session")],
+        kept: Vec::new(),
+    };
+    assert!(store.forget(&census, &gone).unwrap());
+    drop(store);
+    let said = gc(&world, &[]);
+    assert!(said.stdout.contains("removed 1 session of 2"), "{said:?}");
+    assert_eq!(sessions(&world), ["20-days-ago"]);
+    world.replays("20-days-ago");
+}
+
+#[test]
+fn a_store_that_is_too_large_loses_the_oldest_first() {
+    let world = worked("[store]\nmax_size = \"1MB\"");
+    let agent = Agent::new(&world, "claude-code");
+    for n in 0..10 {
+        agent.prompt(&format!("{n}{}", "long ".repeat(5000)));
+    }
+    copies(&world, &[1, 2, 3, 4, 5, 6]);
+    let file = world.store_folder().join("store.db");
+    let before = file.metadata().unwrap().len();
+    assert!(before > 1_000_000, "{before}");
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let after = file.metadata().unwrap().len();
+    assert!(after < 1_000_000, "{after}: {said:?}");
+    assert!(said.stdout.starts_with("6-days-ago"), "{said:?}");
+    assert!(said.stdout.contains("the store is too large"), "{said:?}");
+    let left = sessions(&world);
+    assert!(left.contains(&"1-days-ago".to_owned()), "{left:?}");
+    assert!(!left.contains(&"6-days-ago".to_owned()), "{left:?}");
+    world.replays("claude-code-session");
+}
+
+#[test]
+fn an_agent_removes_no_records() {
+    let world = worked("[store]\nkeep = \"1d\"");
+    copies(&world, &[40]);
+    for (name, value) in [
+        ("CLAUDECODE", "1"),
+        ("CODEX_THREAD_ID", "x"),
+        ("CHECKREIN_SESSION", "s"),
+    ] {
+        let output = world.checkrein(&["gc"]).env(name, value).output().unwrap();
+        let said = Said::of(&output);
+        assert_eq!(said.code, Some(4), "{said:?}");
+        assert!(said.stderr.contains("not for agents"), "{said:?}");
+        let output = world
+            .checkrein(&["gc", "--dry-run"])
+            .env(name, value)
+            .output();
+        assert_eq!(Said::of(&output.unwrap()).code, Some(0));
+    }
+    assert_eq!(sessions(&world).len(), 2);
+    // CI has no person, and may.
+    let said = Terminal::new(&world).with("CI", "true").says(&["gc"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(sessions(&world).len(), 1);
+}
+
+#[test]
+fn where_nothing_is_recorded_nothing_is_made() {
+    let world = World::new();
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains("Nothing is recorded"), "{said:?}");
+    assert!(!world.state().exists());
+    world.config("[store]\nkeep = \"1h\"\n");
+    assert_eq!(gc(&world, &[]).code, Some(2));
+    world.config("[store]\nmax_size = \"lots\"\n");
+    assert_eq!(gc(&world, &[]).code, Some(2));
+}
+
+#[test]
+fn agents_at_work_meanwhile_lose_nothing() {
+    let world = worked("[store]\nkeep = \"1d\"");
+    copies(&world, &[30, 31, 32, 33]);
+    let agent = Agent::named(&world, "codex", "busy");
+    agent.prompt("go on");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(Terminal::new(&world).says(&["gc"]).code, Some(0)));
+        }
+        for n in 0..10 {
+            assert_eq!(agent.shell(&format!("ls {n}"), "x"), Answer::Nothing);
+        }
+    });
+    gc(&world, &[]);
+    assert_eq!(sessions(&world), ["busy", "claude-code-session"]);
+    world.replays("busy");
+    assert_eq!(world.inputs("busy").len(), 21);
+}

@@ -1,0 +1,179 @@
+//! Sub-folders, linked worktrees and packages of a monorepo: which config, which tree, which
+//! store.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::agent::{Answer, read};
+use crate::world::{Said, World, feed};
+
+/// A conversation of Claude Code that works in some folder.
+struct Elsewhere<'w> {
+    world: &'w World,
+    folder: PathBuf,
+    session: &'static str,
+}
+
+impl Elsewhere<'_> {
+    fn tell(&self, event: &str, more: Value) -> Answer {
+        let mut message = json!({
+            "session_id": self.session, "cwd": self.folder, "hook_event_name": event,
+        });
+        message
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let mut hook = self.world.checkrein(&["hook", "claude-code"]);
+        // A hook is started where the agent is, or not: what it says of itself counts.
+        hook.current_dir(&self.folder);
+        read(
+            "claude-code",
+            event,
+            &feed(&mut hook, message.to_string().as_bytes()),
+        )
+    }
+
+    fn prompt(&self) {
+        self.tell("UserPromptSubmit", json!({ "prompt": "mend it" }));
+    }
+
+    fn stop(&self) -> Answer {
+        let words = json!({ "stop_hook_active": false, "last_assistant_message": "Done." });
+        self.tell("Stop", words)
+    }
+
+    fn says(&self, args: &[&str]) -> Said {
+        let mut command = self.world.checkrein(args);
+        Said::of(&command.current_dir(&self.folder).output().unwrap())
+    }
+
+    /// Root of each task that `sessions` lists here, newest first.
+    fn roots(&self) -> Vec<PathBuf> {
+        let said = self.says(&["sessions", "--json"]);
+        said.stdout
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .map(|task| PathBuf::from(task["root"].as_str().unwrap()))
+            .collect()
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap()
+}
+
+#[test]
+fn a_sub_folder_belongs_to_its_repo() {
+    let world = World::with_check("test -f fixed");
+    world.write("src/deep/er/a", "1");
+    world.commit();
+    let here = Elsewhere {
+        world: &world,
+        folder: world.root().join("src/deep/er"),
+        session: "deep",
+    };
+    here.prompt();
+    world.write("elsewhere", "an edit outside of the sub-folder counts");
+    here.stop().sent_back();
+    // The check runs in the root.
+    world.write("fixed", "");
+    assert_eq!(here.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    assert_eq!(here.roots(), [real(&world.root())]);
+    let shown = here.says(&["show", "--why"]);
+    assert!(shown.stdout.contains("task_complete"), "{shown:?}");
+    let said = here.says(&["check", "--json"]);
+    assert_eq!(said.json()["verdict"], "pass");
+}
+
+#[test]
+fn a_linked_worktree_is_its_own_tree_in_the_same_store() {
+    let world = World::with_check("test -f fixed");
+    let linked = world.outside("linked");
+    world.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        linked.to_str().unwrap(),
+    ]);
+    let (main, side) = (
+        Elsewhere {
+            world: &world,
+            folder: world.root(),
+            session: "main",
+        },
+        Elsewhere {
+            world: &world,
+            folder: linked.clone(),
+            session: "side",
+        },
+    );
+    main.prompt();
+    side.prompt();
+    // Mended in one tree only.
+    std::fs::write(linked.join("fixed"), "").unwrap();
+    world.write("work", "1");
+    assert_eq!(side.stop(), Answer::Nothing);
+    main.stop().sent_back();
+    world.store_folder();
+    for place in [&main, &side] {
+        let mut roots = place.roots();
+        roots.sort();
+        let mut both = [real(&world.root()), real(&linked)];
+        both.sort();
+        assert_eq!(roots, both, "one store, and each task says where");
+    }
+    world.replays("main");
+    world.replays("side");
+    // Its own config, if it has one.
+    std::fs::write(linked.join("checkrein.toml"), "[stance]\ntool = \"ask\"\n").unwrap();
+    let said = side.says(&["check"]);
+    assert!(
+        said.stderr.contains("no verifier is configured"),
+        "{said:?}"
+    );
+    assert_eq!(main.says(&["check"]).code, Some(1));
+}
+
+#[test]
+fn a_package_with_a_config_of_its_own_is_judged_by_that() {
+    let world = World::new();
+    world.config(&world.counted("whole", "false"));
+    world.write(
+        "packages/one/checkrein.toml",
+        &world.counted("one", "test -f fixed"),
+    );
+    world.write("packages/two/a", "no config of its own");
+    world.commit();
+    let at = |folder: &str, session| Elsewhere {
+        world: &world,
+        folder: world.root().join(folder),
+        session,
+    };
+    let one = at("packages/one", "one");
+    one.prompt();
+    world.write("packages/one/fixed", "");
+    assert_eq!(one.stop(), Answer::Nothing);
+    assert_eq!((world.runs("one"), world.runs("whole")), (1, 0));
+
+    // Another package's edit is none of its business.
+    one.prompt();
+    world.write("packages/two/a", "changed");
+    assert!(one.stop().notice().contains("no_change"));
+
+    let two = at("packages/two", "two");
+    two.prompt();
+    world.write("packages/two/a", "changed again");
+    two.stop().sent_back();
+    assert_eq!((world.runs("one"), world.runs("whole")), (1, 1));
+
+    // One repo, one store: each sees all, and each task says where.
+    let roots = at("", "none").roots();
+    let package = real(&world.root().join("packages/one"));
+    assert_eq!(roots, [real(&world.root()), package.clone(), package]);
+    assert_eq!(two.roots(), roots);
+    world.store_folder();
+}

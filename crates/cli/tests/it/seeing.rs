@@ -1,0 +1,355 @@
+//! What a person sees: the table, a task's story, a task as it goes on, one line for a status
+//! line, and the line that every ending shows in the agent.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::agent::{Agent, Answer, BOTH};
+use crate::world::{Said, World, feed, signal};
+
+/// Two agents, three tasks: one verified, one given up, one open.
+fn busy() -> World {
+    let world = World::with_check("test -f fixed || { echo 'src/a.py:3: it is broken'; exit 1; }");
+    let agent = begun(&world, "claude-code");
+    agent.prompt("mend the\nbuild");
+    agent.shell("ls", "work");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    world.write("fixed", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    std::fs::remove_file(world.root().join("fixed")).unwrap();
+    let other = begun(&world, "codex");
+    other.prompt("mend it, too");
+    world.write("work", "2");
+    other.stop().sent_back();
+    other.stop().sent_back();
+    other.stop().notice();
+    agent.prompt("and now this");
+    agent.shell("cat work", "2");
+    world
+}
+
+fn begun<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
+    let agent = Agent::new(world, name);
+    agent.tell(&agent.message("SessionStart", json!({ "source": "startup" })));
+    agent
+}
+
+#[test]
+fn the_table_says_who_what_and_how_it_ended() {
+    let world = busy();
+    let said = world.says(&["sessions"]);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines.len(), 4, "{said:?}");
+    for (line, parts) in lines.iter().zip([
+        &[
+            "WHEN", "TASK", "AGENT", "LV", "ENDING", "TOOK", "STOPS", "CALLS", "TOKENS", "WHAT",
+        ][..],
+        &["claude-code/2", "L1", "… open", "and now this"],
+        &[
+            "codex-sessio/1",
+            "codex",
+            "✗ gave_up (same_failures)",
+            "mend it, too",
+        ],
+        &["claude-code-/1", "✓ task_complete", "mend the build"],
+    ]) {
+        for part in parts.iter().filter(|part| **part != "claude-code/2") {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    }
+    assert_eq!(said.stderr, "", "a pipe is told no legend");
+
+    let verified: Vec<_> = world
+        .tasks()
+        .iter()
+        .map(|task| {
+            (
+                task["verified"].clone(),
+                task["text"].clone(),
+                task["log_broken_at"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        verified,
+        [
+            (json!(null), json!("and now this"), json!(null)),
+            (json!(false), json!("mend it, too"), json!(null)),
+            (json!(true), json!("mend the\nbuild"), json!(null)),
+        ]
+    );
+}
+
+#[test]
+fn filters_leave_what_fits() {
+    let world = busy();
+    let count = |args: &[&str]| {
+        let mut words = vec!["sessions", "--json"];
+        words.extend(args);
+        let said = world.says(&words);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        said.stdout.lines().count()
+    };
+    assert_eq!(count(&[]), 3);
+    assert_eq!(count(&["--agent", "codex"]), 1);
+    assert_eq!(count(&["--agent", "nobody"]), 0);
+    assert_eq!(count(&["--reason", "task_complete"]), 1);
+    assert_eq!(count(&["--reason", "open"]), 1);
+    assert_eq!(count(&["--agent", "codex", "--reason", "open"]), 0);
+    assert_eq!(count(&["--since", "1h"]), 3);
+    // What ended before now is out; what is open is not.
+    assert_eq!(count(&["--since", "0s"]), 1);
+    for wrong in [&["--reason", "done"], &["--since", "yesterday"]] {
+        let said = world.says(&[&["sessions"][..], wrong].concat());
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(wrong[1]), "{said:?}");
+    }
+    let none = world.says(&["sessions", "--agent", "nobody"]);
+    assert!(none.stderr.contains("No task fits"), "{none:?}");
+}
+
+#[test]
+fn a_damaged_log_is_said_to_be_one() {
+    let world = busy();
+    let store = Connection::open(world.store_folder().join("store.db")).unwrap();
+    let changed = store
+        .execute(
+            "UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'codex', 'codec') AS BLOB)
+             WHERE kind = 'stop_requested' AND id >> 40 = (SELECT id FROM session WHERE name = 'codex-session')",
+            [],
+        )
+        .unwrap();
+    drop(store);
+    assert!(changed > 0);
+    let store = Connection::open(world.store_folder().join("store.db")).unwrap();
+    store
+        .execute(
+            "UPDATE event SET kind = 'other' WHERE id = (SELECT max(id) FROM event
+               WHERE id >> 40 = (SELECT id FROM session WHERE name = 'codex-session'))",
+            [],
+        )
+        .unwrap();
+    drop(store);
+    let said = world.says(&["sessions"]);
+    assert_eq!(
+        said.stdout.matches("damaged at event").count(),
+        1,
+        "{said:?}"
+    );
+    let said = world.says(&["show", "codex"]);
+    assert!(said.stderr.contains("damaged at event"), "{said:?}");
+    let said = world.says(&["show", "claude-code-session/1"]);
+    assert!(!said.stderr.contains("damaged"), "{said:?}");
+    let broken = world
+        .tasks()
+        .iter()
+        .filter(|task| !task["log_broken_at"].is_null())
+        .count();
+    assert_eq!(broken, 1);
+}
+
+#[test]
+fn a_story_says_what_failed_and_where() {
+    let world = busy();
+    let said = world.says(&["show", "claude-code-session/1"]);
+    for part in [
+        "person: mend the build",
+        "Bash ls",
+        "agent wants to stop: Done.",
+        "tests fails, exit code 1",
+        "src/a.py:3: it is broken",
+        "sent back: tests not satisfied",
+        "tests passes",
+        "task_complete: Done",
+        "after: 2 stops, sent back 1 times, 1 tool calls",
+    ] {
+        assert!(said.stdout.contains(part), "{part}:\n{}", said.stdout);
+    }
+}
+
+#[test]
+fn watch_tells_each_event_until_it_is_told_to_go() {
+    let world = World::with_check("test -f fixed");
+    let mut watching = world
+        .checkrein(&["watch"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut waits = BufReader::new(watching.stderr.take().unwrap());
+    let mut line = String::new();
+    waits.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for one"), "{line}");
+    let mut told = BufReader::new(watching.stdout.take().unwrap());
+    let mut hears = |expected: &[&str]| {
+        for part in expected {
+            let mut line = String::new();
+            told.read_line(&mut line).unwrap();
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    };
+
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    hears(&["task claude-code-", "person: mend it"]);
+    agent.shell("ls", "");
+    hears(&["Bash ls"]);
+    world.write("work", "1");
+    agent.stop().sent_back();
+    hears(&[
+        "agent wants to stop",
+        "checking: tests",
+        "tests fails",
+        "sent back: tests",
+    ]);
+    world.write("fixed", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    hears(&[
+        "agent wants to stop",
+        "checking: tests",
+        "tests passes",
+        "task_complete",
+    ]);
+    agent.prompt("and this");
+    hears(&["task claude-code-", "person: and this"]);
+    // Another session's task, opened later, is followed as well.
+    let other = Agent::new(&world, "codex");
+    other.prompt("something else");
+    hears(&["task codex-", "person: something else"]);
+
+    signal(&watching, Signal::INT);
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn watch_with_an_id_begins_at_its_newest_task_and_ends_with_its_reader() {
+    let world = busy();
+    let mut watching = world
+        .checkrein(&["watch", "claude"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(watching.stdout.take().unwrap());
+    for part in [
+        "task claude-code-/2",
+        "person: and now this",
+        "Bash cat work",
+    ] {
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    drop(told);
+    Agent::new(&world, "claude-code").shell("ls -la", "");
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
+    let said = world.says(&["watch", "nobody"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+}
+
+#[test]
+fn one_line_for_a_status_line() {
+    let world = World::with_check("test -f fixed");
+    let line = |stdin: &str| {
+        let said = feed(&mut world.checkrein(&["watch", "--line"]), stdin.as_bytes());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+        assert_eq!(said.stdout.lines().count(), 1, "{said:?}");
+        said.stdout.trim_end().to_owned()
+    };
+    assert_eq!(line("{}"), "checkrein: no task yet");
+    assert!(!world.state().exists(), "looking leaves nothing behind");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    agent.shell("ls", "");
+    let of = |session: &str| json!({ "session_id": session, "cwd": "/" }).to_string();
+    assert_eq!(line(&of(&agent.session)), "checkrein: open · 1 calls");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    assert_eq!(
+        line(&of(&agent.session)),
+        "checkrein: open · 1 calls · tests fails · sent back 1"
+    );
+    assert_eq!(line(&of("another")), "checkrein: no task yet");
+    world.write("fixed", "");
+    agent.stop();
+    let done = "checkrein: task_complete · 1 calls · tests passes · sent back 1";
+    assert_eq!(line("garbage"), done);
+    let said: Said = world.says(&["watch", "--line", "claude"]);
+    assert_eq!(said.stdout.trim_end(), done);
+}
+
+/// Every ending that is not `task_complete` says so in one line, with the way to its reasons.
+#[test]
+fn every_other_ending_is_said_in_the_agent() {
+    const CALLS: &str = "[caps]\ntool_calls = 2\n";
+    for name in BOTH {
+        let check = |config: &str, check: Option<&str>, expected: &str| {
+            let world = World::new();
+            let verifier = check
+                .map(|check| world.counted("tests", check))
+                .unwrap_or_default();
+            world.config(&format!("{config}\n{verifier}"));
+            world.commit();
+            let agent = begun(&world, name);
+            agent.prompt("do it");
+            if expected.starts_with("unverified (no_change)") {
+                // Nothing is done.
+            } else if expected.starts_with("hard_cap") {
+                for n in 0..4 {
+                    agent.shell(&format!("ls {n}"), "x");
+                }
+                world.write("work", "1");
+            } else if expected.starts_with("loop_detected") {
+                for _ in 0..40 {
+                    if matches!(agent.shell("ls", "same"), Answer::Halted(_)) {
+                        break;
+                    }
+                }
+                world.write("work", "1");
+            } else {
+                world.write("work", "1");
+            }
+            let mut last = agent.stop();
+            for _ in 0..8 {
+                if !matches!(last, Answer::SentBack(_)) {
+                    break;
+                }
+                last = agent.stop();
+            }
+            let line = match &last {
+                Answer::Notice(line) | Answer::Halted(line) => line.clone(),
+                other => panic!("{name} {expected}: {other:?}"),
+            };
+            assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+            for part in [expected, "checkrein show ", " --why"] {
+                assert!(line.contains(part), "{name}: {part} is not in {line}");
+            }
+        };
+        check("", None, "unverified (no_checks)");
+        check("", Some("exit 1"), "gave_up (same_failures)");
+        check(
+            "[caps]\ncontinues = 1\n",
+            Some("exit 1"),
+            "gave_up (continues)",
+        );
+        check("", Some("true"), "unverified (no_change)");
+        check(CALLS, Some("exit 1"), "hard_cap (tool_calls)");
+        check(
+            "",
+            Some("no-such-program-here"),
+            "verifier_failed_unrecoverable",
+        );
+        check(
+            "[loops]\npreset = \"seed\"\n",
+            Some("exit 1"),
+            "loop_detected",
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! Retention: whole sessions in which nothing has happened for long go, and the oldest ones
+//! while the store is larger than it may be; then evidence, blobs and logs that nobody names
+//! any more. The newest session stays, and so does one that is open.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::event::Event;
+use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_store::{Census, Forget, Store};
+
+use crate::config::Retention;
+use crate::error::RuntimeError;
+use crate::workspace::Place;
+use crate::{clock, kept, load, logs};
+
+/// Agents may be at work meanwhile: so often we look again before we leave it for another time.
+const TRIES: usize = 5;
+/// Events at the end of a log among which there is one with a time.
+const LAST_EVENTS: u64 = 32;
+/// A task in which nothing happened for so long is not open any more.
+const DAY_MS: u64 = 86_400_000;
+
+/// A session that goes, or went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoneSession {
+    /// Which.
+    pub session: SessionId,
+    /// When something last happened in it.
+    pub last_at: Millis,
+    /// Whether it goes only because the store is too large.
+    pub for_size: bool,
+}
+
+/// What goes, or went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Sessions, oldest first.
+    pub gone: Vec<GoneSession>,
+    /// Evidence and blobs that nobody named any more.
+    pub orphans: usize,
+    /// Logs of checks and other files beside the store.
+    pub files: usize,
+    /// Sessions that stay.
+    pub left: usize,
+    /// Bytes of the store before.
+    pub bytes_before: u64,
+    /// Bytes of the store after it; an estimate if nothing was removed.
+    pub bytes_after: u64,
+    /// Why the room was not given back to the disk.
+    pub not_compacted: Option<String>,
+}
+
+/// One session as retention sees it.
+struct Known {
+    session: SessionId,
+    last_at: Millis,
+    bytes: u64,
+    open: bool,
+}
+
+/// Lets go what need not be kept; with `dry` only says what that is. `named` are digests that
+/// somebody outside of the store names.
+///
+/// # Errors
+/// If the store cannot be read or written.
+pub fn retain(
+    store: &dyn Store,
+    place: &Place,
+    retention: Retention,
+    named: &BTreeSet<Digest>,
+    dry: bool,
+) -> Result<Retained, RuntimeError> {
+    let now = clock::now();
+    let mut done = Retained::default();
+    let mut tries = TRIES;
+    loop {
+        let census = store.census()?;
+        if done.bytes_before == 0 {
+            done.bytes_before = census.bytes;
+        }
+        done.bytes_after = census.bytes;
+        let known = known(store, &census)?;
+        let gone = choose(&known, &census, retention, now);
+        done.left = known.len() - gone.len();
+        let sessions: BTreeSet<SessionId> = gone.iter().map(|one| one.session.clone()).collect();
+        let orphans = orphans(store, &census, &sessions, named, retention, now)?;
+        if sessions.is_empty() && orphans.is_empty() {
+            break;
+        }
+        let forget = Forget {
+            sessions: sessions.iter().cloned().collect(),
+            kept: orphans.iter().map(|(key, _)| *key).collect(),
+        };
+        if !dry && !store.forget(&census, &forget)? {
+            tries -= 1;
+            if tries == 0 {
+                let why = "agents are at work here; what may go goes another time";
+                done.not_compacted = Some(why.to_owned());
+                break;
+            }
+            continue;
+        }
+        let bytes: u64 = orphans.iter().map(|(_, bytes)| bytes).sum();
+        let of_sessions = known.iter().filter(|one| sessions.contains(&one.session));
+        let bytes = bytes + of_sessions.map(|one| one.bytes).sum::<u64>();
+        done.bytes_after = census.bytes.saturating_sub(bytes);
+        done.orphans += orphans.len();
+        done.gone.extend(gone);
+        if dry {
+            break;
+        }
+        for session in &sessions {
+            done.files += usize::from(place.forget_session(session));
+        }
+    }
+    done.files += stale_files(place, retention, dry);
+    if !dry && (!done.gone.is_empty() || done.orphans > 0) {
+        match store.compact() {
+            Ok(()) => done.bytes_after = store.census()?.bytes,
+            Err(error) => done.not_compacted = Some(error.to_string()),
+        }
+    }
+    Ok(done)
+}
+
+fn known(store: &dyn Store, census: &Census) -> Result<Vec<Known>, RuntimeError> {
+    let open: BTreeSet<SessionId> = store
+        .tasks(None, usize::MAX)?
+        .into_iter()
+        .filter(|row| row.ended_at.is_none())
+        .map(|row| row.session)
+        .collect();
+    let mut known = Vec::with_capacity(census.sessions.len());
+    for (session, last, bytes) in &census.sessions {
+        known.push(Known {
+            last_at: last_at(store, session, *last)?,
+            bytes: *bytes,
+            open: open.contains(session),
+            session: session.clone(),
+        });
+    }
+    known.sort_by(|a, b| (a.last_at, &a.session).cmp(&(b.last_at, &b.session)));
+    Ok(known)
+}
+
+/// When something last happened: the newest input says so.
+fn last_at(store: &dyn Store, session: &SessionId, last: Seq) -> Result<Millis, RuntimeError> {
+    for after in [Seq(last.0.saturating_sub(LAST_EVENTS)), Seq(0)] {
+        for raw in store.events(session, after)?.iter().rev() {
+            if let Some(Event::Input(stamped)) = load::decode(session, raw)? {
+                return Ok(stamped.at);
+            }
+        }
+    }
+    Ok(Millis(0))
+}
+
+/// Oldest first. `known` is sorted so.
+fn choose(known: &[Known], census: &Census, keep: Retention, now: Millis) -> Vec<GoneSession> {
+    let Some((_, older)) = known.split_last() else {
+        return Vec::new();
+    };
+    let mut bytes = census.bytes;
+    let mut gone = Vec::new();
+    for one in older {
+        let age = now.since(one.last_at);
+        let too_old = age > keep.keep_ms;
+        let too_much = bytes > keep.max_bytes && !(one.open && age <= DAY_MS);
+        if too_old || too_much {
+            bytes = bytes.saturating_sub(one.bytes);
+            gone.push(GoneSession {
+                session: one.session.clone(),
+                last_at: one.last_at,
+                for_size: !too_old,
+            });
+        }
+    }
+    gone
+}
+
+/// Evidence and blobs that no session which stays names. Evidence is also what saves a check
+/// from running again, so it goes when it is as old as a session that goes; with a session
+/// that goes for its size goes all that only it named.
+fn orphans(
+    store: &dyn Store,
+    census: &Census,
+    gone: &BTreeSet<SessionId>,
+    named: &BTreeSet<Digest>,
+    keep: Retention,
+    now: Millis,
+) -> Result<Vec<(Digest, u64)>, RuntimeError> {
+    let mut staying = named.clone();
+    let mut going = BTreeSet::new();
+    for (session, _, _) in &census.sessions {
+        let names = if gone.contains(session) {
+            &mut going
+        } else {
+            &mut staying
+        };
+        for raw in store.events(session, Seq(0))? {
+            names.extend(digests(&raw.payload));
+        }
+    }
+    let mut orphans = Vec::new();
+    for (key, bytes) in &census.kept {
+        if staying.contains(key) {
+            continue;
+        }
+        let found = store.evidence(key)?;
+        let at = found
+            .and_then(|found| kept::decode(&found.bytes))
+            .map(|(at, _)| at);
+        let old = at.is_some_and(|at| now.since(at) > keep.keep_ms);
+        // What is no evidence is a policy, or what a session was sealed with, that nobody names.
+        if old || at.is_none() || going.contains(key) {
+            orphans.push((*key, *bytes));
+        }
+    }
+    Ok(orphans)
+}
+
+/// Every digest in an event, whatever it is of: so nothing that an event names goes, not even
+/// one of a kind that only a newer version knows.
+fn digests(payload: &[u8]) -> impl Iterator<Item = Digest> {
+    let words = payload.split(|byte| !byte.is_ascii_hexdigit());
+    words
+        .filter_map(|word| std::str::from_utf8(word).ok())
+        .filter_map(Digest::from_hex)
+}
+
+/// Files beside the store that nobody wrote to for as long: logs of checks, what was known of
+/// trees that are not read any more.
+fn stale_files(place: &Place, keep: Retention, dry: bool) -> usize {
+    let keep = Duration::from_millis(keep.keep_ms);
+    let Some(before) = SystemTime::now().checked_sub(keep) else {
+        return 0;
+    };
+    let trees = stale(&place.state.join("tree"), before, dry, &|_| true);
+    logs::folders(place)
+        .iter()
+        .map(|folder| stale(folder, before, dry, &logs::is_ours))
+        .sum::<usize>()
+        + trees
+}
+
+fn stale(folder: &Path, before: SystemTime, dry: bool, ours: &dyn Fn(&str) -> bool) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(ours))
+        .filter(|entry| {
+            // Of a link it says the link's own.
+            let metadata = std::fs::symlink_metadata(entry.path());
+            metadata.is_ok_and(|metadata| {
+                metadata.is_file() && metadata.modified().is_ok_and(|at| at < before)
+            })
+        })
+        .filter(|entry| dry || std::fs::remove_file(entry.path()).is_ok())
+        .count()
+}
