@@ -88,16 +88,22 @@ impl Call {
     /// Whether this is an entry of ours: a `checkrein` whose first argument is `hook`,
     /// wherever it stands in the line, also inside of `sh -c`.
     pub fn is_ours(&self) -> bool {
-        self.words()
-            .is_some_and(|words| calls_us(&words) || calls_us(&script(&words)))
+        self.our_words().is_some()
+    }
+
+    /// The words of an entry of ours, from its `checkrein` on.
+    pub fn our_words(&self) -> Option<Vec<String>> {
+        let words = self.words()?;
+        from_us_on(&words).or_else(|| from_us_on(&script(&words)))
     }
 }
 
-fn calls_us(words: &[String]) -> bool {
-    words.windows(2).any(|pair| match pair {
+fn from_us_on(words: &[String]) -> Option<Vec<String>> {
+    let at = words.windows(2).position(|pair| match pair {
         [program, argument] => argument == "hook" && is_our_program(program),
         _ => false,
-    })
+    })?;
+    words.get(at..).map(<[String]>::to_vec)
 }
 
 /// The words of the script of `sh -c SCRIPT NAME`, in which `$0` is the name.

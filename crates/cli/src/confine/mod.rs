@@ -100,6 +100,22 @@ pub(crate) fn command(confinement: Option<&Confinement>, program: &OsStr) -> Com
     }
 }
 
+/// Whether a confinement can be made here, and by what; tried out on nothing, in this folder.
+pub(crate) fn possible(scratch: &Path) -> Result<&'static str, CommandError> {
+    if !cfg!(target_os = "linux") {
+        return Err(refused("mount namespaces are Linux's".to_owned()));
+    }
+    let [desk, inside, runs] = ["desk", "inside", "runs"].map(|name| scratch.join(name));
+    for folder in [&desk, &inside, &runs] {
+        std::fs::create_dir_all(folder)?;
+    }
+    let plan = Plan::new(&[], None, &desk, &inside, &runs);
+    Ok(match How::find(plan, scratch)? {
+        How::Bubblewrap { .. } => "by bubblewrap",
+        How::Ourselves { .. } => "by checkrein itself",
+    })
+}
+
 /// Gives back what a run that was killed has left behind.
 pub(crate) fn mend(state: &Path) {
     let runs = state.join(RUNS);

@@ -2,6 +2,7 @@
 //! reasons, transcripts. A page that no longer holds is a failing test.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "what a test needs to be there may fail as loudly as the test"

@@ -635,8 +635,8 @@ fn user_hooks_in_a_repo_that_nobody_approved() {
     }
     let file = healthy.home().join(".claude/settings.json");
     healthy.put(&file, &settings.to_string());
-    let fault = healthy.fault("claude-code", "not_trusted");
-    assert_eq!(fault["mend"], "checkrein trust");
+    let warning = healthy.only("claude-code", "not_trusted", "warning", &[]);
+    assert_eq!(warning["mend"], "checkrein trust");
 }
 
 #[test]

@@ -204,13 +204,25 @@ fn ours_lacks_people_until_a_rule_asks_them() {
 #[test]
 fn a_config_that_nothing_hands_stops_to_fills_nothing() {
     let world = World::new();
-    world.config("[[verifier]]\nname = \"tests\"\nrun = \"cargo test\"\n");
+    world.config("[[verifier]]\nname = \"tests\"\nrun = \"true\"\n");
     let first = audit(&world);
     assert_eq!(
         empty(&first),
         ["hard", "soft", "lazy", "human"],
         "{first:#}"
     );
-    let adds = first["add"].to_string();
-    assert!(adds.contains("checkrein init"), "{adds}");
+    let [command] = first["add"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|addition| addition["how"] == "run")
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("{first:#}");
+    };
+    assert_eq!(command["text"], "checkrein init\n");
+    // With an agent, since none may be installed here.
+    let said = world.says(&["init", "--agent", "claude-code"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(empty(&audit(&world)), ["human"]);
 }

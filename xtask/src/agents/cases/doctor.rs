@@ -79,10 +79,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     })?;
     find(stage)?;
     let codex = stage.agent.name() == "codex";
-    if codex {
-        trust(&world)?;
-    }
     let file = world.home.join(stage.agent.hooks_file());
+    if codex {
+        trust(&world, &file)?;
+    }
     let settings = std::fs::read_to_string(&file)?;
 
     let (status, findings) = doctor(&world)?;
@@ -140,7 +140,24 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             },
         );
     }
-    put(&file, &settings)
+    // What init writes is well, too.
+    std::fs::remove_file(&file)?;
+    let initiated = world.checkrein(&["init", "--agent", stage.agent.name()])?;
+    report.check(
+        "init writes its hooks",
+        initiated.status == Some(0),
+        &initiated.stderr,
+    );
+    if codex {
+        trust(&world, &world.repo.join(stage.agent.hooks_file()))?;
+    }
+    let (status, findings) = doctor(&world)?;
+    report.check(
+        "and the canary is caught by them",
+        status == Some(0) && findings.iter().filter(seen).count() == SIGHTS,
+        &format!("status {status:?}, {findings:?}"),
+    );
+    Ok(())
 }
 
 /// Doctor looks for agents on the PATH, by their own names.
@@ -168,8 +185,8 @@ fn symlink(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// What a person does in the terminal UI: agrees to the hooks as they are.
-fn trust(world: &World<'_>) -> Result<()> {
-    let file = world.home.join(".codex/hooks.json").canonicalize()?;
+fn trust(world: &World<'_>, file: &Path) -> Result<()> {
+    let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;
     let reading = adapters::find("codex").and_then(|codex| codex.settings(&bytes));
     let config = world.home.join(".codex/config.toml");

@@ -5,12 +5,8 @@ use serde_json::Value;
 
 /// `checkrein hook AGENT ...`, as a command line or with `args`.
 pub(super) fn is_ours(handler: &Value, agent: &str) -> bool {
-    let words = call(handler).and_then(|call| call.is_ours().then(|| call.words())?);
-    words.is_some_and(|words| {
-        let mut after = words.iter().skip_while(|word| *word != "hook");
-        after.next();
-        after.next().is_some_and(|name| name == agent)
-    })
+    let words = call(handler).and_then(|call| call.our_words());
+    words.is_some_and(|words| words.get(2).is_some_and(|name| name == agent))
 }
 
 fn call(handler: &Value) -> Option<Call> {
@@ -39,11 +35,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn of(hook: &Hook) -> Option<Self> {
-        if !hook.call.is_ours() {
-            return None;
-        }
-        let words = hook.call.words()?;
-        let at = words.iter().position(|word| word == "hook")?;
+        let words = hook.call.our_words()?;
         let flag = |name: &str| {
             words.iter().enumerate().find_map(|(at, word)| {
                 match word.strip_prefix(name)?.strip_prefix('=') {
@@ -53,9 +45,9 @@ impl Entry {
             })
         };
         Some(Self {
-            program: words.get(at.checked_sub(1)?)?.clone(),
+            program: words.first()?.clone(),
             by_shell: matches!(&hook.call, Call::Command { args: None, .. }),
-            agent: words.get(at + 1).cloned().unwrap_or_default(),
+            agent: words.get(2).cloned().unwrap_or_default(),
             source: flag("--source"),
             deadline: flag("--deadline").and_then(|seconds| seconds.parse().ok()),
             state: flag("--state"),

@@ -1,12 +1,10 @@
 //! The level of protection that can be had here: L1 hooks, L2 `run --confine`, L3 CI.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use super::bounded;
 use super::finding::Finding;
-use super::places::{self, Near};
+use super::places::Near;
+use crate::confine;
 
 /// Where pipelines are described.
 const PIPELINES: &[&str] = &[
@@ -38,13 +36,15 @@ pub(super) fn look(root: &Path, hooked: bool, near: &Near, scratch: &Path) -> Ve
             .so("an agent that means to can get past hooks; what merges is safe only in CI")
             .mend("run `checkrein check` in a CI workflow"),
     });
-    findings.push(match namespaces(scratch) {
-        Ok(how) => Finding::ok("repo", "confine", format!("L2 can be had here: {how}")),
-        Err(why) => Finding::ok(
+    findings.push(match confine::possible(scratch) {
+        Ok(how) => Finding::ok(
             "repo",
             "confine",
-            format!("L2 (run --confine) cannot be had here: {why}"),
+            format!("L2, run --confine, can be had here: {how}"),
         ),
+        Err(error) => Finding::ok("repo", "confine", "L2, run --confine, cannot be had here")
+            .so(error.what)
+            .mend(error.hint.unwrap_or_default()),
     });
     findings
 }
@@ -63,40 +63,4 @@ fn pipeline(root: &Path) -> Option<PathBuf> {
             std::fs::read_to_string(file).is_ok_and(|text| text.contains("checkrein check"))
         })
     })
-}
-
-/// Tries whether a mount namespace can be made.
-fn namespaces(scratch: &Path) -> Result<&'static str, String> {
-    if !cfg!(target_os = "linux") {
-        return Err("it takes Linux".to_owned());
-    }
-    let tries: [(&str, &[&str], &str); 2] = [
-        (
-            "bwrap",
-            &["--ro-bind", "/", "/", "--dev", "/dev", "true"],
-            "bubblewrap works",
-        ),
-        (
-            "unshare",
-            &["--user", "--map-current-user", "--mount", "true"],
-            "a user namespace can be made",
-        ),
-    ];
-    let mut why = "neither bwrap nor unshare is installed".to_owned();
-    for (name, arguments, how) in tries {
-        let Some(program) = places::on_path(name) else {
-            continue;
-        };
-        let mut command = Command::new(program);
-        command.args(arguments);
-        match bounded::run(command, Duration::from_secs(10), scratch) {
-            Ok(ran) if ran.status == Some(0) => return Ok(how),
-            Ok(ran) => {
-                let said = String::from_utf8_lossy(&ran.stderr);
-                why = said.lines().next().unwrap_or("it was refused").to_owned();
-            }
-            Err(error) => why = error.to_string(),
-        }
-    }
-    Err(why)
 }

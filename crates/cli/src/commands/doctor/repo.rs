@@ -152,7 +152,7 @@ pub(super) fn trusted(agent: &Agent, installed: &[Installed<'_>], here: &Path) -
         ));
     }
     Some(
-        Finding::fault(
+        Finding::warning(
             agent.name,
             "not_trusted",
             "nobody has approved this repo's config as it is now",

@@ -1,5 +1,6 @@
 //! Codex: a config whose only provider is the scripted model, and our hooks in `hooks.json`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Result;
 use std::path::Path;
@@ -19,17 +20,24 @@ impl Canary for Codex {
     }
 
     fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()> {
-        let mut states = String::new();
+        // Hooks of `hooks.json` and of `config.toml` of one folder add up.
+        let mut copies: BTreeMap<&Path, (Value, Vec<&Path>)> = BTreeMap::new();
         for one in settings {
             let folder = match one.scope {
                 Scope::User => &scene.home,
                 Scope::Project | Scope::Local => &scene.repo,
             };
             if let Some(copy) = copied::only_ours(one.json(), "codex") {
-                let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
-                put(&file, &text)?;
-                states.push_str(&reviewed(&file, &text, &one.path, agreed));
+                let (all, originals) = copies.entry(folder).or_default();
+                copied::add(all, copy);
+                originals.push(&one.path);
             }
+        }
+        let mut states = String::new();
+        for (folder, (copy, originals)) in copies {
+            let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
+            put(&file, &text)?;
+            states.push_str(&reviewed(&file, &text, &originals, agreed));
         }
         let repo_level = if agreed.repo { "trusted" } else { "untrusted" };
         let base = scene.model.base();
@@ -58,14 +66,17 @@ impl Canary for Codex {
     }
 }
 
-/// The reviews of the copy's hooks, for those that the person reviewed in `original`.
-fn reviewed(file: &Path, text: &str, original: &Path, agreed: &Agreed) -> String {
+/// The reviews of the copy's hooks, for those that the person reviewed in its originals.
+fn reviewed(file: &Path, text: &str, originals: &[&Path], agreed: &Agreed) -> String {
     let reading = adapters::find("codex").and_then(|codex| codex.settings(text.as_bytes()));
     let path = file.display().to_string();
     let mut states = String::new();
     for hook in reading.iter().flat_map(|reading| &reading.hooks) {
-        let reviewed = (original.to_owned(), hook.event.clone());
-        if agreed.hooks.contains(&reviewed)
+        let reviewed = originals.iter().any(|original| {
+            let hook = (original.to_path_buf(), hook.event.clone());
+            agreed.hooks.contains(&hook)
+        });
+        if reviewed
             && let (Some(key), Some(hash)) =
                 (codex_trust::key(&path, hook), codex_trust::hash(hook))
         {

@@ -36,6 +36,19 @@ pub(super) fn only_ours(settings: &Value, agent: &str) -> Option<Value> {
     Some(Value::Object(copy))
 }
 
+/// Objects merged, lists joined.
+pub(super) fn add(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                add(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(into), Value::Array(from)) => into.extend(from),
+        (into, from) => *into = from,
+    }
+}
+
 fn our_part(group: &Value, agent: &str) -> Option<Value> {
     let mut group = group.clone();
     match group.get_mut("hooks").and_then(Value::as_array_mut) {
@@ -80,6 +93,15 @@ fn without(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
+        // A script of `sh -c`, which stays what it is but for those flags.
+        if word.contains(" hook ") {
+            kept.push(
+                LEFT_OUT
+                    .iter()
+                    .fold(word, |script, (flag, valued)| cut(&script, flag, *valued)),
+            );
+            continue;
+        }
         let flag = word.split('=').next().unwrap_or_default();
         match LEFT_OUT.iter().find(|(name, _)| *name == flag) {
             None => kept.push(word),
@@ -88,6 +110,29 @@ fn without(words: Vec<String>) -> Vec<String> {
         }
     }
     kept
+}
+
+/// A script without this flag and its value.
+fn cut(script: &str, flag: &str, valued: bool) -> String {
+    let Some((before, after)) = script.split_once(&format!(" {flag}")) else {
+        return script.to_owned();
+    };
+    if !valued || after.is_empty() {
+        return format!("{before}{after}");
+    }
+    let (mut quote, mut end) = (None, after.len());
+    for (at, c) in after.char_indices().skip(1) {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ' ' | ';' | '&' | '|' | ')') => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    format!("{before}{}", after.split_at(end).1)
 }
 
 #[cfg(test)]
@@ -123,6 +168,17 @@ mod tests {
             } })
         );
         assert!(only_ours(&settings, "codex").is_none());
+        let script = "test -x \"$0\" || exit 2; exec \"$0\" hook codex --require-trust --state '/a b' --source user";
+        let nested = |script: &str| {
+            let command = shlex::try_join(["sh", "-c", script, "/x/checkrein", "gone"]).unwrap();
+            json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": command }] }] } })
+        };
+        assert_eq!(
+            only_ours(&nested(script), "codex"),
+            Some(nested(
+                "test -x \"$0\" || exit 2; exec \"$0\" hook codex --source user"
+            ))
+        );
         assert!(only_ours(&json!({ "hooks": {} }), "codex").is_none());
     }
 }

@@ -23,6 +23,7 @@ use super::places::Settings;
 use super::shell;
 use crate::commands::lookup;
 use crate::locate::{self, CONFIG};
+use crate::signals;
 use crate::ui::words;
 
 /// Longest run of an agent; it takes 2 s.
@@ -119,6 +120,10 @@ fn fire(agent: &str, program: &Path, settings: &[Settings], agreed: &Agreed) -> 
     command.args(canary.arguments("Do the canary task."));
     scene.clean(&mut command, canary.environment(&scene));
     let ran = bounded::run(command, PATIENCE, scene.folder.path())?;
+    if signals::cancelled() {
+        // Half a canary says nothing.
+        return Err(std::io::Error::other("interrupted; nothing was changed"));
+    }
     Ok(sights(&scene, &ran))
 }
 
