@@ -120,7 +120,7 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
     ui::answer(&words::meaning(&outcome.transition));
     if outcome.transition.reason == Reason::TaskComplete {
         ui::answer(
-            "In your own repo: write a checkrein.toml with one [[verifier]], then checkrein run -- YOUR-AGENT.",
+            "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",
         );
     }
     Ok(())
