@@ -154,12 +154,15 @@ impl World {
         Said::of(&self.checkrein(args).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// The one folder of this repo's store.
+    /// The one folder of what is kept about this repo.
     pub(crate) fn store_folder(&self) -> PathBuf {
         let mut folders = std::fs::read_dir(self.state())
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|folder| folder.join("store.db").exists());
+            .filter(|folder| {
+                let ours = ["store.db", "off.json", "trust.json"];
+                ours.iter().any(|file| folder.join(file).exists())
+            });
         let folder = folders.next().unwrap();
         assert!(folders.next().is_none(), "one repo, one folder");
         folder
