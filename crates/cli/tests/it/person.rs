@@ -12,8 +12,11 @@ const OFF: [&str; 5] = ["off", "--for", "1h", "--reason", "the build server is d
 const ACTS: &[&[&str]] = &[&OFF, &["on"]];
 
 fn off_file(world: &World) -> Option<Value> {
-    let text = std::fs::read_to_string(world.store_folder().join("off.json")).ok()?;
-    Some(serde_json::from_str(&text).unwrap())
+    let folders = std::fs::read_dir(world.state()).unwrap().flatten();
+    let file = folders
+        .map(|folder| folder.path().join("off.json"))
+        .find(|file| file.exists())?;
+    Some(serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap())
 }
 
 #[test]

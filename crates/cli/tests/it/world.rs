@@ -154,11 +154,12 @@ impl World {
         Said::of(&self.checkrein(args).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// The one folder of this repo's store.
+    /// The one folder of what is kept about this repo.
     pub(crate) fn store_folder(&self) -> PathBuf {
         let mut folders = std::fs::read_dir(self.state())
             .unwrap()
             .map(|entry| entry.unwrap().path())
+<<<<<<< HEAD
             // Named after the repo's folder; what else is there is no repo's.
             .filter(|folder| {
                 folder
@@ -166,6 +167,11 @@ impl World {
                     .unwrap()
                     .to_string_lossy()
                     .starts_with("repo-")
+=======
+            .filter(|folder| {
+                let ours = ["store.db", "off.json", "trust.json"];
+                ours.iter().any(|file| folder.join(file).exists())
+>>>>>>> trust
             });
         let folder = folders.next().unwrap();
         assert!(folders.next().is_none(), "one repo, one folder");
