@@ -159,7 +159,6 @@ impl World {
         let mut folders = std::fs::read_dir(self.state())
             .unwrap()
             .map(|entry| entry.unwrap().path())
-<<<<<<< HEAD
             // Named after the repo's folder; what else is there is no repo's.
             .filter(|folder| {
                 folder
@@ -167,11 +166,6 @@ impl World {
                     .unwrap()
                     .to_string_lossy()
                     .starts_with("repo-")
-=======
-            .filter(|folder| {
-                let ours = ["store.db", "off.json", "trust.json"];
-                ours.iter().any(|file| folder.join(file).exists())
->>>>>>> trust
             });
         let folder = folders.next().unwrap();
         assert!(folders.next().is_none(), "one repo, one folder");
