@@ -49,7 +49,8 @@ Examples:
   checkrein check tests lint      these two
   checkrein check --json          one JSON document
 
-Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive.")]
+Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive (also: nothing is required),
+130 Ctrl-C.")]
     Check(Check),
     /// Run an agent until it is really done: Claude Code, Codex, or any command.
     #[command(after_help = "\

@@ -15,6 +15,9 @@ pub(crate) const INCONCLUSIVE: u8 = 3;
 /// Not for whoever asked.
 pub(crate) const FORBIDDEN: u8 = 4;
 
+/// Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// As the process's own.
 pub(crate) fn exit(code: u8) -> ExitCode {
     ExitCode::from(code)

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use checkrein_core::accept::Truth;
-use checkrein_core::evidence::Verdict;
+use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{CheckReport, Patience, Progress};
+use checkrein_runtime::{Check as Checked, CheckReport, Patience, Progress};
 use serde_json::json;
 
 use crate::args::Check;
@@ -15,7 +15,11 @@ use crate::locate::{self, CONFIG, Given};
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
+use crate::ui::words;
 use crate::{exit_code, signals, ui};
+
+/// So much is shown of the end of an output that nothing was found in.
+const OUTPUT_LINES: usize = 10;
 
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
@@ -59,7 +63,7 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
         ));
     }
     let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
-    let checks = Checks::new();
+    let checks = Checks::of(Some(&policy));
     let show = |progress: Progress| {
         if !args.json {
             checks.show(progress);
@@ -70,6 +74,7 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
         cancelled: &signals::CANCELLED,
     };
     let report = runtime.check(&policy, &names, !args.no_cache, patience, &show)?;
+    checks.clear();
     if args.json {
         ui::json(&document(&report));
     } else {
@@ -82,39 +87,26 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     }))
 }
 
-/// `accept` as a verdict; false only because something could not tell is inconclusive.
+/// `accept` as a verdict; false only because something could not tell is inconclusive, and so is
+/// true only because nothing is required.
 fn verdict(report: &CheckReport) -> Verdict {
-    let failed = report
-        .checks
-        .iter()
-        .any(|check| check.required && check.evidence.verdict == Verdict::Fail);
+    let failed = required(report).any(|check| check.evidence.verdict == Verdict::Fail);
     match report.value {
+        _ if required(report).next().is_none() => Verdict::Inconclusive,
         Truth::True => Verdict::Pass,
         Truth::False if failed => Verdict::Fail,
         Truth::False | Truth::Open => Verdict::Inconclusive,
     }
 }
 
+fn required(report: &CheckReport) -> impl Iterator<Item = &Checked> {
+    report.checks.iter().filter(|check| check.required)
+}
+
 fn print(report: &CheckReport) {
     for check in &report.checks {
-        for finding in &check.evidence.findings {
-            let place = match (&finding.file, finding.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                (Some(file), None) => format!("{file}: "),
-                (None, _) => String::new(),
-            };
-            ui::answer(&format!(
-                "{}: {place}{}",
-                check.evidence.verifier, finding.message
-            ));
-        }
-        if check.evidence.verdict != Verdict::Pass
-            && let Some(log) = &check.evidence.log
-        {
-            ui::answer(&format!(
-                "{}: full output in {log}",
-                check.evidence.verifier
-            ));
+        for line in complaints(&check.evidence) {
+            ui::answer(&line);
         }
     }
     let (paint, word) = match verdict(report) {
@@ -122,7 +114,79 @@ fn print(report: &CheckReport) {
         Verdict::Fail => (Paint::Bad, "not accepted"),
         Verdict::Inconclusive => (Paint::Warn, "inconclusive"),
     };
-    ui::answer(&On::Stdout.paint(paint, word));
+    let word = On::Stdout.paint(paint, word);
+    ui::answer(&match remark(report) {
+        Some(remark) => format!("{word}{remark}"),
+        None => word,
+    });
+}
+
+/// What a check says that did not pass: its findings, or else the end of its output.
+fn complaints(evidence: &Evidence) -> Vec<String> {
+    let name = &evidence.verifier;
+    let mut lines: Vec<String> = evidence
+        .findings
+        .iter()
+        .map(|finding| {
+            let place = match (&finding.file, finding.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}: "),
+                (Some(file), None) => format!("{file}: "),
+                (None, _) => String::new(),
+            };
+            format!("{name}: {place}{}", finding.message)
+        })
+        .collect();
+    if evidence.verdict == Verdict::Pass {
+        return lines;
+    }
+    if lines.is_empty() {
+        let what = match (evidence.cause, evidence.exit_code) {
+            (Some(cause), _) => words::cause(cause).to_owned(),
+            (None, Some(code)) => format!("exit code {code}"),
+            (None, None) => "it failed".to_owned(),
+        };
+        let output: Vec<&str> = evidence
+            .excerpt
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let ran = match &evidence.command {
+            Some(command) if output.is_empty() => format!(", no output (run: {command})"),
+            _ => String::new(),
+        };
+        lines.push(format!("{name}: {what}{ran}"));
+        let end = output.len().saturating_sub(OUTPUT_LINES);
+        lines.extend(output.iter().skip(end).map(|line| format!("  | {line}")));
+    }
+    if let Some(log) = &evidence.log {
+        lines.push(format!("{name}: full output in {log}"));
+    }
+    lines
+}
+
+/// What has to be said of the checks that are not required.
+fn remark(report: &CheckReport) -> Option<String> {
+    if required(report).next().is_none() {
+        let all: Vec<String> = report
+            .checks
+            .iter()
+            .map(|check| {
+                let verdict = words::verdict(check.evidence.verdict);
+                format!("{} (advisory) {verdict}", check.evidence.verifier)
+            })
+            .collect();
+        return Some(format!(
+            ": nothing is required: {}. Take \"advisory = true\" out of {CONFIG} to require it",
+            all.join(", ")
+        ));
+    }
+    let failing: Vec<&str> = report
+        .checks
+        .iter()
+        .filter(|check| !check.required && check.evidence.verdict == Verdict::Fail)
+        .map(|check| check.evidence.verifier.as_str())
+        .collect();
+    (!failing.is_empty()).then(|| format!(" (not required, and failing: {})", failing.join(", ")))
 }
 
 fn document(report: &CheckReport) -> serde_json::Value {

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         ],
         confinement: None,
     };
-    let (checks, quiet) = (Checks::new(), args.json);
+    let (checks, quiet) = (Checks::of(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
             checks.show(progress);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use checkrein_runtime::RuntimeError;
 use checkrein_runtime::config::ConfigError;
 use checkrein_store::StoreError;
+use checkrein_verifiers::tree::TreeError;
 
 use crate::exit_code;
 use crate::ui::style::{On, Paint};
@@ -18,6 +19,8 @@ pub(crate) enum Kind {
     Failed,
     /// Who asked: it takes a person.
     Forbidden,
+    /// Nobody's: a person pressed Ctrl-C.
+    Interrupted,
 }
 
 /// An error with what to do about it.
@@ -42,6 +45,14 @@ impl CommandError {
             kind: Kind::Forbidden,
             what: what.into(),
             hint: Some(hint.into()),
+        }
+    }
+
+    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Interrupted,
+            what: what.into(),
+            hint: None,
         }
     }
 
@@ -81,6 +92,9 @@ impl From<RuntimeError> for CommandError {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Config(error) => error.into(),
+            RuntimeError::Cancelled | RuntimeError::Tree(TreeError::Cancelled) => {
+                Self::interrupted(RuntimeError::Cancelled.to_string())
+            }
             other => Self::failed(other.to_string()),
         }
     }
@@ -103,5 +117,6 @@ pub(crate) fn report(error: &CommandError) -> ExitCode {
         Kind::Usage => exit_code::USAGE,
         Kind::Failed => exit_code::NO,
         Kind::Forbidden => exit_code::FORBIDDEN,
+        Kind::Interrupted => exit_code::INTERRUPTED,
     })
 }

@@ -1,31 +1,66 @@
 //! Checks as they run: a live line each on a terminal, a line at the end of each in a pipe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::Policy;
 use checkrein_runtime::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::ui::style::{On, Paint, duration};
 use crate::ui::{say, words};
 
+/// Columns for a name, and more if a check has a longer one.
+const NAME: usize = 14;
+
 /// Shows what goes on.
 pub(crate) struct Checks {
     bars: Option<MultiProgress>,
     running: Mutex<BTreeMap<VerifierName, ProgressBar>>,
+    /// Columns of the longest name.
+    column: usize,
+    advisory: BTreeSet<VerifierName>,
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 impl Checks {
-    /// Live on a terminal.
-    pub(crate) fn new() -> Self {
+    /// Live on a terminal; of the checks of this policy, if it is known.
+    pub(crate) fn of(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();
+        let names = || {
+            let specs = policy.map_or(&[][..], |policy| &policy.verifiers);
+            specs.iter().map(|spec| &spec.name)
+        };
         Self {
             bars: live.then(MultiProgress::new),
             running: Mutex::new(BTreeMap::new()),
+            column: names()
+                .map(|name| name.as_str().chars().count())
+                .fold(NAME, usize::max),
+            advisory: names()
+                .filter(|name| policy.is_some_and(|policy| !policy.is_required(name)))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Takes away what is live, before anything else is printed.
+    pub(crate) fn clear(&self) {
+        for bar in std::mem::take(&mut *self.lock()).into_values() {
+            bar.finish_and_clear();
+        }
+        if let Some(bars) = &self.bars {
+            // It fails only if the terminal is gone.
+            let _ = bars.clear();
         }
     }
 
@@ -61,7 +96,7 @@ impl Checks {
                 duration_ms,
                 cached,
             } => {
-                let line = line(&verifier, verdict, cause, duration_ms, cached);
+                let line = self.line(&verifier, verdict, cause, duration_ms, cached);
                 let bar = self.lock().remove(&verifier);
                 match (bar, &self.bars) {
                     (Some(bar), Some(bars)) => {
@@ -89,31 +124,37 @@ impl Checks {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
 
-/// One check in one line.
-pub(crate) fn line(
-    verifier: &VerifierName,
-    verdict: Verdict,
-    cause: Option<Cause>,
-    duration_ms: u64,
-    cached: bool,
-) -> String {
-    let (paint, mark) = match verdict {
-        Verdict::Pass => (Paint::Good, "pass"),
-        Verdict::Fail => (Paint::Bad, "FAIL"),
-        Verdict::Inconclusive => (Paint::Warn, "????"),
-    };
-    let mark = On::Stderr.paint(paint, mark);
-    let took = if cached {
-        "unchanged, not run again".to_owned()
-    } else {
-        duration(duration_ms)
-    };
-    let why = cause.map_or_else(String::new, |cause| format!("  {}", words::cause(cause)));
-    format!(
-        "  {mark}  {:<14} {}{why}",
-        verifier.as_str(),
-        On::Stderr.paint(Paint::Dim, &took)
-    )
+    /// One check in one line.
+    fn line(
+        &self,
+        verifier: &VerifierName,
+        verdict: Verdict,
+        cause: Option<Cause>,
+        duration_ms: u64,
+        cached: bool,
+    ) -> String {
+        let (paint, mark) = match verdict {
+            Verdict::Pass => (Paint::Good, "pass"),
+            Verdict::Fail => (Paint::Bad, "FAIL"),
+            Verdict::Inconclusive => (Paint::Warn, "????"),
+        };
+        let mark = On::Stderr.paint(paint, mark);
+        let took = if cached {
+            "unchanged, not run again".to_owned()
+        } else {
+            duration(duration_ms)
+        };
+        let why = cause.map_or_else(String::new, |cause| format!("  {}", words::cause(cause)));
+        let advisory = match self.advisory.contains(verifier) {
+            true => " (advisory)",
+            false => "",
+        };
+        format!(
+            "  {mark}  {:<width$} {}{why}{advisory}",
+            verifier.as_str(),
+            On::Stderr.paint(Paint::Dim, &took),
+            width = self.column
+        )
+    }
 }

@@ -21,6 +21,15 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
     }
 }
 
+/// A verdict, said of a check.
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "passes",
+        Verdict::Fail => "fails",
+        Verdict::Inconclusive => "cannot tell",
+    }
+}
+
 /// A transition in one word or two, as listings show it.
 pub(crate) fn transition(transition: &Transition) -> String {
     match &transition.detail {
@@ -91,12 +100,7 @@ pub(crate) fn because(because: &Because) -> String {
             required,
             by_stance,
         } => {
-            let verdict = match verdict {
-                Verdict::Pass => "passes",
-                Verdict::Fail => "fails",
-                Verdict::Inconclusive => "cannot tell",
-            };
-            let mut words = format!("{verifier} {verdict}");
+            let mut words = format!("{verifier} {}", self::verdict(*verdict));
             if let Some(why) = why {
                 words = format!("{words} ({})", cause(*why));
             }

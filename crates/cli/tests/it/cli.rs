@@ -332,7 +332,7 @@ fn ctrl_c_during_a_check() {
     assert_eq!(read_line(&ready), "ready\n");
     signal(&check, rustix::process::Signal::INT);
     let said = Said::of(&check.wait_with_output().unwrap());
-    assert!(said.code.is_some_and(|code| code != 0), "{said:?}");
+    assert_eq!(said.code, Some(130), "{said:?}");
     assert!(said.stderr.contains("interrupted"), "{said:?}");
     gone(&world);
     assert_eq!(
@@ -340,4 +340,64 @@ fn ctrl_c_during_a_check() {
         Some(2),
         "the store is as good as before"
     );
+}
+
+#[test]
+fn what_is_only_advisory_is_not_accepted() {
+    let advisory = |run: &str, name: &str| {
+        format!("[[verifier]]\nname = \"{name}\"\nadvisory = true\nrun = '''{run}'''\n")
+    };
+    for (run, word) in [("exit 7", "fails"), ("true", "passes")] {
+        let world = World::new();
+        world.config(&advisory(run, "tests"));
+        let said = world.says(&["check"]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+        let last = said.stdout.lines().next_back().unwrap();
+        assert_eq!(
+            last,
+            format!(
+                "inconclusive: nothing is required: tests (advisory) {word}. Take \"advisory = true\" out of checkrein.toml to require it"
+            )
+        );
+        let line = said.stderr.lines().find(|line| line.contains("tests"));
+        assert!(line.unwrap().ends_with(" (advisory)"), "{said:?}");
+        let said = world.says(&["check", "--json"]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+        assert_eq!(said.json()["verdict"], "inconclusive");
+    }
+    let world = World::new();
+    let required = "[[verifier]]\nname = \"build\"\nrun = \"true\"\n";
+    world.config(&format!("{required}{}", advisory("exit 7", "tests")));
+    let said = world.says(&["check"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let last = said.stdout.lines().next_back().unwrap();
+    assert_eq!(last, "accepted (not required, and failing: tests)");
+    assert_eq!(said.stderr.matches("(advisory)").count(), 1, "{said:?}");
+}
+
+#[test]
+fn a_failure_without_findings_shows_its_output() {
+    let world = World::new();
+    world.config(
+        "[[verifier]]\nname = \"a-check-of-a-long-name\"\nrun = \"echo boom; exit 7\"\n[[verifier]]\nname = \"b\"\nrun = \"false\"\n",
+    );
+    let said = world.says(&["check"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(
+        lines.starts_with(&["a-check-of-a-long-name: exit code 7", "  | boom"]),
+        "{lines:?}"
+    );
+    assert!(
+        lines.contains(&"b: exit code 1, no output (run: false)"),
+        "{lines:?}"
+    );
+    // Both in columns of the longer name.
+    for name in ["a-check-of-a-long-name", "b"] {
+        let begin = format!("  FAIL  {name:<22} ");
+        assert!(
+            said.stderr.lines().any(|line| line.starts_with(&begin)),
+            "{said:?}"
+        );
+    }
 }

@@ -95,7 +95,7 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
     let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
-    let checks = Checks::new();
+    let checks = Checks::of(Some(&policy));
     let show = |progress: Progress| checks.show(progress);
     let patience = Patience {
         deadline: None,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
+use checkrein_runtime::config::Driver;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -43,18 +44,13 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     }
     let state = state_root(&located);
     confine::mend(&state);
-    let checks = Arc::new(Checks::new());
-    let outcome = if args.agent.is_some() || args.resume.is_some() {
-        let plan = agent::Plan::of(args, &located)?;
-        let confinement = confinement(args, &located)?;
-        agent::drive(&located, &plan, confinement.as_ref(), &checks)?
-    } else {
-        let mut plan = command::Plan::of(args)?;
-        plan.confinement = confinement(args, &located)?;
-        let show = checks.clone();
-        let show = Arc::new(move |progress| show.show(progress));
-        command::drive(&located, &plan, &|line| ui::say(line), show)?
-    };
+    // What is wrong with the config is said by whoever needs it.
+    let policy = located.compile(Driver::Run).ok();
+    let checks = policy.as_ref().map(|compiled| &compiled.policy);
+    let checks = Arc::new(Checks::of(checks));
+    let outcome = driven(args, &located, &checks);
+    checks.clear();
+    let outcome = outcome?;
     if args.json {
         ui::json(&document(&outcome));
     } else {
@@ -74,6 +70,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             .exit_code()
             .unwrap_or(exit_code::NO),
     ))
+}
+
+fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
+    if args.agent.is_some() || args.resume.is_some() {
+        let plan = agent::Plan::of(args, located)?;
+        let confinement = confinement(args, located)?;
+        agent::drive(located, &plan, confinement.as_ref(), checks)
+    } else {
+        let mut plan = command::Plan::of(args)?;
+        plan.confinement = confinement(args, located)?;
+        let show = checks.clone();
+        let show = Arc::new(move |progress| show.show(progress));
+        command::drive(located, &plan, &|line| checks.say(line), show)
+    }
 }
 
 fn confinement(args: &Run, located: &Located) -> Result<Option<Confinement>, CommandError> {
