@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::exit_code;
+use crate::ui::errors::{CommandError, report};
 
 /// Decides when an AI agent is really done, and stops it when it spins.
 #[derive(Debug, Parser)]
@@ -98,7 +100,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   checkrein show                  the newest task
-  checkrein show 3f2a --why       a session whose id begins with 3f2a, in five lines
+  checkrein show 3f2a --why       a session whose id begins with 3f2a, in a few lines
   checkrein show 3f2a/2           the second task of it")]
     Show(Show),
     /// Follow the task that is open, line by line, checks included. Ctrl-C ends it.
@@ -114,7 +116,8 @@ Examples:
   checkrein replay 3f2a                         must come out the same, event by event
   checkrein replay trace.jsonl --preset seed    which detectors would have fired, and where
 
-Exit status: 0 nothing to report, 1 a replay differs, 2 usage.")]
+Exit status: 0 read (findings in trace files do not change it), 1 a session's replay differs, 2 usage
+or nothing readable.")]
     Replay(Replay),
     /// See whether the hooks are there, are read, fire and hold, and what to mend.
     #[command(after_help = "\
@@ -384,11 +387,40 @@ pub(crate) struct SwitchOff {
     pub(crate) reason: String,
 }
 
+/// The words behind `run`, where only the `--` before a command was forgotten.
+fn command_without_dashes(error: &clap::Error) -> Option<String> {
+    let mut typed = std::env::args_os().skip(1);
+    let run = typed.next().is_some_and(|word| word == "run");
+    let words: Vec<String> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let begins = words.first().is_some_and(|word| !word.starts_with('-'));
+    let agent = |word: &String| word == "--" || word.starts_with("--agent");
+    if !run || !begins || error.kind() != ErrorKind::UnknownArgument || words.iter().any(agent) {
+        return None;
+    }
+    let quoted = words.iter().map(|word| {
+        let plain =
+            |character: char| character.is_alphanumeric() || "-_./={}:,".contains(character);
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    Some(quoted.collect::<Vec<_>>().join(" "))
+}
+
 /// Reads the command line; help, version and mistakes are printed here.
 pub(crate) fn parse() -> Result<Command, ExitCode> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
+            if let Some(words) = command_without_dashes(&error) {
+                return Err(report(&CommandError::usage(
+                    "this looks like a command, and it was taken for the task",
+                    format!("to run a command: checkrein run -- {words}"),
+                )));
+            }
             // A broken pipe while printing help is nobody's mistake.
             let _ = error.print();
             let code = if error.use_stderr() {

@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::person::Checked;
 use crate::ui::style;
 
+/// How the reason of such a stance begins, in the log too.
+const STAND_IN: &str = "is switched off until ";
+
 /// Until when, why, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Off {
@@ -50,12 +53,18 @@ impl Off {
             at: StanceAt::Stop,
             stance: Stance::Allow,
             why: format!(
-                "it is switched off until {} ({})",
+                "it {STAND_IN}{} ({})",
                 style::clock(self.until, checkrein_runtime::now()),
                 self.reason
             ),
         })
     }
+}
+
+/// What a recorded stance says of this, if it was used because Checkrein was off.
+pub(crate) fn told(why: &str) -> Option<&str> {
+    why.strip_prefix("it ")
+        .filter(|told| told.starts_with(STAND_IN))
 }
 
 fn file(state: &Path) -> PathBuf {

@@ -108,16 +108,15 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
 }
 
 fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
-    let events: Vec<Event> = lookup::events(&outcome.store, &outcome.session, outcome.task)?
-        .into_iter()
-        .map(|(_, event)| event)
-        .collect();
+    let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
+    let why = lookup::why(&events).to_vec();
+    let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
     ui::answer(&On::Stdout.paint(Paint::Strong, "What happened"));
     for line in timeline::lines(&events) {
         ui::answer(&line);
     }
     ui::answer("");
-    ui::answer(&words::meaning(&outcome.transition));
+    ui::answer(&words::meaning(&outcome.transition, &why));
     if outcome.transition.reason == Reason::TaskComplete {
         ui::answer(
             "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",

@@ -452,9 +452,11 @@ fn let_through(
         });
     let said = match &recorded {
         Ok(decided) => match (decided.ending(), &decided.state.task) {
-            (Some(transition), Some(task)) => {
-                words::ending_line(&transition, &lookup::short(&knock.session, task.id))
-            }
+            (Some(transition), Some(task)) => words::ending_line(
+                &transition,
+                &decided.why,
+                &lookup::short(&knock.session, task.id),
+            ),
             _ => String::new(),
         },
         Err(error) => format!("This could not be recorded: {error}"),
@@ -482,7 +484,11 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
                 .task
                 .as_ref()
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
-            words::ending_line(&transition, &lookup::short(&knock.session, task))
+            words::ending_line(
+                &transition,
+                &decided.why,
+                &lookup::short(&knock.session, task),
+            )
         });
     let mut said: Vec<String> = ending.into_iter().collect();
     match &decided.decision {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_core::event::{self, Event, OpenedBy};
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::event::{self, DecisionMade, Event, OpenedBy};
+use checkrein_core::explain::Because;
 use checkrein_core::ids::{Seq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
@@ -144,4 +146,32 @@ pub(crate) fn events(
         }
     }
     Ok(found)
+}
+
+/// What ended the task.
+pub(crate) fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
+    let ended = events
+        .iter()
+        .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
+    events
+        .iter()
+        .take(ended)
+        .rev()
+        .find_map(|(_, event)| match event {
+            Event::DecisionMade(made)
+                if matches!(
+                    made.decision,
+                    Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. })
+                        | Decision::Tool(ToolDecision::Halt { .. })
+                ) =>
+            {
+                Some(made)
+            }
+            _ => None,
+        })
+}
+
+/// The facts behind a task's ending.
+pub(crate) fn why(events: &[(Seq, Event)]) -> &[Because] {
+    last_decision(events).map_or(&[], |made| &made.why)
 }

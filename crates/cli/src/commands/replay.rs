@@ -21,16 +21,21 @@ use serde_json::json;
 use crate::args::Replay;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::{On, Paint, counted};
 use crate::ui::words;
 use crate::{exit_code, locate, ui};
 
 pub(crate) fn run(args: &Replay) -> Result<ExitCode, CommandError> {
-    let mut same = true;
+    let (mut same, mut readable) = (true, true);
     for what in &args.what {
         let path = Path::new(what);
         if path.is_file() {
-            file(path, &policy(args)?, args.json)?;
+            if !file(path, &policy(args)?, args.json)? {
+                readable = false;
+                ui::say(&format!(
+                    "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}: docs/trace-format.md"
+                ));
+            }
         } else if path.extension().is_some_and(|ending| ending == "jsonl") {
             return Err(CommandError::usage(
                 format!("no file '{what}'"),
@@ -40,10 +45,10 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, CommandError> {
             same &= session(what, args.json)?;
         }
     }
-    Ok(exit_code::exit(if same {
-        exit_code::YES
-    } else {
-        exit_code::NO
+    Ok(exit_code::exit(match (readable, same) {
+        (false, _) => exit_code::USAGE,
+        (true, false) => exit_code::NO,
+        (true, true) => exit_code::YES,
     }))
 }
 
@@ -132,7 +137,8 @@ struct Watch<'a> {
     begun: bool,
 }
 
-fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError> {
+/// Whether there was anything to watch.
+fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
     let name = path.display().to_string();
     let opened = std::fs::File::open(path)
         .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
@@ -140,6 +146,7 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError>
     let mut reader = Reader::default();
     let mut watch = Watch::new(policy, &name, None, as_json);
     let mut line = Vec::new();
+    let mut any = false;
     loop {
         line.clear();
         let read = lines
@@ -150,6 +157,7 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError>
         }
         reader.feed(&line);
         while let Some(item) = reader.next_item() {
+            any |= matches!(item, Item::Session { .. } | Item::Input { .. });
             match item {
                 Item::Session { id, input, .. } => {
                     if watch.begun {
@@ -173,7 +181,7 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<(), CommandError>
     if watch.begun {
         watch.summary();
     }
-    Ok(())
+    Ok(any)
 }
 
 impl<'a> Watch<'a> {
@@ -306,8 +314,10 @@ impl<'a> Watch<'a> {
             .as_deref()
             .map_or_else(String::new, |id| format!(" {id}"));
         ui::answer(&format!(
-            "{}{id}: {} calls, {} warnings, {halted}{ending}",
-            self.file, self.calls, self.warnings
+            "{}{id}: {}, {}, {halted}{ending}",
+            self.file,
+            counted(self.calls, "call"),
+            counted(self.warnings, "warning")
         ));
     }
 }

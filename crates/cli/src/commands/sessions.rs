@@ -49,7 +49,9 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         return Ok(exit_code::exit(exit_code::YES));
     }
     if none_at_all {
-        ui::say("No task is recorded for this repo yet. See the main job at work: checkrein demo");
+        ui::say(
+            "No task is recorded for this repo yet. Start your agent here, or: checkrein run -- CMD",
+        );
         return Ok(exit_code::exit(exit_code::YES));
     }
     if listed.is_empty() {

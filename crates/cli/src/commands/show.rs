@@ -1,10 +1,10 @@
-//! `checkrein show`: one task, as a story, or the reasons for its ending in five lines.
+//! `checkrein show`: one task, as a story, or the reasons for its ending in a few lines.
 
 use std::process::ExitCode;
 
-use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::event::{DecisionMade, Event};
+use checkrein_core::event::Event;
 use checkrein_core::evidence::Verdict;
+use checkrein_core::explain::Because;
 use checkrein_core::ids::Seq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
@@ -12,10 +12,10 @@ use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::Show;
-use crate::commands::{lookup, sessions};
+use crate::commands::{hook, lookup, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::listing::Listed;
-use crate::ui::style::{On, Paint, clock, duration, of_reason};
+use crate::ui::style::{On, Paint, clock, counted, duration, of_reason};
 use crate::ui::timeline::{self, Timeline};
 use crate::ui::words;
 use crate::{exit_code, locate, off, ui};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
             object.insert("schema".to_owned(), json!("checkrein/show/1"));
             object.insert(
                 "why".to_owned(),
-                json!(last_decision(&events).map(|made| &made.why)),
+                json!(lookup::last_decision(&events).map(|made| &made.why)),
             );
             object.insert("events".to_owned(), json!(rows));
         }
@@ -157,14 +157,17 @@ fn why(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) -> V
     let Some(ending) = ending else {
         return vec!["still open: no stop has been answered for good".to_owned()];
     };
+    let behind = lookup::why(events);
     let mut lines = vec![format!(
         "{}: {}",
         On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)),
-        words::meaning(ending)
+        words::meaning(ending, behind)
     )];
-    let facts: Vec<String> = last_decision(events)
-        .map(|made| made.why.iter().map(words::because).collect())
-        .unwrap_or_default();
+    let facts: Vec<String> = behind
+        .iter()
+        .filter(|because| !words::is_told(because, ending))
+        .map(words::because)
+        .collect();
     if !facts.is_empty() {
         lines.push(format!("because: {}", facts.join("; ")));
     }
@@ -172,57 +175,65 @@ fn why(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) -> V
         format!(" in {}", duration(ended.since(row.opened_at)))
     });
     lines.push(format!(
-        "after: {} stops, sent back {} times, {} tool calls{took}",
-        row.stops, row.continues, row.tool_calls
+        "after: {}, sent back {}, {}{took}",
+        counted(row.stops, "stop"),
+        counted(row.continues, "time"),
+        counted(row.tool_calls, "tool call"),
     ));
     if let Some(native) = &ending.native_reason {
         lines.push(format!("the agent calls it: {native}"));
     }
-    if let Some(next) = next_step(ending) {
+    let by_run = began_by_run(row, events);
+    if let Some(next) = next_step(ending, behind, by_run) {
         lines.push(format!("next: {next}"));
     }
     lines
 }
 
-fn next_step(ending: &Transition) -> Option<String> {
+/// A person has no prompt there: who goes on runs it again.
+fn began_by_run(row: &TaskRow, events: &[(Seq, Event)]) -> bool {
+    row.agent.as_str() == "run"
+        || events.iter().any(
+            |(_, event)| matches!(event, Event::Input(stamped) if stamped.source.as_str() == hook::RUN),
+        )
+}
+
+fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<String> {
     let detail = ending.detail.as_deref().unwrap_or_default();
     Some(match ending.reason {
         Reason::TaskComplete | Reason::Abandoned | Reason::UserInterrupt => return None,
+        Reason::Error if why.iter().any(words::cannot_start) => {
+            "put it on PATH, or write its path; run it again".to_owned()
+        }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
             "no_checks" => "write a [[verifier]] into checkrein.toml".to_owned(),
             "no_change" => return None,
+            _ if why.iter().any(words::is_off) => "checkrein on".to_owned(),
             _ => "checkrein check runs the checks now".to_owned(),
         },
-        Reason::GaveUp => "checkrein check shows what still fails; a new prompt starts a new task".to_owned(),
-        Reason::HardCap => format!("if the work was worth it, raise caps.{detail} in checkrein.toml"),
+        Reason::GaveUp if by_run => {
+            "checkrein check shows what still fails; run it again".to_owned()
+        }
+        Reason::GaveUp => {
+            "checkrein check shows what still fails; a new prompt starts a new task".to_owned()
+        }
+        Reason::HardCap => {
+            format!("if the work was worth it, raise caps.{detail} in checkrein.toml")
+        }
         Reason::DiminishingReturns => "split the task, or raise caps.token_budget".to_owned(),
-        Reason::LoopDetected => "checkrein show tells which call was repeated; say in the next prompt what to do instead".to_owned(),
-        Reason::VerifierFailedUnrecoverable => format!("install what verifier '{detail}' needs, or mark it advisory"),
-        Reason::PermissionDenied => "allow the command in the rules, or tell the agent another way".to_owned(),
+        Reason::LoopDetected => format!(
+            "checkrein show tells which call was repeated; say in the next {} what to do instead",
+            if by_run { "task" } else { "prompt" }
+        ),
+        Reason::VerifierFailedUnrecoverable => {
+            format!("install what verifier '{detail}' needs, or mark it advisory")
+        }
+        Reason::PermissionDenied => {
+            "allow the command in the rules, or tell the agent another way".to_owned()
+        }
+        Reason::AwaitingHuman if by_run => "decide, then run it again".to_owned(),
         Reason::AwaitingHuman => "decide, then prompt again".to_owned(),
         Reason::Truncated => "ask for smaller steps, or raise the model's output limit".to_owned(),
     })
-}
-
-fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
-    let ended = events
-        .iter()
-        .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
-    events
-        .iter()
-        .take(ended)
-        .rev()
-        .find_map(|(_, event)| match event {
-            Event::DecisionMade(made)
-                if matches!(
-                    made.decision,
-                    Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. })
-                        | Decision::Tool(checkrein_core::decision::ToolDecision::Halt { .. })
-                ) =>
-            {
-                Some(made)
-            }
-            _ => None,
-        })
 }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use checkrein_core::decision::Decision;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::Verdict;
+use checkrein_core::explain::Because;
 use checkrein_core::ids::{Seq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
@@ -17,7 +19,7 @@ use serde::Deserialize;
 use crate::args::Watch;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::{On, Paint, counted};
 use crate::ui::timeline::Timeline;
 use crate::ui::words;
 use crate::{exit_code, locate, off, signals, ui};
@@ -210,8 +212,8 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
         Some(ending) => words::transition(&ending),
         None => "open".to_owned(),
     };
-    let mut line = format!("{standing} · {} calls", row.tool_calls);
-    if let Some(verdict) = last_verdict(&lookup::events(&store, &row.session, row.task)?) {
+    let mut line = format!("{standing} · {}", counted(row.tool_calls, "call"));
+    if let Some(verdict) = newest_stop(&lookup::events(&store, &row.session, row.task)?) {
         line.push_str(&format!(" · {verdict}"));
     }
     if row.continues > 0 {
@@ -220,25 +222,42 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
     Ok(line)
 }
 
-/// What the newest check said, and whether others are still wanted.
-fn last_verdict(events: &[(Seq, Event)]) -> Option<String> {
+/// What came of the checks of the newest stop, or that they are still running.
+fn newest_stop(events: &[(Seq, Event)]) -> Option<String> {
     events.iter().rev().find_map(|(_, event)| match event {
+        Event::DecisionMade(made) if matches!(made.decision, Decision::Stop(_)) => {
+            Some(told(&made.why))
+        }
         Event::Requested { effects, .. } => effects
             .iter()
             .any(|effect| matches!(effect, Effect::RunVerifier { .. }))
-            .then(|| "checking".to_owned()),
-        Event::Input(stamped) => match &stamped.input {
-            Input::EvidenceArrived(arrived) => {
-                let word = match arrived.evidence.verdict {
-                    Verdict::Pass => "passes",
-                    Verdict::Fail => "fails",
-                    Verdict::Inconclusive => "cannot tell",
-                };
-                Some(format!("{} {word}", arrived.evidence.verifier))
-            }
-            _ => None,
-        },
+            .then(|| Some("checking".to_owned())),
         _ => None,
+    })?
+}
+
+/// The worst of the verdicts that count; what is advisory only if there is nothing else.
+fn told(why: &[Because]) -> Option<String> {
+    let verdicts = || {
+        why.iter().filter_map(|because| match because {
+            Because::Verdict {
+                verifier,
+                verdict,
+                required,
+                ..
+            } => Some((verifier, *verdict, *required)),
+            _ => None,
+        })
+    };
+    let any = verdicts().any(|(_, _, required)| required);
+    let counts = || verdicts().filter(|(_, _, required)| *required || !any);
+    let worst = [Verdict::Fail, Verdict::Inconclusive]
+        .into_iter()
+        .find_map(|bad| counts().find(|(_, verdict, _)| *verdict == bad));
+    let shown = worst.or_else(|| counts().next())?;
+    Some(match (worst, counts().count()) {
+        (None, many @ 2..) => format!("{many} checks pass"),
+        _ => format!("{} {}", shown.0, words::verdict(shown.1)),
     })
 }
 

@@ -81,7 +81,7 @@ impl From<StoreError> for CommandError {
             // Somebody looks before anything happened: the file's name would not help.
             StoreError::Missing { .. } => Self::usage(
                 "nothing is recorded for this repo yet",
-                "see the main job at work: checkrein demo",
+                "start your agent here, or: checkrein run -- CMD",
             ),
             other => Self::failed(other.to_string()),
         }

@@ -76,6 +76,14 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
+/// `1 stop`, `2 stops`
+pub(crate) fn counted(number: impl Into<u64>, what: &str) -> String {
+    match number.into() {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
 /// `12 KB`, `3.4 MB`
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {

@@ -6,6 +6,9 @@ use checkrein_core::input::StanceAt;
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
+use crate::off;
+use crate::ui::style::counted;
+
 /// Why a verdict is inconclusive.
 pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
@@ -38,8 +41,43 @@ pub(crate) fn transition(transition: &Transition) -> String {
     }
 }
 
+/// Whether the sentence of an ending says this fact already.
+pub(crate) fn is_told(because: &Because, transition: &Transition) -> bool {
+    told(std::slice::from_ref(because), transition).is_some()
+}
+
+/// The fact that says more about an ending than its reason does.
+fn told(why: &[Because], transition: &Transition) -> Option<String> {
+    why.iter().find_map(|because| match because {
+        Because::Process { what } if transition.reason == Reason::Error => {
+            let end = if what.ends_with('?') { "" } else { "." };
+            Some(format!("Not done: {what}{end}"))
+        }
+        Because::StanceUsed { why, .. } if transition.reason == Reason::Unverified => Some(
+            format!("Let through unchecked: checkrein {}.", off::told(why)?),
+        ),
+        _ => None,
+    })
+}
+
+/// How the reason of a program that is not there begins.
+pub(crate) const CANNOT_START: &str = "cannot start ";
+
+/// Whether the agent's program could not be started.
+pub(crate) fn cannot_start(because: &Because) -> bool {
+    matches!(because, Because::Process { what } if what.starts_with(CANNOT_START))
+}
+
+/// Whether it was let through because Checkrein was switched off.
+pub(crate) fn is_off(because: &Because) -> bool {
+    matches!(because, Because::StanceUsed { why, .. } if off::told(why).is_some())
+}
+
 /// What an ending means, in a sentence.
-pub(crate) fn meaning(transition: &Transition) -> String {
+pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
+    if let Some(told) = told(why, transition) {
+        return told;
+    }
     let detail = transition.detail.as_deref().unwrap_or_default();
     match transition.reason {
         Reason::TaskComplete if detail.is_empty() => "Done: the required checks pass on exactly this tree.".to_owned(),
@@ -84,7 +122,7 @@ pub(crate) fn because(because: &Because) -> String {
             cap.as_str().replace('_', " ")
         ),
         Because::Detector { detector, count } => {
-            format!("{detector} saw the pattern {count} times")
+            format!("{detector} saw the pattern {}", counted(*count, "time"))
         }
         Because::Rule { reason } => format!("exec policy: {reason}"),
         Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
@@ -105,7 +143,7 @@ pub(crate) fn because(because: &Because) -> String {
                 words = format!("{words} ({})", cause(*why));
             }
             if *findings > 0 {
-                words = format!("{words}, {findings} findings");
+                words = format!("{words}, {}", counted(*findings, "finding"));
             }
             if *cached {
                 words.push_str(", as found before on this tree");
@@ -123,10 +161,13 @@ pub(crate) fn because(because: &Because) -> String {
             "the tree moved while it was judged, so it was judged anew".to_owned()
         }
         Because::SameFailures { met, attempts } => {
-            format!("the same failures were met {met} times; {attempts} are allowed")
+            format!(
+                "the same failures were met {}; {attempts} are allowed",
+                counted(*met, "time")
+            )
         }
         Because::Continues { given, limit } => {
-            format!("sent back {given} times; {limit} are allowed")
+            format!("sent back {}; {limit} are allowed", counted(*given, "time"))
         }
         Because::TokenBudget { used, line } => {
             format!("{used} output tokens used; the line is at {line}")
@@ -140,7 +181,10 @@ pub(crate) fn because(because: &Because) -> String {
         Because::ConfigEdited { paths } => {
             format!("edited while the task was open: {}", paths.join(", "))
         }
-        Because::Background { count } => format!("{count} background tasks were still running"),
+        Because::Background { count } => match count {
+            1 => "1 background task was still running".to_owned(),
+            count => format!("{count} background tasks were still running"),
+        },
         Because::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
         Because::Process { what } => what.clone(),
         Because::Truncated => "the answer was cut by its output limit".to_owned(),
@@ -159,7 +203,10 @@ pub(crate) fn stance_used(at: StanceAt, stance: Stance, why: &str) -> String {
         (StanceAt::Tool, Stance::Ask) => "a person was asked about the call",
         (StanceAt::Tool, Stance::Block) => "the call was denied",
     };
-    format!("checkrein could not judge: {why}; {done}")
+    match off::told(why) {
+        Some(off) => format!("checkrein {off}; {done}"),
+        None => format!("checkrein could not judge: {why}; {done}"),
+    }
 }
 
 /// The line that an ending shows when guarded files were edited during its task.
@@ -176,10 +223,10 @@ pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
 }
 
 /// The line that every ending other than `task_complete` shows a person.
-pub(crate) fn ending_line(transition: &Transition, id: &str) -> String {
+pub(crate) fn ending_line(transition: &Transition, why: &[Because], id: &str) -> String {
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",
         self::transition(transition),
-        meaning(transition)
+        meaning(transition, why)
     )
 }

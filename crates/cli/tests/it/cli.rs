@@ -87,7 +87,7 @@ fn errors_say_what_to_do() {
         &nothing,
         &["show"],
         2,
-        &["nothing is recorded", "checkrein demo"],
+        &["nothing is recorded", "checkrein run -- CMD"],
     );
     check(&nothing, &["replay"], 2, &["ID|FILE"]);
     check(
@@ -153,7 +153,7 @@ fn nothing_recorded_yet_is_no_error_for_sessions() {
     let world = World::new();
     let said = world.says(&["sessions"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""));
-    assert!(said.stderr.contains("checkrein demo"), "{said:?}");
+    assert!(said.stderr.contains("checkrein run -- CMD"), "{said:?}");
     assert_eq!(world.tasks(), Vec::<Value>::new());
     assert!(!world.state().exists(), "looking leaves nothing behind");
 }
@@ -318,6 +318,28 @@ fn a_trace_file_gives_findings_and_a_summary() {
         (&"summary".into(), &25.into(), &21.into())
     );
     assert_eq!(summary["transition"]["reason"], "loop_detected");
+}
+
+#[test]
+fn a_file_in_which_nothing_can_be_read() {
+    let world = World::new();
+    world.write("notes.md", "# notes\nnothing else\n");
+    world.write(
+        "trace.jsonl",
+        "{\"type\":\"tool_call\",\"tool\":\"read\",\"args\":{},\"result\":\"x\"}\n",
+    );
+    let said = world.says(&["replay", "notes.md", "trace.jsonl"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.stderr
+            .contains("notes.md: no trajectory in it could be read"),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.contains("trace.jsonl: 1 call, 0 warnings"),
+        "the other one is read: {said:?}"
+    );
+    assert_eq!(world.says(&["replay", "trace.jsonl"]).code, Some(0));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::world::{Said, World, feed};
+use crate::terminal::Terminal;
+use crate::world::{Said, World, feed, gone, read_line, signal, start};
 
 const CLAUDE: &[&str] = &["init", "--agent", "claude-code"];
 const CODEX: &[&str] = &["init", "--agent", "codex"];
@@ -567,6 +568,45 @@ fn codex_s_review_is_a_person_s_act() {
         "{said:?}"
     );
     assert_eq!(std::fs::read(&config).unwrap(), b"# mine\nmodel = \"m\"\n");
+}
+
+#[test]
+fn ctrl_c_at_the_question_ends_it() {
+    let world = World::new();
+    put(
+        &world.outside("home/.codex/config.toml"),
+        b"model = \"m\"\n",
+    );
+    let before = snapshot(&world);
+    let terminal = Terminal::new(&world).with("NO_COLOR", "1");
+    let said = terminal.leaving_at("[y/N]").says(CODEX);
+    assert_eq!(said.code, Some(130), "{said:?}");
+    assert!(
+        said.stdout.contains(
+            "\ncheckrein: interrupted: the hooks are in, your review is not. Take it back: checkrein init --undo\n"
+        ),
+        "{said:?}"
+    );
+    let exclude = get(&world, ".git/info/exclude");
+    assert!(exclude.contains("/.codex/hooks.json\n"), "{exclude}");
+    fine(&world.says(&["init", "--undo"]));
+    assert_eq!(snapshot(&world), before);
+}
+
+#[test]
+fn ctrl_c_while_a_check_is_tried_leaves_nothing() {
+    let world = World::new();
+    let ready = world.pipe("ready");
+    let check = format!("test:\n\t@echo ready > '{}'; sleep 613\n", ready.display());
+    world.write("Makefile", &check);
+    let before = snapshot(&world);
+    let init = start(&mut world.checkrein(CLAUDE), b"");
+    assert_eq!(read_line(&ready), "ready\n");
+    signal(&init, rustix::process::Signal::INT);
+    let said = Said::of(&init.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{said:?}");
+    assert_eq!(snapshot(&world), before);
+    gone(&world);
 }
 
 #[test]

@@ -124,7 +124,16 @@ fn while_off_nothing_is_judged_and_every_ending_says_so() {
         assert!(notice.contains("show"), "{notice}");
         assert_eq!(world.ending(), "unverified/passed_over");
         assert!(
-            world.why().contains("it is switched off until"),
+            notice.contains("Let through unchecked: checkrein is switched off until"),
+            "{notice}"
+        );
+        assert!(
+            world.why().contains("next: checkrein on\n"),
+            "{}",
+            world.why()
+        );
+        assert!(
+            world.why().contains("checkrein is switched off until"),
             "{}",
             world.why()
         );

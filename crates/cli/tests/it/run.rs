@@ -219,10 +219,59 @@ fn cannot_be_started() {
     let said = world.says(&["run", "--", "no-such-agent-at-all"]);
     ended(&world, &said, 1, "error/agent");
     assert!(
+        said.stderr.contains(
+            "checkrein: error (agent). Not done: cannot start 'no-such-agent-at-all': No such file or directory. Is it on PATH? Why: checkrein show "
+        ),
+        "{said:?}"
+    );
+    assert!(
+        world.why().contains("next: put it on PATH"),
+        "{}",
+        world.why()
+    );
+    assert!(
         world.why().contains("no-such-agent-at-all"),
         "{}",
         world.why()
     );
+}
+
+#[test]
+fn an_exit_status_that_is_no_claim_is_said() {
+    let world = World::with_check("true");
+    let said = ends(&world, &[], "exit 3", 1, "error/agent");
+    assert!(
+        said.stderr.contains(
+            "Not done: 'sh' ended with exit status 3 (a claim of done is exit 0; --any-exit takes any). Why: "
+        ),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_command_without_dashes_is_told_from_a_task() {
+    let world = World::with_check("true");
+    for (typed, told) in [
+        (
+            &["run", "sh", "-c", "echo hi"][..],
+            "to run a command: checkrein run -- sh -c 'echo hi'",
+        ),
+        (
+            &["run", "make", "test"],
+            "to run a command: checkrein run -- make test",
+        ),
+        (
+            &["run", "./agent.sh"],
+            "'./agent.sh' was taken for the task\n  to run it: checkrein run -- ./agent.sh",
+        ),
+    ] {
+        let said = world.says(typed);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(told), "{said:?}");
+    }
+    let said = world.says(&["run", "mend the tests"]);
+    assert!(said.stderr.contains("nothing to run"), "{said:?}");
+    assert!(said.stdout.is_empty(), "nothing was run: {said:?}");
 }
 
 /// Starts `run`, waits until something of it says "ready" and sends the signal.

@@ -166,7 +166,7 @@ fn a_story_says_what_failed_and_where() {
         "sent back: tests not satisfied",
         "tests passes",
         "task_complete: Done",
-        "after: 2 stops, sent back 1 times, 1 tool calls",
+        "after: 2 stops, sent back 1 time, 1 tool call",
     ] {
         assert!(said.stdout.contains(part), "{part}:\n{}", said.stdout);
     }
@@ -274,20 +274,39 @@ fn one_line_for_a_status_line() {
     agent.prompt("mend it");
     agent.shell("ls", "");
     let of = |session: &str| json!({ "session_id": session, "cwd": world.root() }).to_string();
-    assert_eq!(line(&of(&agent.session)), "checkrein: open · 1 calls");
+    assert_eq!(line(&of(&agent.session)), "checkrein: open · 1 call");
     world.write("work", "1");
     agent.stop().sent_back();
     assert_eq!(
         line(&of(&agent.session)),
-        "checkrein: open · 1 calls · tests fails · sent back 1"
+        "checkrein: open · 1 call · tests fails · sent back 1"
     );
     assert_eq!(line(&of("another")), "checkrein: no task yet");
     world.write("fixed", "");
     agent.stop();
-    let done = "checkrein: task_complete · 1 calls · tests passes · sent back 1";
+    let done = "checkrein: task_complete · 1 call · tests passes · sent back 1";
     assert_eq!(line("garbage"), done);
     let said: Said = world.says(&["watch", "--line", "claude"]);
     assert_eq!(said.stdout.trim_end(), done);
+}
+
+/// What passes besides hides no failure.
+#[test]
+fn the_status_line_shows_the_worst_of_the_newest_stop() {
+    for (one, other, told) in [
+        ("true", "exit 1", "b fails"),
+        ("exit 1", "true", "a fails"),
+        ("true", "kill -9 $$", "b cannot tell"),
+        ("true", "true", "2 checks pass"),
+    ] {
+        let world = World::new();
+        world.config(&format!(
+            "[[verifier]]\nname = \"a\"\nrun = \"{one}\"\n[[verifier]]\nname = \"b\"\nrun = \"{other}\"\n"
+        ));
+        world.says(&["run", "--", "sh", "-c", "echo > work"]);
+        let said = world.says(&["watch", "--line"]);
+        assert!(said.stdout.contains(&format!(" · {told}")), "{said:?}");
+    }
 }
 
 /// Every ending that is not `task_complete` says so in one line, with the way to its reasons.

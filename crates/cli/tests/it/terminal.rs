@@ -16,6 +16,8 @@ pub(crate) struct Terminal<'w> {
     world: &'w World,
     typed: String,
     env: Vec<(&'static str, String)>,
+    /// Ctrl-C, once this is on the screen.
+    leaving_at: Option<&'static str>,
     /// A program between the terminal's shell and the command.
     under: Option<PathBuf>,
 }
@@ -26,6 +28,7 @@ impl<'w> Terminal<'w> {
             world,
             typed: String::new(),
             env: Vec::new(),
+            leaving_at: None,
             under: None,
         }
     }
@@ -33,6 +36,12 @@ impl<'w> Terminal<'w> {
     /// What the person types once the command runs.
     pub(crate) fn typing(mut self, text: &str) -> Self {
         self.typed.push_str(text);
+        self
+    }
+
+    /// The person presses Ctrl-C once this is on the screen.
+    pub(crate) fn leaving_at(mut self, text: &'static str) -> Self {
+        self.leaving_at = Some(text);
         self
     }
 
@@ -52,25 +61,27 @@ impl<'w> Terminal<'w> {
     }
 
     /// Runs `checkrein` with these arguments; all it says comes as stdout.
-    pub(crate) fn says(self, args: &[&str]) -> Said {
+    pub(crate) fn says(mut self, args: &[&str]) -> Said {
         let (master, slave) = pty();
         let status = self.world.outside(&format!(
             "terminal-status-{:?}",
             std::thread::current().id()
         ));
         let _ = std::fs::remove_file(&status);
+        let pid = status.with_extension("pid");
         let mut words: Vec<OsString> = Vec::new();
         words.extend(self.under.map(PathBuf::into_os_string));
         words.push(env!("CARGO_BIN_EXE_checkrein").into());
         words.extend(args.iter().map(OsString::from));
         // The outer shell goes at once, so that what it leaves has no ancestor of ours.
-        let line = "exec 3<&0; { \"$@\"; echo $? > \"$STATUS\"; } <&3 3<&- &";
+        let line = "exec 3<&0; { sh -c 'echo $$ > \"$PID\"; exec \"$@\"' sh \"$@\"; echo $? > \"$STATUS\"; } <&3 3<&- &";
         let on = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         let mut shell = self.world.hermetic("sh");
         shell
             .args(["-c", line, "sh"])
             .args(words)
             .env("STATUS", &status)
+            .env("PID", &pid)
             .env("TERM", "dumb")
             .envs(self.env)
             .stdin(on(&slave))
@@ -87,6 +98,16 @@ impl<'w> Terminal<'w> {
         // The last one to leave a terminal makes reading it an error.
         while let Ok(read @ 1..) = master.read(&mut bytes) {
             said.extend_from_slice(&bytes[..read]);
+            if self
+                .leaving_at
+                .take_if(|seen| text(&said).contains(*seen))
+                .is_some()
+            {
+                let pid = std::fs::read_to_string(&pid).unwrap();
+                let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+                // This terminal is nobody's own, so no key of it is a signal.
+                rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+            }
         }
         let code = std::fs::read_to_string(&status).unwrap();
         Said {

@@ -91,7 +91,7 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
         }
     ));
     let policy = compile(&site.root.join(CONFIG), &detect::config(&planned))?;
-    pen.reports()?;
+    let made = pen.reports()?;
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
     let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
@@ -101,7 +101,12 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
         deadline: None,
         cancelled: &signals::CANCELLED,
     };
-    let report = runtime.check(&policy, &able, true, patience, &show)?;
+    let report = runtime.check(&policy, &able, true, patience, &show);
+    checks.clear();
+    if report.is_err() {
+        pen.no_reports(made)?;
+    }
+    let report = report?;
     let evidence: BTreeMap<&str, &Evidence> = report
         .checks
         .iter()

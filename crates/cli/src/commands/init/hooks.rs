@@ -1,15 +1,15 @@
 //! Hooks of one agent: put into the right file, after a look at what the agent will make of
 //! it, and kept out of git where they are one person's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use checkrein_adapters::settings::{Effect, Reading};
 use checkrein_core::policy::Policy;
 
 use super::agents::Agent;
 use super::entries::{self, Plan};
+use super::git;
 use super::write::{Pen, line};
-use super::{git, reviews};
 use crate::commands::doctor::on_path;
 use crate::settings::record::{Scope, What, Written};
 use crate::settings::{file, json, with_line, without_ours};
@@ -17,12 +17,20 @@ use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
 
-/// Installs; says whether the agent will call them, as far as its settings go.
+/// What came of an agent's hooks.
+pub(super) struct Put {
+    /// The agent will call them, as far as its settings go.
+    pub(super) in_force: bool,
+    /// Hooks in this file that a person has to review.
+    pub(super) to_review: Option<(PathBuf, Reading)>,
+}
+
+/// Installs.
 pub(super) fn install(
     pen: &mut Pen<'_>,
     agent: &'static Agent,
     policy: Option<&Policy>,
-) -> Result<bool, CommandError> {
+) -> Result<Put, CommandError> {
     let site = pen.site;
     let scope = site.scope;
     let repo = agent.repo(site);
@@ -34,7 +42,10 @@ pub(super) fn install(
     })?;
     let path = file::resolve(&place, (scope != Scope::User).then_some(repo.as_path()))?;
     if elsewhere(pen, agent, &path)? {
-        return Ok(true);
+        return Ok(Put {
+            in_force: true,
+            to_review: None,
+        });
     }
     let now = file::read(&path)?;
     let trouble = |trouble: crate::settings::Trouble| {
@@ -89,10 +100,10 @@ pub(super) fn install(
         );
     }
     let in_force = in_force(pen, agent, &path, &reading);
-    if agent.name == "codex" {
-        reviews::settle(pen, agent, &repo, &path, &reading)?;
-    }
-    Ok(in_force)
+    Ok(Put {
+        in_force,
+        to_review: (agent.name == "codex").then_some((path, reading)),
+    })
 }
 
 /// A file's text without anything of ours: what `--undo` goes back to.

@@ -35,6 +35,14 @@ struct Site {
 }
 
 impl Site {
+    /// The command that takes it all back.
+    fn undo(&self) -> &'static str {
+        match self.scope {
+            Scope::User => "checkrein init --undo --user",
+            Scope::Person | Scope::Shared => "checkrein init --undo",
+        }
+    }
+
     /// A path as people read it.
     fn shown(&self, path: &Path) -> String {
         if let Ok(inside) = path.strip_prefix(&self.root) {
@@ -74,11 +82,18 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
         Scope::Person | Scope::Shared => Some(checks::settle(&mut pen)?),
     };
     let mut all_in_force = true;
+    let mut to_review = Vec::new();
     for agent in &agents {
-        all_in_force &= hooks::install(&mut pen, agent, policy.as_ref())?;
+        let put = hooks::install(&mut pen, agent, policy.as_ref())?;
+        all_in_force &= put.in_force;
+        to_review.extend(put.to_review.map(|review| (agent, review)));
     }
     if site.scope == Scope::Person {
         hooks::keep_out_of_git(&mut pen, &agents)?;
+    }
+    // Last, because a person may leave at the question.
+    for (agent, (path, reading)) in &to_review {
+        reviews::settle(&mut pen, agent, &agent.repo(&site), path, reading)?;
     }
     if !args.dry_run {
         farewell(&site, policy.as_ref(), all_in_force);
@@ -109,11 +124,8 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool) {
     };
     ui::answer("");
     ui::answer(&On::Stdout.paint(Paint::Strong, next));
-    let undo = match site.scope {
-        Scope::User => "checkrein init --undo --user",
-        Scope::Person | Scope::Shared => "checkrein init --undo",
-    };
     ui::answer(&format!(
-        "Do the hooks fire?  checkrein doctor     Take it all back:  {undo}"
+        "Do the hooks fire?  checkrein doctor     Take it all back:  {}",
+        site.undo()
     ));
 }

@@ -3,6 +3,8 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use checkrein_adapters::codex_trust::{self, Standing};
 use checkrein_adapters::settings::{Hook, Reading};
@@ -13,7 +15,10 @@ use super::write::Pen;
 use crate::settings::record::{Scope, What};
 use crate::settings::{file, toml};
 use crate::ui::errors::CommandError;
-use crate::{person, ui};
+use crate::{person, signals, ui};
+
+/// How often it is looked whether we are to go.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Looks at what Codex thinks of the hooks in `path`, and asks.
 pub(super) fn settle(
@@ -83,10 +88,13 @@ pub(super) fn settle(
     } else if person::required("init").is_err() {
         to_do(&shown, &format!("{skipped}, {asked}"));
         return Ok(());
-    } else if !yes(&format!(
-        "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
-        reviews.len()
-    ))? {
+    } else if !yes(
+        &format!(
+            "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
+            reviews.len()
+        ),
+        pen.site.undo(),
+    )? {
         to_do(&shown, skipped);
         return Ok(());
     }
@@ -113,10 +121,27 @@ pub(super) fn settle(
 }
 
 /// Asks a person at the terminal; anything but yes is no.
-fn yes(question: &str) -> Result<bool, CommandError> {
+fn yes(question: &str, undo: &str) -> Result<bool, CommandError> {
     ui::say_bytes(format!("{question} [y/N] ").as_bytes());
     let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // A signal does not end the reading of a line: somebody else has to wait for it.
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        let read = std::io::stdin().read_line(&mut answer);
+        // Nobody listens any more only if we are going anyway.
+        let _ = sender.send(read.map(|_| answer));
+    });
+    loop {
+        match receiver.recv_timeout(LOOK_AGAIN) {
+            Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
+            Err(RecvTimeoutError::Timeout) if !signals::cancelled() => {}
+            Err(_) => {
+                ui::say("");
+                return Err(CommandError::interrupted(format!(
+                    "interrupted: the hooks are in, your review is not. Take it back: {undo}"
+                )));
+            }
+        }
+    }
 }

@@ -12,6 +12,9 @@ use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
 
+/// The folder for reports of checks.
+const REPORTS: &str = ".checkrein";
+
 /// See the module.
 pub(super) struct Pen<'a> {
     pub(super) site: &'a Site,
@@ -84,11 +87,11 @@ impl<'a> Pen<'a> {
         Ok(())
     }
 
-    /// Notes the folder for reports, if it is checks of ours that make it.
-    pub(super) fn reports(&mut self) -> Result<(), CommandError> {
-        let path = self.site.root.join(".checkrein");
+    /// Notes the folder for reports, if it is checks of ours that make it; says so.
+    pub(super) fn reports(&mut self) -> Result<bool, CommandError> {
+        let path = self.site.root.join(REPORTS);
         if path.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let written = Written {
             path,
@@ -101,7 +104,20 @@ impl<'a> Pen<'a> {
             inserted: Vec::new(),
             folders: Vec::new(),
         };
-        Ok(self.installed.note(written)?)
+        self.installed.note(written)?;
+        Ok(true)
+    }
+
+    /// Takes the folder for reports back, if it was this run that made it.
+    pub(super) fn no_reports(&mut self, made: bool) -> Result<(), CommandError> {
+        let path = self.site.root.join(REPORTS);
+        if !made {
+            return Ok(());
+        }
+        if path.is_dir() {
+            std::fs::remove_dir_all(&path)?;
+        }
+        Ok(self.installed.forget(&path)?)
     }
 
     /// Says that a file stays as it is, and why.

@@ -21,7 +21,7 @@ use super::live::Live;
 use super::program::Program;
 use super::seat::{Eye, Look, Watched, watch};
 use super::tally::Tally;
-use super::{Outcome, level, new_id, state_root, task};
+use super::{Outcome, cannot_start, level, new_id, state_root, task};
 use crate::args::Run;
 use crate::commands::{engine, hook, lookup};
 use crate::confine::desk::Desk;
@@ -416,7 +416,7 @@ impl<'a> Course<'a> {
             .env("CHECKREIN_STATE", &state)
             .env(hook::UNDER_RUN, "1");
         let started = Program::start(command, words, plan.headless.reader());
-        Ok(started.map_err(|error| format!("cannot start '{}': {error}", plan.program.display())))
+        Ok(started.map_err(|error| cannot_start(&plan.program.to_string_lossy(), &error)))
     }
 
     fn watch(&mut self, mut program: Program) -> Result<Went, CommandError> {

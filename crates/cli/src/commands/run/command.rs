@@ -37,6 +37,14 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(super) fn of(args: &Run) -> Result<Self, CommandError> {
+        if let ([], Some(word)) = (args.command.as_slice(), &args.text)
+            && !word.contains(char::is_whitespace)
+        {
+            return Err(CommandError::usage(
+                format!("'{word}' was taken for the task"),
+                format!("to run it: checkrein run -- {word}"),
+            ));
+        }
         if args.command.is_empty() {
             return Err(CommandError::usage(
                 "nothing to run",
@@ -210,10 +218,7 @@ impl Seat<'_> {
         let (wait, kill) = match process::spawn(command, &tag) {
             Ok(started) => started,
             Err(error) => {
-                return Ok(AgentEnd::Failed(
-                    None,
-                    format!("cannot start '{shown}': {error}"),
-                ));
+                return Ok(AgentEnd::Failed(None, super::cannot_start(&shown, &error)));
             }
         };
         let (sender, receiver) = channel();
@@ -240,7 +245,9 @@ impl Seat<'_> {
             Watched::Ended(_) if plan.any_exit => AgentEnd::Claimed,
             Watched::Ended(Ended::Exited(code)) => AgentEnd::Failed(
                 Some(code),
-                format!("'{shown}' ended with exit status {code}"),
+                format!(
+                    "'{shown}' ended with exit status {code} (a claim of done is exit 0; --any-exit takes any)"
+                ),
             ),
             Watched::Ended(Ended::Signalled(signal)) => {
                 AgentEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))

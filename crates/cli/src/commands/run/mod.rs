@@ -58,8 +58,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
     }
     if outcome.transition.reason != Reason::TaskComplete {
+        let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
         ui::say(&words::ending_line(
             &outcome.transition,
+            lookup::why(&events),
             &lookup::short(&outcome.session, outcome.task),
         ));
     }
@@ -133,6 +135,19 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         fields.insert("usage".to_owned(), told.usage.document());
     }
     document
+}
+
+/// Why a program did not even begin.
+fn cannot_start(program: &str, error: &std::io::Error) -> String {
+    let why = error.to_string();
+    // The number says nothing that the words do not.
+    let why = why.split(" (os error").next().unwrap_or_default();
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotFound => ". Is it on PATH?",
+        std::io::ErrorKind::PermissionDenied => ". Is it executable?",
+        _ => "",
+    };
+    format!("{}'{program}': {why}{hint}", words::CANNOT_START)
 }
 
 /// What is asked for: as an argument, or on stdin where there is no person.
