@@ -1,7 +1,7 @@
 //! Checks as they run: a live line each on a terminal, a line at the end of each in a pipe.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::Progress;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use console::Term;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::ui::style::{On, Paint, duration};
 use crate::ui::{say, words};
@@ -41,7 +42,10 @@ impl Checks {
             specs.iter().map(|spec| &spec.name)
         };
         Self {
-            bars: live.then(MultiProgress::new),
+            bars: live.then(|| {
+                let narrow = Narrow(Term::stderr());
+                MultiProgress::with_draw_target(ProgressDrawTarget::term_like(Box::new(narrow)))
+            }),
             running: Mutex::new(BTreeMap::new()),
             column: names()
                 .map(|name| name.as_str().chars().count())
@@ -156,5 +160,55 @@ impl Checks {
             On::Stderr.paint(Paint::Dim, &took),
             width = self.column
         )
+    }
+}
+
+/// A terminal that leaves room for the `^C` which it shows itself: live lines are filled up to
+/// the end, and what comes behind them would begin a line of its own, with theirs left above it.
+#[derive(Debug)]
+struct Narrow(Term);
+
+/// Columns of `^C`, and one so that the cursor stays on its line.
+const ROOM: u16 = 3;
+
+impl TermLike for Narrow {
+    fn width(&self) -> u16 {
+        self.0.size().1.saturating_sub(ROOM)
+    }
+
+    fn height(&self) -> u16 {
+        self.0.size().0
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_up(n)
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_down(n)
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_right(n)
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_left(n)
+    }
+
+    fn write_line(&self, line: &str) -> io::Result<()> {
+        self.0.write_line(line)
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.0.write_str(text)
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.0.clear_line()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
     }
 }
