@@ -234,13 +234,15 @@ fn weigh(
         Ok(args) => args,
         Err(why) => {
             let why = format!("checkrein hook {}: {why}", adapter.name());
-            return by_stance(
-                adapter,
-                knock.form,
-                knock.first_stop,
-                &why,
-                Stances::default(),
-            );
+            let of_clone = match place {
+                Where::Here(words) => words.iter().any(|word| word == "--require-trust"),
+                Where::Desk(_) => true,
+            };
+            let stances = match of_clone {
+                true => Stances::default(),
+                false => stances_at(Given::default()),
+            };
+            return by_stance(adapter, knock.form, knock.first_stop, &why, stances);
         }
     };
     if knock.input.is_none() {
