@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
-use checkrein_runtime::held;
 
 use crate::args::Trust;
 use crate::commands::doctor::on_path;
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     };
     let already = trust::approved(&located) == Some(repo.digest());
     show(&located, &now)?;
-    if already && matches!(held::read(&located.place.state), Ok(None)) {
+    if already && matches!(located.held(), Ok(None)) {
         ui::answer("approved already");
         return Ok(exit_code::exit(exit_code::YES));
     }
@@ -90,7 +89,7 @@ pub(super) fn approve(located: &Located, repo: &Gathered, by: Checked) -> Result
         text: located.repo.is_none().then(|| repo.config.text.clone()),
     };
     trust::approve(located, approval)?;
-    held::remove(&located.place.state)?;
+    located.let_go()?;
     Ok(())
 }
 

@@ -248,3 +248,12 @@ fn a_repo_without_a_config_keeps_what_was_approved_in_the_state_folder() {
     let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "go" })));
     assert!(answer.notice().contains("has changed since"), "{answer:?}");
 }
+
+#[test]
+fn a_clones_stances_do_not_let_through_what_is_too_large() {
+    let world = World::new();
+    world.config("[stance]\ntool = \"allow\"\n");
+    let agent = user_level(&world, "claude-code", "s");
+    let huge = format!("true #{}", "x".repeat(9 << 20));
+    agent.shell(&huge, "").denied();
+}
