@@ -324,7 +324,10 @@ fn table(source: &Source) -> Result<toml::Table, ConfigError> {
 fn bad_toml(source: &Source, error: &toml::de::Error) -> ConfigError {
     let mut message = error.to_string().trim_end().to_owned();
     if let Some((key, word)) = error.span().and_then(|span| bare(&source.text, span.start)) {
-        message.push_str(&format!("\ntext needs quotes: {key} = \"{word}\""));
+        // What the reader took the word for would only mislead.
+        let place = message.strip_suffix(error.message()).map(str::to_owned);
+        message = place.unwrap_or(format!("{message}\n"));
+        message.push_str(&format!("text needs quotes: {key} = \"{word}\""));
     }
     ConfigError::Toml {
         name: source.name.clone(),
