@@ -85,13 +85,12 @@ pub(super) fn settle(
         ui::say(&format!(
             "Asked first, because it is a review in your name ({shown}):"
         ));
-    } else if person::required("init").is_err() {
-        open(false);
-        return Ok(());
-    } else if !yes(&format!(
-        "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
-        reviews.len()
-    ))? {
+    } else if person::required("init").is_err()
+        || !yes(&format!(
+            "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
+            reviews.len()
+        ))?
+    {
         open(false);
         return Ok(());
     }
