@@ -102,10 +102,10 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
     }
     let site = pen.site;
     ui::say(&format!(
-        "Running {} once, on the tree as it is (Ctrl-C writes nothing):",
+        "Trying {}, on the tree as it is (Ctrl-C writes nothing):",
         match able.len() {
-            1 => "the check that was found".to_owned(),
-            number => format!("each of the {number} checks that were found"),
+            1 => "the check found, once".to_owned(),
+            number => format!("the {number} checks found, once each"),
         }
     ));
     let policy = compile(&site.root.join(CONFIG), &detect::config(&planned))?;
