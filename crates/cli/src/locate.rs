@@ -103,6 +103,15 @@ impl Located {
         config::compile_gathered(repo, person, driver, profile)
     }
 
+    /// Without git only the folder itself counts; a config further up is passed over.
+    pub(crate) fn passed_over(&self) -> Option<PathBuf> {
+        let no_git = !self.top.join(".git").exists();
+        let mut above = self.top.ancestors().skip(1).filter(|_| no_git);
+        above
+            .find(|folder| folder.join(CONFIG).is_file())
+            .map(Path::to_owned)
+    }
+
     /// Where the config is from the top of the checkout on: `.` if it is there.
     pub(crate) fn below_top(&self) -> String {
         match self.place.root.strip_prefix(&self.top) {

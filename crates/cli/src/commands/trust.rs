@@ -21,7 +21,9 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     if args.revoke {
         ui::answer(match trust::revoke(&located)? {
-            true => "taken back: nothing of this repo runs under --require-trust",
+            true => {
+                "taken back: hooks installed with --user run nothing of this repo until you trust it again; hooks of this repo are not affected"
+            }
             false => "nothing was approved here",
         });
         return Ok(exit_code::exit(exit_code::YES));
@@ -98,7 +100,11 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
     let Some(repo) = &now.repo else {
         return Ok(());
     };
-    let file = printable(&repo.config.name.display().to_string());
+    let file = match &located.repo {
+        Some(_) => repo.config.name.display().to_string(),
+        None => format!("found in {}", located.place.root.display()),
+    };
+    let file = printable(&file);
     ui::answer(&On::Stdout.paint(Paint::Strong, &file));
     let plain = located.compile_plain(now, None, Driver::Hook)?.policy;
     commands(&plain, "");

@@ -226,6 +226,10 @@ fn a_repo_without_a_config_keeps_what_was_approved_in_the_state_folder() {
     let said = Terminal::new(&world).typing("y\n").says(&["trust"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stdout.contains("make test"), "{said:?}");
+    assert!(
+        !said.stdout.contains("repo/checkrein.toml"),
+        "a file that is not there: {said:?}"
+    );
     assert!(world.lines_outside("canary").is_empty(), "shown, not run");
     assert!(!world.root().join("checkrein.toml").exists());
 

@@ -104,6 +104,12 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
     }
 }
 
+/// Whether any check is.
+pub(super) fn requires(policy: &Policy) -> bool {
+    let mut names = policy.verifiers.iter().map(|spec| &spec.name);
+    names.any(|name| policy.is_required(name))
+}
+
 fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
     let required: Vec<&str> = policy
         .verifiers
