@@ -63,13 +63,13 @@ Examples:
   checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
   checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
 
-An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work
-unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done.
-{task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin.
+An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work \
+unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done. \
+{task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin. \
 CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
 
-Exit status: 0 task_complete, 1 error, 2 usage or config, 10 unverified, 11 gave_up, 12 hard_cap,
-13 diminishing_returns, 14 loop_detected, 15 verifier_failed_unrecoverable, 16 permission_denied,
+Exit status: 0 task_complete, 1 error, 2 usage or config, 10 unverified, 11 gave_up, 12 hard_cap, \
+13 diminishing_returns, 14 loop_detected, 15 verifier_failed_unrecoverable, 16 permission_denied, \
 17 awaiting_human, 18 truncated, 130 user_interrupt.")]
     Run(Run),
     /// Answer an agent's hook: its JSON on stdin, its protocol on stdout.
@@ -126,7 +126,7 @@ Examples:
   checkrein doctor --agent codex         this one
   checkrein doctor --audit               which tiers of this folder are empty, and the lines to add
 
-It starts each agent whose hooks are ours once, in a throw-away folder with a scripted model on
+It starts each agent whose hooks are ours once, in a throw-away folder with a scripted model on \
 loopback: no network, no login.
 
 Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
@@ -137,8 +137,8 @@ Examples:
   checkrein trust                 shows commands and rules, asks, remembers the answer
   checkrein trust --revoke        takes it back
 
-Hooks installed with --require-trust (`checkrein init --user`) run nothing of a repo before. A
-change of checkrein.toml or of a rules file needs a new approval. Only a person at a terminal can
+Hooks installed with --require-trust (`checkrein init --user`) run nothing of a repo before. A \
+change of checkrein.toml or of a rules file needs a new approval. Only a person at a terminal can \
 do this.
 
 Exit status: 0 approved, 1 not approved, 2 usage or config error, 4 not a person.")]
@@ -148,7 +148,7 @@ Exit status: 0 approved, 1 not approved, 2 usage or config error, 4 not a person
 Examples:
   checkrein seal                  shows what is in force from now on, asks, renews open sessions
 
-An edit of checkrein.toml during a task changes nothing for it, nor for later sessions, until a person
+An edit of checkrein.toml during a task changes nothing for it, nor for later sessions, until a person \
 at a terminal seals.
 
 Exit status: 0 sealed, 1 not sealed, 2 usage or config error, 4 not a person.")]
@@ -159,7 +159,7 @@ Examples:
   checkrein off --for 1h --reason \"hotfix, the build server is down\"
   checkrein on                    back on before the time is over
 
-Only a person at a terminal can do this. Meanwhile tools get no opinion, stops are let through as
+Only a person at a terminal can do this. Meanwhile tools get no opinion, stops are let through as \
 `unverified`, and each ending says so.
 
 Exit status: 0 done, 2 usage, 4 not a person.")]
@@ -171,7 +171,7 @@ Examples:
 
 Only a person at a terminal can do this. Exit status: 0 it is on, 4 not a person.")]
     On,
-    /// Remove what `[store]` does not keep: old sessions, and the oldest while there is too much.
+    /// Remove sessions that `[store]` does not keep: old ones, and the oldest of too many.
     #[command(after_help = "\
 Examples:
   checkrein gc --dry-run          what would go

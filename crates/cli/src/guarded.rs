@@ -2,6 +2,7 @@
 //! an agent's settings as far as they are about hooks, ignore files.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
@@ -100,12 +101,31 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
 }
 
 fn whole(file: &Path) -> Option<Digest> {
-    std::fs::read(file).ok().map(|bytes| Digest::of(&bytes))
+    bytes(file).map(|bytes| Digest::of(&bytes))
+}
+
+/// More of a guarded file is not read.
+const MAX_FILE: u64 = 8 * 1024 * 1024;
+
+/// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
+/// kind alone.
+fn bytes(file: &Path) -> Option<Vec<u8>> {
+    let found = std::fs::metadata(file).ok()?;
+    if !found.is_file() {
+        return Some(format!("{:?}", found.file_type()).into_bytes());
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).ok()?;
+    opened.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+    if found.len() > MAX_FILE {
+        bytes.extend(found.len().to_le_bytes());
+    }
+    Some(bytes)
 }
 
 /// What cannot be read as settings counts as it is: so may the agent take it.
 fn about_hooks(file: &Path) -> Option<Digest> {
-    let bytes = std::fs::read(file).ok()?;
+    let bytes = bytes(file)?;
     let settings = file.file_name().is_some_and(|name| {
         let name = name.to_string_lossy();
         name.starts_with("settings.")

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::Place;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
+use checkrein_runtime::{Held, Place, held};
 
 use crate::{guarded, sources};
 
@@ -26,6 +26,8 @@ pub(crate) struct Located {
     pub(crate) person: Option<PathBuf>,
     /// Top of the checkout; without git the folder itself.
     pub(crate) top: PathBuf,
+    /// The folder that was looked from.
+    pub(crate) from: PathBuf,
     /// Nothing of the repo counts until a person has approved it.
     pub(crate) require_trust: bool,
     /// Which profile is asked for.
@@ -53,6 +55,16 @@ pub(crate) struct Given<'a> {
 }
 
 impl Located {
+    /// What goes on here although it was edited.
+    pub(crate) fn held(&self) -> io::Result<Option<Held>> {
+        held::read(&self.place.state, &self.from, &self.place.root)
+    }
+
+    /// Lets go of it.
+    pub(crate) fn let_go(&self) -> io::Result<()> {
+        held::remove(&self.place.state, &self.from, &self.place.root)
+    }
+
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
     /// are held, if any are, and under `require_trust` from nothing that is not approved.
     pub(crate) fn compile(&self, driver: Driver) -> Result<Compiled, ConfigError> {
@@ -89,6 +101,15 @@ impl Located {
         let profile = profile.map_or(Profile::Plain, Profile::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         config::compile_gathered(repo, person, driver, profile)
+    }
+
+    /// Without git only the folder itself counts; a config further up is passed over.
+    pub(crate) fn passed_over(&self) -> Option<PathBuf> {
+        let no_git = !self.top.join(".git").exists();
+        let mut above = self.top.ancestors().skip(1).filter(|_| no_git);
+        above
+            .find(|folder| folder.join(CONFIG).is_file())
+            .map(Path::to_owned)
     }
 
     /// Where the config is from the top of the checkout on: `.` if it is there.
@@ -144,6 +165,7 @@ pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Located {
         repo: config,
         person: folder.map(|folder| folder.join("checkrein").join(CONFIG)),
         top: top.to_owned(),
+        from: from.clone(),
         require_trust: given.require_trust,
         profile: wanted(given),
     }

@@ -164,6 +164,8 @@ const SETTINGS: &[&str] = &[
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_SHELL",
     "CLAUDE_CODE_SKIP_",
+    // The extension of an editor sets it in each terminal of the person's.
+    "CLAUDE_CODE_SSE_PORT",
     "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
     "CLAUDE_CODE_SUBAGENT_MODEL",
     "CLAUDE_CODE_USE_",
@@ -294,6 +296,7 @@ mod tests {
         for name in [
             "CODEX_HOME",
             "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_SSE_PORT",
             "CHECKREIN_STATE",
             "TERM",
         ] {

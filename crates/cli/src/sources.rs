@@ -2,7 +2,6 @@
 //! person approved, or what is held since it was edited while a task was open.
 
 use checkrein_runtime::config::{ConfigError, Gathered, Source, Sources};
-use checkrein_runtime::held;
 
 use crate::locate::{self, CONFIG, Located};
 use crate::trust;
@@ -47,12 +46,12 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
         name: state.join("held.json"),
         source,
     };
-    let Some(held) = held::read(state).map_err(kept)? else {
+    let Some(held) = located.held().map_err(kept)? else {
         return Ok(InForce { sources, notes });
     };
     if held.sources == sources {
         // Taken back: nothing is different any more.
-        held::remove(state).map_err(kept)?;
+        located.let_go().map_err(kept)?;
         return Ok(InForce { sources, notes });
     }
     if !held.sources.repo.as_ref().is_none_or(trusted) {

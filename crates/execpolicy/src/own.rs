@@ -42,12 +42,66 @@ pub(crate) fn command(program: &str, words: &[&str], protected: &[String]) -> Op
         "sed" if !arguments.iter().any(|word| in_place(word)) => None,
         _ if program == "sed" || WRITERS.contains(&program) => arguments
             .iter()
-            .find_map(|word| written(word.strip_prefix("of=").unwrap_or(word), protected)),
-        _ if COPIERS.contains(&program) => {
-            arguments.last().and_then(|word| written(word, protected))
-        }
+            .find_map(|word| written(word.strip_prefix("of=").unwrap_or(word), protected))
+            .or_else(|| match program {
+                "rm" | "rmdir" | "shred" | "unlink" => taken(arguments, protected),
+                "mv" => taken(arguments.split_last()?.1, protected)
+                    .or_else(|| put_into(arguments, protected)),
+                "ln" | "rsync" => put_into(arguments, protected),
+                _ => None,
+            }),
+        _ if COPIERS.contains(&program) => arguments
+            .last()
+            .and_then(|word| written(word, protected))
+            .or_else(|| put_into(arguments, protected)),
         _ => None,
     }
+}
+
+/// Why these are not removed: something that is not written lies in one of them.
+fn taken(paths: &[&str], protected: &[String]) -> Option<String> {
+    let holds = |path: &&&str| {
+        let parts = parts(path);
+        let agents = parts
+            .last()
+            .is_some_and(|last| SETTINGS.iter().any(|tail| tail.first() == Some(last)));
+        // From here on it is known where a path begins.
+        let at_home = path.starts_with(['/', '~']) || path.starts_with("$HOME");
+        let mut above_state = (1..STATE.len()).filter_map(|end| STATE.get(..end));
+        let state = at_home && above_state.any(|above| parts.ends_with(above));
+        let above = |kept: &String| self::parts(kept).starts_with(&parts);
+        agents || state || path.starts_with('/') && protected.iter().any(above)
+    };
+    let path = paths
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .find(holds)?;
+    Some(format!(
+        "{path} holds what judges this work: the person removes it"
+    ))
+}
+
+/// Why these are not put into the folder that the last of them, or `-t`, names.
+fn put_into(arguments: &[&str], protected: &[String]) -> Option<String> {
+    let named = arguments.iter().enumerate().find_map(|(at, word)| {
+        match word.strip_prefix("--target-directory") {
+            Some("") => arguments.get(at + 1).copied(),
+            Some(rest) => rest.strip_prefix('='),
+            None => match word.strip_prefix("-t") {
+                Some("") => arguments.get(at + 1).copied(),
+                other => other,
+            },
+        }
+    });
+    let (last, before) = arguments.split_last()?;
+    let (folder, files) = match named {
+        Some(folder) => (folder, arguments),
+        None => (*last, before),
+    };
+    files.iter().find_map(|file| {
+        let name = parts(file).last().copied()?;
+        written(&format!("{folder}/{name}"), protected)
+    })
 }
 
 /// Why this path is not written, if it is one that decides whether anybody is judged.
@@ -239,6 +293,15 @@ mod tests {
             ": > rules/own.rules",
             "echo x >| /repo/rules/own.rules",
             "dd if=x of=/var/lib/rein/y",
+            "rm -rf .claude",
+            "mv .codex/ /tmp/x",
+            "rm -rf ~/.local/state",
+            "rm -rf \"$HOME/.local\"",
+            "rm -r /var/lib",
+            "cp /tmp/settings.json .claude/",
+            "mv /tmp/settings.json ~/.claude",
+            "cp -t .codex /tmp/hooks.json",
+            "install --target-directory=.claude x/settings.local.json",
             "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: .claude/settings.json\n@@\n-a\n+b\n*** End Patch\nEOF",
         ] {
             check(script, no);
@@ -252,6 +315,11 @@ mod tests {
             "echo x > settings.json",
             "echo x > config.toml",
             "touch .claude/commands/x.md",
+            "rm -rf .claude/worktrees/x build/.local",
+            "mv x.rs /repo",
+            "cp settings.json /tmp",
+            "cd src && echo x > settings.json && rm -rf state",
+            "cd .claude && cat settings.json > /tmp/settings.json",
         ] {
             check(script, None);
         }

@@ -4,11 +4,11 @@
 //! the next sessions (`held.json`) until a person seals.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, ScopeId, SessionId};
+use checkrein_core::ids::{Millis, SessionId};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_store::{Batch, NewEvent};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ pub(crate) struct Sealing {
 pub struct Held {
     /// What goes on.
     pub sources: Sources,
+    /// Where: in the folder that the config lies in, and below it.
+    pub root: PathBuf,
     /// What was edited.
     pub paths: Vec<String>,
     /// In which session a task was open.
@@ -67,6 +69,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// `held.json` of a state folder.
 pub mod held {
+    use std::fs::{File, OpenOptions};
     use std::io;
     use std::path::{Path, PathBuf};
 
@@ -77,35 +80,74 @@ pub mod held {
         state.join("held.json")
     }
 
-    /// What is held.
-    ///
-    /// # Errors
-    /// If there is something that cannot be read: what was held must not be forgotten.
-    pub fn read(state: &Path) -> io::Result<Option<Held>> {
+    /// All that is held in this repo: sub-folders with a config of their own and linked
+    /// worktrees share the file, and nothing of one of them goes on in another.
+    fn all(state: &Path) -> io::Result<Vec<Held>> {
         match std::fs::read(file(state)) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
             Err(error)
                 if matches!(
                     error.kind(),
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                Ok(None)
+                Ok(Vec::new())
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn write(state: &Path, held: &Held) -> io::Result<()> {
-        whole::write(&file(state), &serde_json::to_vec_pretty(held)?)
+    fn lock(state: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true);
+        let lock = options.open(state.join("held.lock"))?;
+        lock.lock()?;
+        Ok(lock)
     }
 
-    /// Lets go; says whether anything was held.
+    /// What is held for who works in `from`, judged in `root`: the nearest, from `from` up to
+    /// `root`.
+    ///
+    /// # Errors
+    /// If there is something that cannot be read: what was held must not be forgotten.
+    pub fn read(state: &Path, from: &Path, root: &Path) -> io::Result<Option<Held>> {
+        let all = all(state)?;
+        let folders = from
+            .ancestors()
+            .take_while(|folder| folder.starts_with(root));
+        let mut folders = folders.chain([root]);
+        Ok(folders.find_map(|folder| all.iter().find(|held| held.root == folder).cloned()))
+    }
+
+    /// What was held first goes on: later edits do not loosen it.
+    pub(super) fn add(state: &Path, news: &Held) -> io::Result<()> {
+        let _lock = lock(state)?;
+        let mut all = all(state)?;
+        if all.iter().all(|held| held.root != news.root) {
+            all.push(news.clone());
+            whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of what is held in these folders, and of what cannot be read.
     ///
     /// # Errors
     /// If the file system does not let us.
-    pub fn remove(state: &Path) -> io::Result<bool> {
-        whole::remove(&file(state))
+    pub fn remove(state: &Path, from: &Path, root: &Path) -> io::Result<()> {
+        if !file(state).exists() {
+            return Ok(());
+        }
+        let _lock = lock(state)?;
+        let mut all = all(state).unwrap_or_default();
+        all.retain(|held| {
+            !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
+        });
+        if all.is_empty() {
+            whole::remove(&file(state))?;
+            return Ok(());
+        }
+        whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)
     }
 }
 
@@ -170,20 +212,29 @@ impl Runtime {
             .collect();
         others.dedup();
         for other in others.iter().take(MAX_OTHERS) {
-            self.record_edits(other, patience)?;
+            match self.record_edits(other, patience) {
+                // Another session's damage is no reason to judge nothing: listings say it.
+                Ok(()) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
-    /// Before a prompt, a stop or a start of a session is taken in.
+    /// Before a prompt, a stop, an ending or a start of a session is taken in.
     pub(crate) fn look_for_edits(
         &self,
         delivery: &Delivery<'_>,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let looks = match &delivery.input {
-            Input::SessionStarted(_) | Input::PromptSubmitted(_) => true,
-            Input::StopRequested(stop) => stop.scope == ScopeId::main(),
+            Input::SessionStarted(_)
+            | Input::PromptSubmitted(_)
+            | Input::SessionEnded(_)
+            | Input::ProcessFailed(_)
+            | Input::Interrupted => true,
+            Input::StopRequested(stop) => stop.scope.is_main(),
+            Input::StopFailed(failed) => failed.scope.is_main(),
             _ => false,
         };
         if looks && self.look.is_some() {
@@ -221,17 +272,22 @@ impl Runtime {
         let at = clock::now();
         let open = state.open_task().is_some() && at.since(state.now) <= DAY_MS;
         if open && policy {
+            let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
+            let root = config.and_then(|config| config.parent());
             self.hold(&Held {
+                root: root.unwrap_or(&self.place.root).to_owned(),
                 sources: before.sealed.clone(),
                 paths: paths.clone(),
                 session: session.clone(),
                 at,
             })?;
         }
-        let guard = Guard {
-            seen: now,
-            ..before
+        // What a person edited with no task open is what the next edit is held against.
+        let sealed = match policy && !open {
+            true => (self.seal)().map_or(before.sealed, |compiled| compiled.sources),
+            false => before.sealed,
         };
+        let guard = Guard { sealed, seen: now };
         let guard = serde_json::to_vec(&guard).unwrap_or_default();
         let guarded = self.store.put_blob(&guard)?;
         let input = Input::ConfigEdited(ConfigEdited { paths, guarded });
@@ -241,14 +297,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// What was held first goes on: later edits do not loosen it.
     fn hold(&self, news: &Held) -> Result<(), RuntimeError> {
-        let state: &Path = &self.place.state;
-        let failed = |source| RuntimeError::Held { source };
-        if held::read(state).map_err(failed)?.is_none() {
-            held::write(state, news).map_err(failed)?;
-        }
-        Ok(())
+        held::add(&self.place.state, news).map_err(|source| RuntimeError::Held { source })
     }
 
     /// Seals a session anew with what is compiled now, as a person wants. `None`: it is

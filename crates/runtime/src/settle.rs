@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use checkrein_core::decision::Decision;
+use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
@@ -102,6 +103,9 @@ impl Runtime {
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Handled, RuntimeError> {
+        // A person may seal anew while a stop is judged: then the same is found out once more.
+        let under = Digest::of(&policy.to_blob());
+        let sealed = under.short().0;
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
@@ -132,7 +136,7 @@ impl Runtime {
                 stop: asked_by,
                 tree,
             });
-            let key = format!("tree:{asked_by}:{again}");
+            let key = format!("tree:{asked_by}:{again}:{sealed:x}");
             keep(self.handle(own(session, Some(key), input), patience)?);
         }
         self.perform(
@@ -152,13 +156,15 @@ impl Runtime {
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
                     .short()
                     .0;
-                let key = format!("evidence:{stop}:{}:{about:x}", done.evidence.verifier);
+                let name = &done.evidence.verifier;
+                let key = format!("evidence:{stop}:{name}:{about:x}:{sealed:x}");
                 let evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
                     evidence,
                 });
-                keep(self.handle(own(session, Some(key), input), patience)?);
+                let arrived = own(session, Some(key), input);
+                keep(self.handle_under(Some(under), arrived, patience)?);
                 Ok(())
             },
         )?;

@@ -12,7 +12,7 @@ use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
 use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
@@ -45,6 +45,16 @@ impl Runtime {
     /// One transaction: tail, fold, step, append.
     pub(crate) fn handle(
         &self,
+        delivery: Delivery<'_>,
+        patience: Patience<'_>,
+    ) -> Result<Handled, RuntimeError> {
+        self.handle_under(None, delivery, patience)
+    }
+
+    /// The same for what was found under this sealed policy.
+    pub(crate) fn handle_under(
+        &self,
+        sealed: Option<Digest>,
         mut delivery: Delivery<'_>,
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
@@ -62,6 +72,7 @@ impl Runtime {
                 tail,
                 &delivery,
                 compiled.as_ref(),
+                sealed,
             ) {
                 Ok(None) => {
                     outcome = None;
@@ -141,6 +152,7 @@ impl Runtime {
         tail: &dyn Tail,
         delivery: &Delivery<'_>,
         compiled: Option<&Sealing>,
+        found_under: Option<Digest>,
     ) -> Result<Option<(Handled, Option<Batch>)>, RuntimeError> {
         let session = &delivery.session;
         let loaded = load::state(session, tail)?;
@@ -167,6 +179,23 @@ impl Runtime {
             compiled.policy.clone()
         };
         let scope = scope_of(&delivery.input);
+        let waits = |pending: &Pending| !pending.waiting.is_empty();
+        if found_under.is_some_and(|sealed| state.policy != Some(sealed))
+            && state.pending(&scope).is_some_and(waits)
+        {
+            // A person sealed anew meanwhile, and the same was asked for once more.
+            let handled = Handled {
+                seq: tail.last(),
+                effects: outstanding(&state, &scope),
+                scope,
+                answer: None,
+                state,
+                policy,
+                warnings,
+                repeated: true,
+            };
+            return Ok(Some((handled, None)));
+        }
         let now = clock::now();
         let mut key = native_key(delivery);
         let mut known = match &key {

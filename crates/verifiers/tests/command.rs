@@ -59,6 +59,21 @@ fn verdicts() {
         "./gone.sh | cat; exit 127",
         unsure(MissingProgram, 127, Yes),
     );
+    for (run, named) in [
+        (
+            "no-such-program-1 --all",
+            "'no-such-program-1' is not installed, or misspelt in run",
+        ),
+        (
+            "no-such-program-1 && true",
+            "'no-such-program-1' is not installed, or misspelt in run",
+        ),
+        ("./gone.sh", "'./gone.sh' is not there, or misspelt in run"),
+        ("./not-executable.sh", "cannot run './not-executable.sh': "),
+    ] {
+        let excerpt = world.run(run).excerpt;
+        assert!(excerpt.contains(named), "{run}: {excerpt}");
+    }
     // What a script of the check's own misses is a failure of the check.
     check("sh -c no-such-program-1 2>/dev/null; exit 127", fail(127));
     check("exit 127", fail(127));

@@ -70,7 +70,7 @@ fn permission(decision: &str, reason: &str) -> String {
 const NUDGE: &str = "{\"hookSpecificOutput\":{\"additionalContext\":\"look around\",\"hookEventName\":\"PreToolUse\"}}\n";
 const INSTEAD: &str =
     r#"too broad\ncheckrein: call the tool with these arguments instead: {\"command\":\"ls\"}"#;
-const AWAITS: &str = r"deletes files\ncheckrein: a person has to decide this (approval ap7). Do not try another way to the same end.";
+const AWAITS: &str = r"deletes files\ncheckrein: a person has to do this, or allow it in the .rules file; nothing can be approved in this build. Do not try another way to the same end. (approval ap7)";
 
 #[test]
 fn claude_code_tool_answers() {

@@ -19,7 +19,7 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, held};
+use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
@@ -192,7 +192,9 @@ fn answer(
         Err(Unread { head, why }) => {
             // Its beginning mostly tells the kind of event: size is no way around the gate.
             form.set(read(&head).map_or_else(|unreadable| unreadable.form, |knock| knock.form));
-            return by_stance(adapter, form.get(), None, &why, configured_stances(None));
+            // Arguments that cannot be read are told of when a message can be.
+            let place = args.as_ref().map(given).unwrap_or_default();
+            return by_stance(adapter, form.get(), None, &why, stances_at(place));
         }
     };
     weigh(
@@ -224,7 +226,7 @@ fn weigh(
                 unreadable.form,
                 None,
                 &why,
-                configured_stances(None),
+                stances_at(args.as_ref().map(given).unwrap_or_default()),
             );
         }
     };
@@ -232,13 +234,15 @@ fn weigh(
         Ok(args) => args,
         Err(why) => {
             let why = format!("checkrein hook {}: {why}", adapter.name());
-            return by_stance(
-                adapter,
-                knock.form,
-                knock.first_stop,
-                &why,
-                configured_stances(None),
-            );
+            let of_clone = match place {
+                Where::Here(words) => words.iter().any(|word| word == "--require-trust"),
+                Where::Desk(_) => true,
+            };
+            let stances = match of_clone {
+                true => Stances::default(),
+                false => stances_at(Given::default()),
+            };
+            return by_stance(adapter, knock.form, knock.first_stop, &why, stances);
         }
     };
     if knock.input.is_none() {
@@ -322,7 +326,7 @@ fn judge(
     }
     let fail = |why: String| Failure {
         why,
-        stances: configured_stances(Some(&located)),
+        stances: configured_stances(&located),
     };
     let deadline = args
         .deadline
@@ -525,7 +529,7 @@ fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
         .as_ref()
         .map(|task| task.edited.as_slice());
     if let Some(edited @ [_, ..]) = edited {
-        let held = matches!(held::read(&located.place.state), Ok(Some(_)));
+        let held = matches!(located.held(), Ok(Some(_)));
         said.push(words::edited_line(edited, held));
     }
     let repo = located.require_trust && located.repo.is_some();
@@ -634,14 +638,18 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
     let _ = runtime.take(delivery, patience, &|_| {});
 }
 
+/// The stances in force in this folder, for a message that does not say where it comes from.
+fn stances_at(given: Given<'_>) -> Stances {
+    std::env::current_dir().map_or_else(
+        |_| Stances::default(),
+        |here| configured_stances(&locate::locate_given(&here, given)),
+    )
+}
+
 /// The stances of the config, if it can be read; else the defaults.
-fn configured_stances(located: Option<&Located>) -> Stances {
-    let here = || Some(locate::locate(&std::env::current_dir().ok()?, None));
-    let compiled = match located {
-        Some(located) => located.compile(Driver::Hook).ok(),
-        None => here().and_then(|located| located.compile(Driver::Hook).ok()),
-    };
-    compiled.map_or_else(Stances::default, |compiled| compiled.policy.stance)
+fn configured_stances(located: &Located) -> Stances {
+    let compiled = located.compile(Driver::Hook);
+    compiled.map_or_else(|_| Stances::default(), |compiled| compiled.policy.stance)
 }
 
 /// The sealed stances, if the store can still tell.
@@ -655,10 +663,7 @@ fn stances_of(
         RuntimeError::Store(_) | RuntimeError::Config(_) => None,
         _ => runtime.peek(&knock.session).ok().flatten(),
     };
-    sealed.map_or_else(
-        || configured_stances(Some(located)),
-        |(_, policy)| policy.stance,
-    )
+    sealed.map_or_else(|| configured_stances(located), |(_, policy)| policy.stance)
 }
 
 fn token_use(

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::held;
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::{engine, trust};
@@ -27,7 +26,7 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }
-    match held::read(&located.place.state) {
+    match located.held() {
         Ok(Some(held)) => ui::answer(&format!(
             "edited while a task was open: {}",
             held.paths.join(", ")
@@ -43,10 +42,15 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
         ui::answer("not sealed: everything stays as it was");
         return Ok(exit_code::exit(exit_code::NO));
     }
+    if sources::now(&located)? != now {
+        return Err(CommandError::failed(
+            "what would be sealed was edited while you looked at it: nothing is sealed",
+        ));
+    }
     match &now.repo {
         Some(repo) => trust::approve(&located, repo, by.clone())?,
         None => {
-            held::remove(&located.place.state)?;
+            located.let_go()?;
         }
     }
     let renewed = renew(&located, &by.words())?;

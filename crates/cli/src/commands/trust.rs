@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
-use checkrein_runtime::held;
 
 use crate::args::Trust;
 use crate::commands::doctor::on_path;
@@ -22,7 +21,9 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     if args.revoke {
         ui::answer(match trust::revoke(&located)? {
-            true => "taken back: nothing of this repo runs under --require-trust",
+            true => {
+                "taken back: hooks installed with --user run nothing of this repo until you trust it again; hooks of this repo are not affected"
+            }
             false => "nothing was approved here",
         });
         return Ok(exit_code::exit(exit_code::YES));
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     };
     let already = trust::approved(&located) == Some(repo.digest());
     show(&located, &now)?;
-    if already && matches!(held::read(&located.place.state), Ok(None)) {
+    if already && matches!(located.held(), Ok(None)) {
         ui::answer("approved already");
         return Ok(exit_code::exit(exit_code::YES));
     }
@@ -90,7 +91,7 @@ pub(super) fn approve(located: &Located, repo: &Gathered, by: Checked) -> Result
         text: located.repo.is_none().then(|| repo.config.text.clone()),
     };
     trust::approve(located, approval)?;
-    held::remove(&located.place.state)?;
+    located.let_go()?;
     Ok(())
 }
 
@@ -99,7 +100,11 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
     let Some(repo) = &now.repo else {
         return Ok(());
     };
-    let file = printable(&repo.config.name.display().to_string());
+    let file = match &located.repo {
+        Some(_) => repo.config.name.display().to_string(),
+        None => format!("found in {}", located.place.root.display()),
+    };
+    let file = printable(&file);
     ui::answer(&On::Stdout.paint(Paint::Strong, &file));
     let plain = located.compile_plain(now, None, Driver::Hook)?.policy;
     commands(&plain, "");

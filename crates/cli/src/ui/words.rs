@@ -14,7 +14,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Timeout => "ran out of time",
         Cause::Crash => "crashed",
-        Cause::MissingProgram => "its program is not installed",
+        Cause::MissingProgram => "its program is not installed, or misspelt in run",
         Cause::VacuousPass => "said yes without checking anything",
         Cause::TreeMoving => "files kept changing while it ran",
         Cause::ReplyDeadline => "cut: the agent's answer was due",

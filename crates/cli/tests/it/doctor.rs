@@ -383,6 +383,12 @@ fn hooks_that_codex_was_not_told_to_trust() {
         text(&fault["mend"]).contains("start codex here once"),
         "{fault:#}"
     );
+    let said = healthy.doctor(&["--agent", "codex"], &[]);
+    assert!(
+        said.stdout
+            .contains("canary not played: the hooks are skipped, see above"),
+        "{said:?}"
+    );
     // The repo itself.
     healthy.put(
         &healthy.codex_config(),

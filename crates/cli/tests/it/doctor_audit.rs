@@ -88,6 +88,9 @@ fn fills(world: &World, expected: &[&str], named: &[&str]) -> Value {
         said.contains(&format!("Empty: {}.", named.join(", "))),
         "{said}"
     );
+    assert!(said.contains("hard = a check must pass"), "{said}");
+    let blanks: Vec<&str> = said.lines().filter(|line| line.ends_with(' ')).collect();
+    assert!(blanks.is_empty(), "{blanks:?}");
     for addition in first["add"].as_array().unwrap() {
         let text = addition["text"].as_str().unwrap();
         for line in text.lines() {
@@ -119,6 +122,18 @@ fn compiles(world: &World, file: &str) {
         let said = String::from_utf8_lossy(&compiled.stderr);
         assert!(compiled.status.success(), "{file}: {said}");
     }
+}
+
+#[test]
+fn a_broken_config_is_mended_first() {
+    let world = World::new();
+    world.write("checkrein.toml", "[verifier]\nname = \"tests\"\n");
+    let said = world.says(&["doctor", "--audit"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stderr.contains("[[verifier]]; mend it first") && said.stdout.is_empty(),
+        "{said:?}"
+    );
 }
 
 #[test]

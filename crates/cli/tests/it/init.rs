@@ -542,6 +542,10 @@ fn links_are_followed_at_home_and_not_out_of_a_repo() {
     assert!(!world.root().join("checkrein.toml").exists());
     // What is for all repos is not taken back with a repo's.
     let said = world.says(&["init", "--undo"]);
+    assert!(
+        said.stdout.contains("checkrein init --undo --user"),
+        "{said:?}"
+    );
     assert!(said.stdout.contains("nothing of ours"), "{said:?}");
     fine(&world.says(&["init", "--undo", "--user"]));
     assert_eq!(std::fs::read(&real).unwrap(), b"{\n  \"model\": \"x\"\n}\n");
@@ -564,7 +568,7 @@ fn codex_s_review_is_a_person_s_act() {
     fine(&said);
     // No terminal, so nobody was asked and nothing written.
     assert!(
-        said.stdout.contains("to do") && said.stdout.contains("reviewed"),
+        said.stdout.contains("to do    Codex") && said.stdout.contains("say yes twice"),
         "{said:?}"
     );
     assert_eq!(std::fs::read(&config).unwrap(), b"# mine\nmodel = \"m\"\n");
@@ -607,6 +611,36 @@ fn ctrl_c_while_a_check_is_tried_leaves_nothing() {
     assert_eq!(said.code, Some(130), "{said:?}");
     assert_eq!(snapshot(&world), before);
     gone(&world);
+}
+
+#[test]
+fn it_says_which_folder_it_is_about() {
+    let world = World::new();
+    world.write("below/README.md", "");
+    let within = |world: &World| {
+        let mut init = world.checkrein(&with(CLAUDE, &["--dry-run"]));
+        Said::of(
+            &init
+                .current_dir(world.root().join("below"))
+                .output()
+                .unwrap(),
+        )
+    };
+    let said = within(&world);
+    let top = world.root().canonicalize().unwrap();
+    let named = format!("In {} (the top of this repo):", top.display());
+    assert!(said.stderr.contains(&named), "{said:?}");
+    let said = world.says(&with(CLAUDE, &["--dry-run"]));
+    assert!(!said.stderr.contains("the top of this repo"), "{said:?}");
+
+    let world = World::without_git();
+    world.write("below/README.md", "");
+    assert!(!within(&world).stderr.contains("no git repository"));
+    world.config("");
+    let said = within(&world);
+    let top = world.root().canonicalize().unwrap();
+    let named = format!("{} has a checkrein.toml: run it there", top.display());
+    assert!(said.stderr.contains(&named), "{said:?}");
 }
 
 #[test]

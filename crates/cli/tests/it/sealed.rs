@@ -207,3 +207,125 @@ fn hook_settings_and_ignore_files_are_said_and_hold_nothing() {
     }
     assert!(!world.store_folder().join("held.json").exists());
 }
+
+#[test]
+fn an_edit_counts_however_the_task_ends() {
+    for (event, more) in [
+        ("SessionEnd", json!({ "reason": "exit" })),
+        ("StopFailure", json!({ "error": "rate_limit" })),
+    ] {
+        let world = World::with_check("test -f fixed");
+        let (first, _) = begun(&world, "claude-code", "first");
+        edit_to(&world, "true");
+        first.tell(&first.message(event, more));
+        let (second, answer) = begun(&world, "claude-code", "second");
+        let notice = answer.notice();
+        assert!(notice.contains("the older policy goes on"), "{notice}");
+        world.write("work", "1");
+        second.stop().sent_back();
+        assert_eq!(world.runs("loosened"), 0);
+        world.replays("first");
+    }
+}
+
+#[test]
+fn what_is_held_in_one_folder_goes_on_in_no_other() {
+    let world = World::with_check("test -f fixed");
+    let lax = world.root().join("lax");
+    world.write("lax/checkrein.toml", &world.counted("lax", "true"));
+    world.write("work", "1");
+    let mut below = Agent::named(&world, "claude-code", "below");
+    below
+        .env
+        .push(("CLAUDE_PROJECT_DIR", lax.display().to_string()));
+    below.prompt("mend it");
+    world.write("lax/work", "1");
+    let config = std::fs::read_to_string(lax.join("checkrein.toml")).unwrap();
+    world.write("lax/checkrein.toml", &format!("# touched\n{config}"));
+    let answer = below.stop();
+    assert!(answer.notice().contains("lax/checkrein.toml"), "{answer:?}");
+    assert!(world.store_folder().join("held.json").exists());
+
+    let (above, answer) = begun(&world, "claude-code", "above");
+    assert_eq!(answer, Answer::Nothing);
+    world.write("work", "2");
+    above.stop().sent_back();
+}
+
+#[test]
+fn what_a_person_edited_between_tasks_is_what_is_held_later() {
+    let world = World::with_check("true");
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    first.stop();
+    // No task is open: a person asks for more.
+    world.config(&world.counted("check", "test -f fixed"));
+    first.prompt("more");
+    edit_to(&world, "true");
+    world.write("work", "2");
+    first.stop();
+    let (second, answer) = begun(&world, "claude-code", "second");
+    let notice = answer.notice();
+    assert!(notice.contains("the older policy goes on"), "{notice}");
+    world.write("work", "3");
+    second.stop().sent_back();
+}
+
+#[test]
+fn what_is_edited_while_a_person_looks_is_not_sealed() {
+    let world = World::with_check("test -f fixed");
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    first.stop().sent_back();
+    let config = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
+    world.config(&format!("# looked at\n{config}"));
+    // It is edited between the question and the answer.
+    let edits = std::thread::scope(|scope| {
+        let said = scope.spawn(|| {
+            Terminal::new(&world)
+                .typing_after(std::time::Duration::from_secs(2), "y\n")
+                .says(&["seal"])
+        });
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        edit_to(&world, "true");
+        said.join().unwrap()
+    });
+    assert_eq!(edits.code, Some(1), "{edits:?}");
+    assert!(edits.stdout.contains("nothing is sealed"), "{edits:?}");
+    world.write("work", "2");
+    first.stop().sent_back();
+    assert_eq!(world.runs("loosened"), 0);
+}
+
+#[test]
+fn a_pipe_where_a_guarded_file_was_keeps_no_stop_waiting() {
+    let world = World::with_check("test -f fixed");
+    let (first, _) = begun(&world, "claude-code", "first");
+    world.write("work", "1");
+    for name in [".claude/settings.json", ".git/info/exclude"] {
+        let file = world.root().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_file(&file);
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+    }
+    let text = first.stop();
+    assert!(
+        text.sent_back().contains(".claude/settings.json"),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn a_damaged_log_of_one_session_does_not_silence_the_next() {
+    let world = World::with_check("test -f fixed");
+    let (_first, _) = begun(&world, "claude-code", "first");
+    let store = rusqlite::Connection::open(world.store_folder().join("store.db")).unwrap();
+    let damaged = "UPDATE event SET payload = CAST('{}' AS BLOB) WHERE kind = 'prompt_submitted'";
+    assert_eq!(store.execute(damaged, []).unwrap(), 1);
+    drop(store);
+    let (second, answer) = begun(&world, "claude-code", "second");
+    assert_eq!(answer, Answer::Nothing);
+    world.write("work", "1");
+    second.stop().sent_back();
+}

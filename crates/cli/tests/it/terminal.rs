@@ -15,6 +15,7 @@ use crate::world::{Said, World, text};
 pub(crate) struct Terminal<'w> {
     world: &'w World,
     typed: String,
+    after: std::time::Duration,
     env: Vec<(&'static str, String)>,
     /// Ctrl-C, once this is on the screen.
     leaving_at: Option<&'static str>,
@@ -27,6 +28,7 @@ impl<'w> Terminal<'w> {
         Self {
             world,
             typed: String::new(),
+            after: std::time::Duration::ZERO,
             env: Vec::new(),
             leaving_at: None,
             under: None,
@@ -43,6 +45,12 @@ impl<'w> Terminal<'w> {
     pub(crate) fn leaving_at(mut self, text: &'static str) -> Self {
         self.leaving_at = Some(text);
         self
+    }
+
+    /// The same, once they have looked at it for so long.
+    pub(crate) fn typing_after(mut self, after: std::time::Duration, text: &str) -> Self {
+        self.after = after;
+        self.typing(text)
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
@@ -92,6 +100,7 @@ impl<'w> Terminal<'w> {
         drop((shell, slave));
         started.wait().unwrap();
         let mut master = File::from(master);
+        std::thread::sleep(self.after);
         master.write_all(self.typed.as_bytes()).unwrap();
         let mut said = Vec::new();
         let mut bytes = [0; 4096];

@@ -226,6 +226,10 @@ fn a_repo_without_a_config_keeps_what_was_approved_in_the_state_folder() {
     let said = Terminal::new(&world).typing("y\n").says(&["trust"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stdout.contains("make test"), "{said:?}");
+    assert!(
+        !said.stdout.contains("repo/checkrein.toml"),
+        "a file that is not there: {said:?}"
+    );
     assert!(world.lines_outside("canary").is_empty(), "shown, not run");
     assert!(!world.root().join("checkrein.toml").exists());
 
@@ -247,4 +251,13 @@ fn a_repo_without_a_config_keeps_what_was_approved_in_the_state_folder() {
     let agent = user_level(&world, "claude-code", "own");
     let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "go" })));
     assert!(answer.notice().contains("has changed since"), "{answer:?}");
+}
+
+#[test]
+fn a_clones_stances_do_not_let_through_what_is_too_large() {
+    let world = World::new();
+    world.config("[stance]\ntool = \"allow\"\n");
+    let agent = user_level(&world, "claude-code", "s");
+    let huge = format!("true #{}", "x".repeat(9 << 20));
+    agent.shell(&huge, "").denied();
 }

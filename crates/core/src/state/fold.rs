@@ -32,6 +32,13 @@ impl State {
                 // A verdict of a verifier that is defined otherwise by now says nothing.
                 if let Some(task) = &mut self.task {
                     task.verdicts.clear();
+                    // Nor does one that is still on its way.
+                    for pending in task.scopes.iter_mut().flat_map(|scope| &mut scope.pending) {
+                        pending.waiting.clear();
+                        pending.asked.clear();
+                        pending.reading = false;
+                        pending.confirmed = false;
+                    }
                 }
             }
             Event::Input(stamped) => self.take_in(stamped),

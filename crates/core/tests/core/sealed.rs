@@ -2,8 +2,10 @@
 //! leaves no older verdict behind.
 
 use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::explain::Because;
+use checkrein_core::ids::ScopeId;
 
 use crate::story::tell;
 use crate::world::{World, policy};
@@ -52,5 +54,26 @@ fn law_10_what_was_found_before_a_person_sealed_anew_counts_no_more() {
     );
     // The same tree again: without the seal nothing would be run a second time.
     assert_eq!(told, "tests look task_complete x2");
+    crate::laws::replays(&world);
+}
+
+#[test]
+fn law_10_what_was_under_way_when_a_person_sealed_anew_accepts_nothing() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt | edit | tests pass");
+    let asked = world.ask_stop(&ScopeId::main());
+    assert!(asked.decision.is_none(), "{asked:?}");
+    let sealed = Digest::of(&world.policy.to_blob());
+    world.record(Event::PolicyRenewed {
+        policy: sealed,
+        guarded: None,
+        by: "a person".to_owned(),
+    });
+    let again = world.answer(0);
+    assert!(again.decision.is_none(), "{again:?}");
+    let task = world.state.task.as_ref().unwrap();
+    assert!(task.verdicts.is_empty(), "found under the older policy");
+    let waiting = &world.state.pending(&ScopeId::main()).unwrap().waiting;
+    assert_eq!(waiting.len(), 1, "it is asked for once more");
     crate::laws::replays(&world);
 }

@@ -277,11 +277,9 @@ impl Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Span::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "'{text}' is not a span of time; write it as \"90s\", \"10m\" or \"4h\""
-            ))
+        deserializer.deserialize_str(Written {
+            parse: Span::parse,
+            expected: "a span of time; write it as \"90s\", \"10m\" or \"4h\"",
         })
     }
 }
@@ -297,6 +295,24 @@ impl JsonSchema for Span {
             "pattern": "^([0-9]+(ms|s|m|min|h|d) ?)+$",
             "description": "A span of time: 90s, 10m, 4h, 1h 30m."
         })
+    }
+}
+
+/// Reads a text form, and says what it is where there is something else.
+struct Written<T> {
+    parse: fn(&str) -> Option<T>,
+    expected: &'static str,
+}
+
+impl<T> serde::de::Visitor<'_> for Written<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.expected)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        (self.parse)(text).ok_or_else(|| E::custom(format!("'{text}' is not {}", self.expected)))
     }
 }
 
@@ -326,11 +342,9 @@ impl Size {
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Size::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "'{text}' is not a size; write it as \"500MB\" or \"2GB\""
-            ))
+        deserializer.deserialize_str(Written {
+            parse: Size::parse,
+            expected: "a size; write it as \"500MB\" or \"2GB\"",
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod file;
 mod gathered;
+mod keys;
 mod profile;
 mod tighten;
 
@@ -22,8 +23,7 @@ use checkrein_core::policy::{
 use serde::{Deserialize, Serialize};
 
 use file::{
-    CapsTable, KNOWN, NOT_YET, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
-    VerifyOnText,
+    CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText,
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
@@ -102,7 +102,7 @@ pub enum ConfigError {
         what: String,
     },
     /// `accept` cannot be read.
-    #[error("{name}: accept = \"{text}\": {source}", name = .name.display())]
+    #[error("{name}: accept = \"{text}\": {source}{known}", name = .name.display())]
     Accept {
         /// Which file.
         name: PathBuf,
@@ -110,6 +110,16 @@ pub enum ConfigError {
         text: String,
         /// Why.
         source: AcceptError,
+        /// The names that it could mean, where it means none.
+        known: String,
+    },
+    /// Any of these, beside keys that are not known: a misspelt one may be why.
+    #[error("{error}\n{}", .unknown.join("\n"))]
+    Misspelt {
+        /// What cannot be used.
+        error: Box<ConfigError>,
+        /// What is said of the keys.
+        unknown: Vec<String>,
     },
     /// A config file is there and cannot be read.
     #[error("{name}: cannot be read: {source}", name = .name.display())]
@@ -168,15 +178,32 @@ pub fn compile_gathered(
     driver: Driver,
     profile: Profile<'_>,
 ) -> Result<Compiled, ConfigError> {
+    let mut warnings = Vec::new();
+    match compile_noting(repo, person, driver, profile, &mut warnings) {
+        Ok(compiled) => Ok(Compiled {
+            warnings,
+            ..compiled
+        }),
+        Err(error) => Err(keys::beside(error, warnings)),
+    }
+}
+
+/// The same; what is said of keys is there when something else is wrong, too.
+fn compile_noting(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    driver: Driver,
+    profile: Profile<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Compiled, ConfigError> {
     if let (Profile::Named(wanted), Some(repo)) = (profile, repo) {
         profile::must_be_there(wanted, repo, person)?;
     }
-    let mut warnings = Vec::new();
     let nowhere = PathBuf::from("built-in defaults");
     let mut rules = Vec::new();
     let (name, file) = match repo {
         Some(gathered) => {
-            let file = read(&gathered.config, profile, &mut warnings)?;
+            let file = read(&gathered.config, profile, warnings)?;
             rules.extend(gathered.rules_of(&file)?);
             (&gathered.config.name, file)
         }
@@ -186,7 +213,7 @@ pub fn compile_gathered(
     let mut retention = Retention::default();
     retention.set(name, &file)?;
     if let Some(gathered) = person {
-        let own = read(&gathered.config, profile, &mut warnings)?;
+        let own = read(&gathered.config, profile, warnings)?;
         rules.extend(gathered.rules_of(&own)?);
         tighten::tighten(&mut policy, &gathered.config.name, &own)?;
         // How much of a person's disk is used is theirs to say.
@@ -204,7 +231,7 @@ pub fn compile_gathered(
     Ok(Compiled {
         policy,
         retention,
-        warnings,
+        warnings: Vec::new(),
         sources,
     })
 }
@@ -267,99 +294,58 @@ fn read(
     profile: Profile<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ConfigFile, ConfigError> {
-    let mut table: toml::Table = source
-        .text
-        .parse()
-        .map_err(|error| bad_toml(source, error))?;
-    check_keys(&source.name, "", "", &table, warnings)?;
-    if let Some(toml::Value::Table(profiles)) = table.get("profile") {
-        for (name, inner) in profiles {
-            if let toml::Value::Table(inner) = inner {
-                let within = format!("profile.{name}.");
-                if inner.contains_key("profile") {
-                    return Err(value(
-                        &source.name,
-                        &within,
-                        "cannot hold another profile".to_owned(),
-                    ));
-                }
-                check_keys(&source.name, &within, "", inner, warnings)?;
-            }
-        }
-    }
+    let table = table(source)?;
+    keys::check(&source.name, &table, warnings)?;
     // With places in the text, where something has the wrong type.
     parse(source)?;
-    table = profile.apply(table);
-    table.try_into().map_err(|error| bad_toml(source, error))
+    let table = profile.apply(table);
+    table.try_into().map_err(|error| bad_toml(source, &error))
 }
 
 fn parse(source: &Source) -> Result<ConfigFile, ConfigError> {
-    toml::from_str(&source.text).map_err(|error| bad_toml(source, error))
+    let table = table(source)?;
+    keys::one_bracket(&source.name, &table)?;
+    toml::from_str(&source.text).map_err(|error| {
+        let mut unknown = Vec::new();
+        match keys::check(&source.name, &table, &mut unknown) {
+            Err(not_yet) => not_yet,
+            Ok(()) => keys::beside(bad_toml(source, &error), unknown),
+        }
+    })
 }
 
-fn bad_toml(source: &Source, error: toml::de::Error) -> ConfigError {
+fn table(source: &Source) -> Result<toml::Table, ConfigError> {
+    source
+        .text
+        .parse()
+        .map_err(|error| bad_toml(source, &error))
+}
+
+fn bad_toml(source: &Source, error: &toml::de::Error) -> ConfigError {
+    let mut message = error.to_string().trim_end().to_owned();
+    if let Some((key, word)) = error.span().and_then(|span| bare(&source.text, span.start)) {
+        // What the reader took the word for would only mislead.
+        let place = message.strip_suffix(error.message()).map(str::to_owned);
+        message = place.unwrap_or(format!("{message}\n"));
+        message.push_str(&format!("text needs quotes: {key} = \"{word}\""));
+    }
     ConfigError::Toml {
         name: source.name.clone(),
-        message: error.to_string().trim_end().to_owned(),
+        message,
     }
 }
 
-fn check_keys(
-    name: &Path,
-    within: &str,
-    prefix: &str,
-    table: &toml::Table,
-    warnings: &mut Vec<String>,
-) -> Result<(), ConfigError> {
-    for (key, value) in table {
-        let path = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
-        };
-        if NOT_YET.contains(&path.as_str()) {
-            return Err(ConfigError::NotYet {
-                name: name.to_owned(),
-                key: format!("{within}{path}"),
-            });
-        }
-        // Its tables are looked at as if they stood here.
-        if path == "profile" {
-            continue;
-        }
-        if !KNOWN.contains(&path.as_str()) {
-            warnings.push(unknown_key(name, within, &path));
-            continue;
-        }
-        match value {
-            toml::Value::Table(inner) => check_keys(name, within, &path, inner, warnings)?,
-            toml::Value::Array(items) => {
-                for inner in items.iter().filter_map(toml::Value::as_table) {
-                    check_keys(name, within, &path, inner, warnings)?;
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn unknown_key(name: &Path, within: &str, path: &str) -> String {
-    let near = KNOWN
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, path), known))
-        .min()
-        .filter(|(distance, _)| *distance <= 3);
-    match near {
-        Some((_, known)) => format!(
-            "{}: unknown key '{within}{path}'; did you mean '{known}'?",
-            name.display()
-        ),
-        None => format!(
-            "{}: unknown key '{within}{path}' is ignored",
-            name.display()
-        ),
-    }
+/// The line at this place, if a word without quotes is its value.
+fn bare(text: &str, at: usize) -> Option<(&str, &str)> {
+    let (before, after) = text.split_at_checked(at)?;
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let end = after.find('\n').map_or(text.len(), |end| at + end);
+    let (key, word) = text.get(line..end)?.split_once('=')?;
+    let (key, word) = (key.trim(), word.trim());
+    let fits = word.starts_with(char::is_alphabetic)
+        && !word.contains(['"', '\'', '#'])
+        && !["true", "false", "inf", "nan"].contains(&word);
+    fits.then_some((key, word))
 }
 
 fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, ConfigError> {
@@ -382,6 +368,10 @@ fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, C
         Some(text) => Accept::parse(text, &known).map_err(|source| ConfigError::Accept {
             name: name.to_owned(),
             text: text.clone(),
+            known: match source {
+                AcceptError::Unknown(_) => names(&known),
+                _ => String::new(),
+            },
             source,
         })?,
         None => Accept::All(
@@ -434,6 +424,14 @@ fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, C
         verifiers,
         single_task: driver == Driver::Run,
     })
+}
+
+fn names(known: &BTreeSet<VerifierName>) -> String {
+    let known: Vec<&str> = known.iter().map(VerifierName::as_str).collect();
+    match known.as_slice() {
+        [] => "; there is no [[verifier]]".to_owned(),
+        known => format!("; known: {}", known.join(", ")),
+    }
 }
 
 fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigError> {

@@ -40,11 +40,15 @@ fn accept_defaults_to_all_that_are_not_advisory() {
 
 #[test]
 fn unknown_keys_warn_with_a_near_match() {
-    let warnings = compiled("[caps]\ntool_cals = 3\n[zzz]\nx = 1\n").warnings;
+    let warnings = compiled(
+        "[caps]\ntool_cals = 3\n[zzz]\nx = 1\n[[verifier]]\nname = 'a'\nrun = 'x'\nxx = 1\n",
+    )
+    .warnings;
     assert_eq!(
         warnings,
         [
             "checkrein.toml: unknown key 'caps.tool_cals'; did you mean 'caps.tool_calls'?",
+            "checkrein.toml: unknown key 'verifier.xx' is ignored",
             "checkrein.toml: unknown key 'zzz' is ignored",
         ]
     );
@@ -88,7 +92,39 @@ fn bad_configs_say_what_where_and_what_next() {
             "[[verifier]]\nname = \"a\"\nrun = \"x\"\ninputs = [\"{\"]",
             "inputs/outputs",
         ),
-        ("accept = \"tests\"", "no verifier is named 'tests'"),
+        (
+            "accept = \"tests\"",
+            "no verifier is named 'tests'; there is no [[verifier]]",
+        ),
+        (
+            "accept = \"test\"\n[[verifier]]\nname = \"tests\"\nrun = \"x\"",
+            "no verifier is named 'test'; known: tests",
+        ),
+        (
+            "[verifier]\nname = \"tests\"\nrun = \"x\"",
+            "a verifier is written with two brackets: [[verifier]]",
+        ),
+        (
+            "[profile.ci.verifier]\nname = \"tests\"",
+            "written with two brackets: [[profile.ci.verifier]]",
+        ),
+        (
+            "[[verifier]]\nname = \"tests\"\nrunn = \"x\"",
+            "'verifier.runn'; did you mean 'verifier.run'?",
+        ),
+        (
+            "[[verifier]]\nnmae = \"tests\"\nrun = \"x\"",
+            "'verifier.nmae'; did you mean 'verifier.name'?",
+        ),
+        (
+            "[caps]\nwall_clock = 4",
+            "write it as \"90s\", \"10m\" or \"4h\"",
+        ),
+        ("[store]\nmax_size = 4", "write it as \"500MB\" or \"2GB\""),
+        (
+            "[[verifier]]\nname = tests\nrun = \"x\"",
+            "text needs quotes: name = \"tests\"",
+        ),
         ("[loops]\npreset = \"hermes\"", "does not act on"),
         ("[loops]\npreset = \"x\"", "cannot be 'x'"),
         (

@@ -106,7 +106,8 @@ fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
         ),
         How::NoProgram(err) => {
             let program = definition.run.split_whitespace().next().unwrap_or_default();
-            missing(program, &err.to_string())
+            let there = err.kind() != std::io::ErrorKind::NotFound;
+            missing(program, there.then(|| err.to_string()))
         }
         How::NotStarted(err) => unsure(Cause::Internal, format!("could not be started: {err}")),
     }
@@ -148,7 +149,7 @@ fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
             // What a script of the check's own misses is the check's failure.
             .filter(|name| words(&definition.run).any(|word| word == name));
         if let Some(name) = name {
-            return missing(&name, "not found");
+            return missing(&name, None);
         }
     }
     if by_shell && SHELL_CRASHES.contains(&code) {
@@ -179,8 +180,10 @@ fn words(run: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A program that is missing in the tree can come back by an edit; one of the machine cannot.
-fn missing(program: &str, why: &str) -> Judged {
+/// `why`: what keeps it from being run although it is there.
+fn missing(program: &str, why: Option<String>) -> Judged {
     let in_tree = program.contains('/') && !program.starts_with('/');
+    let gone = if in_tree { "there" } else { "installed" };
     Judged {
         verdict: Verdict::Inconclusive,
         cause: Some(Cause::MissingProgram),
@@ -189,7 +192,10 @@ fn missing(program: &str, why: &str) -> Judged {
         } else {
             Retryable::No
         },
-        note: Some(format!("cannot run '{program}': {why}")),
+        note: Some(match why {
+            None => format!("'{program}' is not {gone}, or misspelt in run"),
+            Some(why) => format!("cannot run '{program}': {why}"),
+        }),
     }
 }
 

@@ -148,6 +148,11 @@ pub(super) fn trusted(
             )),
         );
     }
+    let runs = |one: &Installed<'_>| {
+        let reviewed = (one.settings.path.clone(), one.hook.event.clone());
+        agreed.hooks.contains(&reviewed) && (one.settings.scope == Scope::User || agreed.repo)
+    };
+    agreed.to_none = !installed.iter().any(runs);
     if trusted > 0 {
         findings.push(Finding::ok(
             agent.name,

@@ -21,9 +21,9 @@ const PIPELINES: &[&str] = &[
     ".ci",
 ];
 
-pub(super) fn look(root: &Path, hooked: bool, near: &Near, scratch: &Path) -> Vec<Finding> {
+pub(super) fn look(near: &Near, hooked: bool, required: bool, scratch: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let pipeline = pipeline(root);
+    let pipeline = pipeline(&near.root);
     let level = match (&pipeline, hooked) {
         (Some(_), _) => "L3: CI checks what merges",
         (None, true) => "L1: hooks, with the agent under your own account",
@@ -34,7 +34,10 @@ pub(super) fn look(root: &Path, hooked: bool, near: &Near, scratch: &Path) -> Ve
         Some(file) => level.at(near.short(file)),
         None => level
             .so("an agent that means to can get past hooks; what merges is safe only in CI")
-            .mend("run `checkrein check` in a CI workflow"),
+            .mend(match required {
+                true => "run `checkrein check` in a CI workflow",
+                false => "run `checkrein check` in a CI workflow; nothing is required yet, so make a check required first",
+            }),
     });
     findings.push(match confine::possible(scratch) {
         Ok(how) => Finding::ok(

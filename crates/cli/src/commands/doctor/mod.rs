@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
     let agents: Vec<&Agent> = chosen(args.agent.as_deref())?;
     let located = locate::locate(&std::env::current_dir()?, None);
     if args.audit {
-        audit::run(&located, args.json);
+        audit::run(&located, args.json)?;
         return Ok(exit_code::exit(exit_code::YES));
     }
     let scratch = tempfile::tempdir()?;
@@ -61,8 +61,9 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
         };
         hooked |= looked.all(&mut findings)?;
     }
+    let required = repo.policy.as_ref().is_some_and(repo::requires);
     findings.extend(repo.findings);
-    findings.extend(level::look(&near.root, hooked, &near, scratch.path()));
+    findings.extend(level::look(&near, hooked, required, scratch.path()));
     if args.json {
         ui::json(&json!({ "schema": SCHEMA, "findings": findings }));
     } else {
@@ -150,7 +151,9 @@ impl Look<'_> {
             findings.extend(silence::look(agent, &near.root, repo.store.as_ref()));
             findings.extend(self.rounds());
         }
-        if let Some(program) = program.filter(|_| named) {
+        if agreed.to_none {
+            findings.push(firing::not_played(agent.name));
+        } else if let Some(program) = program.filter(|_| named) {
             ui::say(&format!(
                 "checkrein: {}",
                 firing::announcement(agent.program)

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::held;
 use checkrein_store::{SqliteStore, StoreError};
 
 use super::finding::Finding;
@@ -73,7 +72,7 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             None
         }
     };
-    match held::read(&located.place.state) {
+    match located.held() {
         Ok(Some(held)) => findings.push(
             Finding::warning(
                 "repo",
@@ -103,6 +102,12 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
         policy,
         store,
     }
+}
+
+/// Whether any check is.
+pub(super) fn requires(policy: &Policy) -> bool {
+    let mut names = policy.verifiers.iter().map(|spec| &spec.name);
+    names.any(|name| policy.is_required(name))
 }
 
 fn of_policy(policy: &Policy, place: Option<String>) -> Finding {

@@ -1,13 +1,11 @@
 //! The findings, for people: one block per agent, what is wrong before what is well.
 
-use std::io::IsTerminal as _;
-
 use super::finding::{Finding, Status};
 use super::places;
 use crate::ui;
 use crate::ui::style::{On, Paint};
 
-/// Columns that are used of a terminal.
+/// Columns that are used of a wider terminal.
 const WIDTH: usize = 100;
 
 /// Prints all of them, and what they come to.
@@ -80,10 +78,10 @@ fn one(finding: &Finding) {
 /// On a terminal long lines are folded at blanks, beside what stands left of them. In a pipe
 /// they stay whole.
 fn folded(text: &str, left: usize) -> Vec<String> {
-    if !std::io::stdout().is_terminal() {
+    let Some(columns) = ui::width() else {
         return text.lines().map(str::to_owned).collect();
-    }
-    let width = WIDTH - left;
+    };
+    let width = columns.min(WIDTH).saturating_sub(left);
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut folded = String::new();

@@ -10,6 +10,7 @@ use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{Patience, Progress};
 
+use super::Site;
 use super::write::Pen;
 use crate::commands::doctor::on_path;
 use crate::commands::engine;
@@ -26,6 +27,7 @@ const SLOW_MS: u64 = 3 * 60_000;
 /// The policy that holds from now on.
 pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
     let site = pen.site;
+    place(site)?;
     if let Some(file) = &site.located.repo {
         let compiled = site.located.compile(Driver::Hook)?;
         for warning in &compiled.warnings {
@@ -59,6 +61,22 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
     Ok(policy)
 }
 
+/// Says where it happens, if that is not the folder that everybody looks at.
+fn place(site: &Site) -> Result<(), CommandError> {
+    if let Some(above) = site.located.passed_over() {
+        ui::say(&format!(
+            "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
+            above.display()
+        ));
+    } else if std::env::current_dir()?.canonicalize()? != site.root {
+        ui::say(&format!(
+            "In {} (the top of this repo):",
+            site.root.display()
+        ));
+    }
+    Ok(())
+}
+
 fn untried(check: Check) -> Planned {
     let advisory = missing(&check).map(|program| format!("`{program}` is not installed here"));
     Planned { check, advisory }
@@ -84,10 +102,10 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
     }
     let site = pen.site;
     ui::say(&format!(
-        "Running {} once, on the tree as it is (Ctrl-C writes nothing):",
+        "Trying {}, on the tree as it is (Ctrl-C writes nothing):",
         match able.len() {
-            1 => "the check that was found".to_owned(),
-            number => format!("each of the {number} checks that were found"),
+            1 => "the check found, once".to_owned(),
+            number => format!("the {number} checks found, once each"),
         }
     ));
     let policy = compile(&site.root.join(CONFIG), &detect::config(&planned))?;

@@ -49,12 +49,7 @@ pub(super) fn settle(
             "hooks are switched off in [features]; take that line out",
         );
     }
-    if pen.site.scope != Scope::User && !known.trusts(&repo.to_string_lossy()) {
-        to_do(
-            &shown,
-            "Codex looks at hooks of this repo once you trust it: start it here, it asks",
-        );
-    }
+    let trusts = pen.site.scope == Scope::User || known.trusts(&repo.to_string_lossy());
     let path = path.to_string_lossy();
     let ours: Vec<&Hook> = reading
         .hooks
@@ -66,7 +61,19 @@ pub(super) fn settle(
         .copied()
         .filter(|hook| known.standing(&path, hook) != Standing::Trusted)
         .collect();
+    let open = |reviewed: bool| {
+        let once = match (trusts, reviewed) {
+            (true, true) => return,
+            (false, false) => {
+                "say yes twice (trust this repo, these hooks); until then it skips them"
+            }
+            (false, true) => "say yes (trust this repo); until then it skips these hooks",
+            (true, false) => "say yes (these hooks); until then it skips them",
+        };
+        to_do(agent.title, &format!("start it here once and {once}"));
+    };
     if missing.is_empty() {
+        open(true);
         return Ok(());
     }
     let reviews: Vec<toml::Review> = missing
@@ -79,25 +86,23 @@ pub(super) fn settle(
             "review the hooks in Codex instead: start it here, it asks",
         )
     })?;
-    let skipped = "until you have reviewed these hooks, Codex skips them: start it here, it asks";
-    let asked = "or run checkrein init at a terminal of your own";
     if pen.dry_run {
         ui::say(&format!(
             "Asked first, because it is a review in your name ({shown}):"
         ));
-    } else if person::required("init").is_err() {
-        to_do(&shown, &format!("{skipped}, {asked}"));
-        return Ok(());
-    } else if !yes(
-        &format!(
-            "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
-            reviews.len()
-        ),
-        pen.site.undo(),
-    )? {
-        to_do(&shown, skipped);
+    } else if person::required("init").is_err()
+        || !yes(
+            &format!(
+                "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
+                reviews.len()
+            ),
+            pen.site.undo(),
+        )?
+    {
+        open(false);
         return Ok(());
     }
+    open(true);
     let noted = pen.installed.of(&config).cloned();
     let before = bare(noted.as_ref(), now.as_deref())?;
     let mut keys = match noted.as_ref().map(|noted| &noted.what) {

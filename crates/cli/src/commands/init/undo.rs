@@ -43,7 +43,7 @@ pub(super) fn run(
         .cloned()
         .collect();
     if files.is_empty() {
-        return unrecorded(site, args);
+        return unrecorded(site, installed, args);
     }
     let mut code = exit_code::YES;
     for written in files {
@@ -136,7 +136,7 @@ fn one(
 
 /// Nothing is noted: perhaps the state folder is new. Entries of ours are known by what they
 /// call.
-fn unrecorded(site: &Site, args: &Init) -> Result<ExitCode, CommandError> {
+fn unrecorded(site: &Site, installed: &Installed, args: &Init) -> Result<ExitCode, CommandError> {
     let mut found = false;
     let scopes: &[Scope] = match site.scope {
         Scope::User => &[Scope::User],
@@ -173,8 +173,12 @@ fn unrecorded(site: &Site, args: &Init) -> Result<ExitCode, CommandError> {
         }
     }
     if !found {
+        let user = installed.files.iter().any(|one| one.scope == Scope::User);
         ui::answer(match site.scope {
             Scope::User => "nothing of ours is installed for all repos",
+            _ if user => {
+                "nothing of ours is installed in this repo; your own settings have it for all repos: checkrein init --undo --user"
+            }
             Scope::Person | Scope::Shared => "nothing of ours is installed in this repo",
         });
     }

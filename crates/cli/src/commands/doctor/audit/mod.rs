@@ -13,15 +13,21 @@ mod walk;
 
 use std::path::Path;
 
+use checkrein_runtime::config::Driver;
 use serde::Serialize;
 
 use crate::locate::Located;
 use crate::ui;
+use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
 use lines::Addition;
 
 /// Version of the JSON document.
 const SCHEMA: &str = "checkrein/audit/1";
+
+/// What the tiers are, for people, within 80 columns.
+const TIERS: &str =
+    "hard = a check must pass · soft = a limit · lazy = the agent's own word\nhuman = a person";
 
 /// One tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -147,12 +153,19 @@ impl Found {
 }
 
 /// Looks through the folder.
-pub(super) fn run(located: &Located, as_json: bool) {
+///
+/// # Errors
+/// A config that cannot be used: advice on top of it would be about something else.
+pub(super) fn run(located: &Located, as_json: bool) -> Result<(), CommandError> {
     let root = &located.place.root;
+    let policy = match located.compile(Driver::Hook) {
+        Ok(compiled) => compiled.policy,
+        Err(error) => return Err(CommandError::failed(format!("{error}; mend it first"))),
+    };
     let mut found = Found::default();
     settings::read(root, &mut found);
     code::read(root, &mut found);
-    ours::read(located, &mut found);
+    ours::read(located, &policy, &mut found);
     let empty: Vec<Tier> = Tier::ALL
         .into_iter()
         .filter(|tier| !found.is_filled(*tier))
@@ -163,6 +176,7 @@ pub(super) fn run(located: &Located, as_json: bool) {
     } else {
         print(root, &found, &empty, &additions);
     }
+    Ok(())
 }
 
 fn document(found: &Found, additions: &[Addition]) -> serde_json::Value {
@@ -188,6 +202,7 @@ fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
         ui::answer(&format!("{}: {}", setup.file, setup.kind.words()));
     }
     ui::answer("");
+    ui::answer(&On::Stdout.paint(Paint::Dim, TIERS));
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
     ui::answer(&On::Stdout.paint(Paint::Dim, &head));
     for tier in Tier::ALL {
@@ -232,7 +247,7 @@ fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
             tiers.join(", ")
         ));
         for line in addition.text.lines() {
-            ui::answer(&format!("    {line}"));
+            ui::answer(format!("    {line}").trim_end());
         }
         if let Some(then) = &addition.then {
             ui::answer(&format!("  {then}"));

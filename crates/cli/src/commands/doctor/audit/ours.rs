@@ -1,19 +1,13 @@
 //! What checkrein itself brings: the policy that a session beginning here would be sealed with,
 //! if anything hands it the agent's stops.
 
+use checkrein_core::policy::Policy;
 use checkrein_execpolicy::RuleSet;
-use checkrein_runtime::config::Driver;
 
 use super::{Found, Kind, Tier};
 use crate::locate::{CONFIG, Located};
 
-pub(super) fn read(located: &Located, found: &mut Found) {
-    let Ok(compiled) = located.compile(Driver::Hook) else {
-        // Doctor without --audit says what is wrong with it.
-        found.near(Tier::Hard, "checkrein.toml cannot be read", CONFIG);
-        return;
-    };
-    let policy = compiled.policy;
+pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
     if located.repo.is_some() {
         found.setup(Kind::Checkrein, CONFIG);
     }

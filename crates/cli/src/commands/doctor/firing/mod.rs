@@ -54,6 +54,8 @@ pub(super) struct Agreed {
     pub(super) repo: bool,
     /// Settings file and event.
     pub(super) hooks: BTreeSet<(PathBuf, String)>,
+    /// The agent skips every hook of ours: what it does without them is no news.
+    pub(super) to_none: bool,
 }
 
 /// Where it happens.
@@ -77,6 +79,15 @@ struct Sight {
 /// What is said before an agent is started.
 pub(super) fn announcement(program: &str) -> String {
     format!("starts {program} once in a throw-away folder; no network, no login")
+}
+
+/// Where every hook is skipped, that alone is to be mended first.
+pub(super) fn not_played(agent: &'static str) -> Finding {
+    Finding::warning(
+        agent,
+        "firing",
+        "canary not played: the hooks are skipped, see above",
+    )
 }
 
 /// What was seen, as findings.
