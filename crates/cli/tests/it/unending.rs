@@ -136,6 +136,32 @@ fn the_config_and_the_persons_own() {
 }
 
 #[test]
+fn what_is_remembered_of_the_tree() {
+    for put in ENDLESS {
+        let world = World::with_check("true");
+        let agent = Agent::new(&world, "claude-code");
+        agent.prompt("mend it");
+        world.write("work", "1");
+        assert_eq!(agent.stop(), Answer::Nothing);
+        agent.prompt("go on");
+        let mut put_there = 0;
+        for folder in ["tracked", "tree"] {
+            let folder = world.store_folder().join(folder);
+            for file in std::fs::read_dir(folder).unwrap().flatten() {
+                std::fs::remove_file(file.path()).unwrap();
+                put(&file.path());
+                put_there += 1;
+            }
+        }
+        assert_eq!(put_there, 2);
+        world.write("work", "2");
+        let (answer, _) = told(&agent, &agent.stop_message(false, "Done."));
+        assert_eq!(answer, Answer::Nothing);
+        assert_eq!(world.ending(), "task_complete");
+    }
+}
+
+#[test]
 fn a_pointer_of_git() {
     for put in ENDLESS {
         let world = World::without_git();
