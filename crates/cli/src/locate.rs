@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
-use checkrein_runtime::{Held, Place, held};
+use checkrein_runtime::{Held, Place, held, whole};
 
 use crate::{guarded, sources};
 
@@ -124,17 +124,25 @@ impl Located {
 
 /// Looks from `from` upwards. `state` overrides the state folder.
 pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
-    locate_given(
-        from,
-        Given {
-            state,
-            ..Given::default()
-        },
-    )
+    let folder = state.map_or_else(usual_state_folder, absolute);
+    located(from, &folder, Given::default())
 }
 
-/// The same with all that was said.
-pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Located {
+/// The same under this profile, if one is named.
+pub(crate) fn locate_under(from: &Path, profile: Option<&str>) -> Located {
+    let given = Given {
+        profile,
+        ..Given::default()
+    };
+    located(from, &usual_state_folder(), given)
+}
+
+/// The same with all that was said to a hook.
+pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Result<Located, String> {
+    Ok(located(from, &state_folder(given)?, given))
+}
+
+fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = from.ancestors().find(|folder| folder.join(".git").exists());
     // Without a repo only the folder itself counts: what lies above may be anybody's.
@@ -143,7 +151,8 @@ pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Located {
         .ancestors()
         .take_while(|folder| folder.starts_with(top))
         .map(|folder| folder.join(CONFIG))
-        .find(|file| file.is_file());
+        // Also what is no file: a pipe in its place is a mistake to tell, not a missing config.
+        .find(|file| file.exists());
     let root = config
         .as_deref()
         .and_then(Path::parent)
@@ -153,7 +162,7 @@ pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Located {
     let repo_id = repo_id(git.unwrap_or(&root));
     let place = Place {
         root,
-        state: state_folder(given).join(repo_id),
+        state: state.join(repo_id),
         env: env::vars_os().collect::<BTreeMap<_, _>>(),
     };
     let folder = match given.require_trust {
@@ -189,28 +198,23 @@ fn wanted(given: Given<'_>) -> Wanted {
 }
 
 pub(crate) fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(Source {
-            name: file.to_owned(),
-            text,
-        })),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(ConfigError::Unreadable {
-            name: file.to_owned(),
-            source: error,
-        }),
-    }
+    let text = whole::read_text(file, whole::CONFIG).map_err(|source| ConfigError::Unreadable {
+        name: file.to_owned(),
+        source,
+    })?;
+    Ok(text.map(|text| Source {
+        name: file.to_owned(),
+        text,
+    }))
 }
 
 /// The folder in which git keeps what all worktrees of a repo share.
 pub(crate) fn git_folder(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     match pointed_to(top) {
-        Some(folder) => match std::fs::read_to_string(folder.join("commondir")) {
-            Ok(common) => Some(folder.join(common.trim())),
-            Err(_) => Some(folder),
+        Some(folder) => match pointer(&folder.join("commondir")) {
+            Some(common) => Some(folder.join(common.trim())),
+            None => Some(folder),
         },
         None => dot_git.is_dir().then_some(dot_git),
     }
@@ -218,15 +222,20 @@ pub(crate) fn git_folder(top: &Path) -> Option<PathBuf> {
 
 /// Where the `.git` of a linked worktree or submodule points to.
 fn pointed_to(top: &Path) -> Option<PathBuf> {
-    let pointer = std::fs::read_to_string(top.join(".git")).ok()?;
+    let pointer = pointer(&top.join(".git"))?;
     let folder = pointer.trim().strip_prefix("gitdir: ")?;
     Some(top.join(folder))
+}
+
+/// The text of a file of git's that names a folder.
+fn pointer(file: &Path) -> Option<String> {
+    whole::read_text(file, whole::SMALL).ok()?
 }
 
 /// Whether the repo that this linked worktree points to knows of it: anybody can point.
 pub(crate) fn is_linked_worktree(top: &Path) -> bool {
     let known = pointed_to(top)
-        .and_then(|folder| std::fs::read_to_string(folder.join("gitdir")).ok())
+        .and_then(|folder| pointer(&folder.join("gitdir")))
         .and_then(|back| Path::new(back.trim()).canonicalize().ok());
     known.is_some() && known == top.join(".git").canonicalize().ok()
 }
@@ -255,30 +264,36 @@ fn repo_id(top: &Path) -> String {
 }
 
 /// The state folder of all repos. Always absolute: agents change their folder.
-pub(crate) fn state_folder(given: Given<'_>) -> PathBuf {
-    let folder = match given.state {
-        Some(folder) => folder.to_owned(),
-        None if given.require_trust => account_home()
-            .unwrap_or_default()
-            .join(".local")
-            .join("state")
-            .join("checkrein"),
-        None => usual_state_folder(),
-    };
-    std::path::absolute(&folder).unwrap_or(folder)
+pub(crate) fn state_folder(given: Given<'_>) -> Result<PathBuf, String> {
+    match given.state {
+        Some(folder) => Ok(absolute(folder)),
+        None if given.require_trust => {
+            let home = account_home().ok_or(
+                "under --require-trust the state folder is the account's own, and this account has no folder in /etc/passwd: name one in the hook's command, with --state DIR",
+            )?;
+            Ok(home.join(".local").join("state").join("checkrein"))
+        }
+        None => Ok(usual_state_folder()),
+    }
 }
 
-fn usual_state_folder() -> PathBuf {
+fn absolute(folder: &Path) -> PathBuf {
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The state folder of all repos as the environment names it.
+pub(crate) fn usual_state_folder() -> PathBuf {
     let named = |name: &str| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    named("CHECKREIN_STATE")
+    let folder = named("CHECKREIN_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|folder| folder.join("checkrein")))
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("checkrein")))
         .or_else(|| home().map(|home| home.join(".local").join("state").join("checkrein")))
-        .unwrap_or_else(|| env::temp_dir().join("checkrein-state"))
+        .unwrap_or_else(|| env::temp_dir().join("checkrein-state"));
+    absolute(&folder)
 }
 
 /// For what may be thrown away; not the system's folder for temporary files.
@@ -324,10 +339,12 @@ pub(crate) fn account_home() -> Option<PathBuf> {
         use std::os::unix::fs::MetadataExt as _;
         let me = std::fs::metadata("/proc/self").ok()?.uid().to_string();
         let users = std::fs::read_to_string("/etc/passwd").ok()?;
-        users.lines().find_map(|line| {
+        let home = users.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
-        })
+        });
+        // An empty one would be a folder of the tree that is judged.
+        home.filter(|home| home.is_absolute())
     }
     #[cfg(not(target_os = "linux"))]
     None

@@ -73,9 +73,22 @@ fn file(state: &Path) -> PathBuf {
 
 /// What is in force in this state folder. What cannot be read switches nothing off.
 pub(crate) fn in_force(state: &Path) -> Option<Off> {
-    let bytes = std::fs::read(file(state)).ok()?;
-    let off: Off = serde_json::from_slice(&bytes).ok()?;
-    (checkrein_runtime::now() < off.until).then_some(off)
+    look(state).ok().flatten()
+}
+
+/// The same for who has to say why nothing is.
+pub(crate) fn look(state: &Path) -> Result<Option<Off>, String> {
+    let wrong = |why: String| {
+        format!(
+            "{} switches nothing off: {why}. A person takes it away by: checkrein on",
+            file(state).display()
+        )
+    };
+    let bytes =
+        whole::read(&file(state), whole::SMALL).map_err(|error| wrong(error.to_string()))?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let off: Off = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    Ok((checkrein_runtime::now() < off.until).then_some(off))
 }
 
 pub(crate) fn write(state: &Path, off: &Off) -> io::Result<()> {

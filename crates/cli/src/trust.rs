@@ -41,10 +41,14 @@ fn file(state: &Path) -> PathBuf {
 
 /// What cannot be read approves nothing.
 fn read(state: &Path) -> Approvals {
-    std::fs::read(file(state))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default()
+    look(state).unwrap_or_default()
+}
+
+fn look(state: &Path) -> io::Result<Approvals> {
+    match whole::read(&file(state), whole::CONFIG)? {
+        Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        None => Ok(Approvals::default()),
+    }
 }
 
 fn write(state: &Path, approvals: &Approvals) -> io::Result<()> {
@@ -91,9 +95,14 @@ pub(crate) fn revoke(located: &Located) -> io::Result<bool> {
 
 /// What is said where the repo's config is not approved.
 pub(crate) fn words(located: &Located) -> String {
-    let why = match approved(located) {
-        Some(_) => "has changed since you approved it",
-        None => "is not approved",
+    let state = &located.place.state;
+    let why = match (look(state), approved(located)) {
+        (Err(error), _) => format!(
+            "is not approved, since {} cannot be read ({error})",
+            file(state).display()
+        ),
+        (Ok(_), Some(_)) => "has changed since you approved it".to_owned(),
+        (Ok(_), None) => "is not approved".to_owned(),
     };
     format!(
         "this repo's checkrein.toml {why}: nothing of it runs, and nothing is verified. To look at it and approve it, in {}: checkrein trust",

@@ -167,6 +167,26 @@ pub enum Stance {
     Ask,
 }
 
+impl Stance {
+    /// The one of the two that lets less through.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        if self.strictness() < other.strictness() {
+            other
+        } else {
+            self
+        }
+    }
+
+    fn strictness(self) -> u8 {
+        match self {
+            Self::Allow => 0,
+            Self::Ask => 1,
+            Self::Block => 2,
+        }
+    }
+}
+
 /// `[stance]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stances {

@@ -76,6 +76,9 @@ pub mod held {
     use super::Held;
     use crate::whole;
 
+    /// It holds whole configs and their rules, of some folders.
+    const LARGEST: u64 = 64 << 20;
+
     fn file(state: &Path) -> PathBuf {
         state.join("held.json")
     }
@@ -83,17 +86,9 @@ pub mod held {
     /// All that is held in this repo: sub-folders with a config of their own and linked
     /// worktrees share the file, and nothing of one of them goes on in another.
     fn all(state: &Path) -> io::Result<Vec<Held>> {
-        match std::fs::read(file(state)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                Ok(Vec::new())
-            }
-            Err(error) => Err(error),
+        match whole::read(&file(state), LARGEST)? {
+            Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            None => Ok(Vec::new()),
         }
     }
 

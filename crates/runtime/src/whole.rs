@@ -1,8 +1,74 @@
-//! Small files of the state folder, each written whole: who reads one sees the old one or
-//! the new one, also after a power cut.
+//! Small files, of the state folder and configs: written whole, so that who reads one sees the
+//! old one or the new one, also after a power cut; and read with a bound, so that whoever puts
+//! a pipe or a device in a file's place cannot keep a hook waiting.
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
+
+/// Larger than this no file is that says a thing or two.
+pub const SMALL: u64 = 1 << 20;
+/// Larger than this no config is, nor a rules file.
+pub const CONFIG: u64 = 8 << 20;
+
+/// The bytes of the file at `path`; `None` if there is none. The caller's error names it.
+///
+/// # Errors
+/// If it is no regular file, is larger than `limit`, or cannot be read.
+pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => return Err(no_file()),
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    // A length is only a promise: what grows meanwhile ends here as well.
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(limit));
+    }
+    Ok(Some(bytes))
+}
+
+/// The same as text.
+///
+/// # Errors
+/// As `read`, and if it is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
+    let Some(bytes) = read(path, limit)? else {
+        return Ok(None);
+    };
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn no_file() -> io::Error {
+    io::Error::new(
+        ErrorKind::InvalidInput,
+        "it is no regular file (a pipe, a device or a folder); take it away",
+    )
+}
+
+fn too_large(limit: u64) -> io::Error {
+    io::Error::new(
+        ErrorKind::FileTooLarge,
+        format!(
+            "it is larger than {} MiB; make it smaller, or take it away",
+            limit >> 20
+        ),
+    )
+}
 
 /// Writes `bytes` as the file at `path`; folders above it are made for their owner only.
 ///
@@ -30,7 +96,7 @@ pub fn remove(path: &Path) -> io::Result<bool> {
             }
             Ok(true)
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -48,10 +114,38 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {
-    std::fs::File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
 fn sync(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        assert_eq!(read(&file, 3).unwrap(), None);
+        assert_eq!(read(&file.join("below"), 3).unwrap(), None);
+        std::fs::write(&file, "abc").unwrap();
+        assert_eq!(read_text(&file, 3).unwrap().as_deref(), Some("abc"));
+        assert_eq!(read(&file.join("below"), 3).unwrap(), None);
+        assert_eq!(read(&file, 2).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let folder = read(folder.path(), 3).unwrap_err();
+        assert_eq!(folder.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_never_ends_is_not_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        assert_eq!(read(&link, 3).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
 }

@@ -10,10 +10,13 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
-use crate::environment;
+use crate::{environment, whole};
 
 /// At a prompt the tree is read only as long as nobody notices.
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Longer a list of tracked files is not believed.
+const LARGEST_LIST: u64 = 256 << 20;
 
 /// A tree and its state folder.
 #[derive(Debug, Clone)]
@@ -79,13 +82,13 @@ impl Place {
         let Some(session) = session else {
             return tracked_files(&self.root);
         };
-        match std::fs::read(self.tracked_file(session)) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes)
+        match whole::read(&self.tracked_file(session), LARGEST_LIST) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes)
                 .split('\0')
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .collect(),
-            Err(_) => {
+            Ok(None) | Err(_) => {
                 self.begin_task(session);
                 tracked_files(&self.root)
             }

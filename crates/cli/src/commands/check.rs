@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::Check;
 use crate::commands::engine;
-use crate::locate::{self, CONFIG, Given};
+use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
@@ -23,13 +23,7 @@ const OUTPUT_LINES: usize = 10;
 
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate_given(
-        &std::env::current_dir()?,
-        Given {
-            profile: args.profile.as_deref(),
-            ..Given::default()
-        },
-    );
+    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
     let compiled = located.compile(Driver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));

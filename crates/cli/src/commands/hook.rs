@@ -20,6 +20,7 @@ use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError};
+use checkrein_store::StoreError;
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
@@ -194,7 +195,8 @@ fn answer(
             form.set(read(&head).map_or_else(|unreadable| unreadable.form, |knock| knock.form));
             // Arguments that cannot be read are told of when a message can be.
             let place = args.as_ref().map(given).unwrap_or_default();
-            return by_stance(adapter, form.get(), None, &why, stances_at(place));
+            let stances = stricter(stances_at(place));
+            return by_stance(adapter, form.get(), None, &why, stances);
         }
     };
     weigh(
@@ -221,13 +223,9 @@ fn weigh(
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
-            return by_stance(
-                adapter,
-                unreadable.form,
-                None,
-                &why,
-                stances_at(args.as_ref().map(given).unwrap_or_default()),
-            );
+            let place = args.as_ref().map(given).unwrap_or_default();
+            let stances = stricter(stances_at(place));
+            return by_stance(adapter, unreadable.form, None, &why, stances);
         }
     };
     let args = match args {
@@ -253,7 +251,13 @@ fn weigh(
     let desk = match place {
         Where::Desk(desk) => Some(desk),
         Where::Here(words) => {
-            if let Some(post) = Post::find(&locate::state_folder(given(&args))) {
+            let state = match locate::state_folder(given(&args)) {
+                Ok(state) => state,
+                Err(why) => {
+                    return by_stance(adapter, knock.form, first_stop, &why, Stances::default());
+                }
+            };
+            if let Some(post) = Post::find(&state) {
                 return post.ask(words, bytes).unwrap_or_else(|error| {
                     let why = format!("the run outside does not answer: {error}");
                     by_stance(adapter, form.get(), first_stop, &why, Stances::default())
@@ -302,7 +306,10 @@ fn judge(
         .unwrap_or_default();
     let located = match desk {
         Some(desk) => desk.located.clone(),
-        None => locate::locate_given(&here, given(args)),
+        None => locate::locate_given(&here, given(args)).map_err(|why| Failure {
+            why,
+            stances: Stances::default(),
+        })?,
     };
     if desk.is_some_and(|desk| !desk.knows(&knock.session)) {
         return Err(Failure {
@@ -310,7 +317,11 @@ fn judge(
             stances: Stances::default(),
         });
     }
-    if let Some(off) = off::in_force(&located.place.state) {
+    let off = off::look(&located.place.state).unwrap_or_else(|why| {
+        ui::say(&format!("checkrein: {why}"));
+        None
+    });
+    if let Some(off) = off {
         match knock.event {
             EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
                 let decision = match knock.form {
@@ -319,7 +330,9 @@ fn judge(
                 };
                 return Ok(adapter.reply(knock.form, &Answer::new(decision)));
             }
-            EventKind::Stop => return Ok(let_through(adapter, args, &knock, &located, &off)),
+            EventKind::Stop => {
+                return Ok(let_through(adapter, args, &knock, &located, &off, desk));
+            }
             // Tasks begin and end all the same.
             _ => {}
         }
@@ -332,21 +345,9 @@ fn judge(
         .deadline
         .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
     let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
-    let from_run = args.source.as_deref() == Some(RUN);
-    let runtime = match desk {
-        Some(desk) => desk.runtime(from_run),
-        None => {
-            // A stop may have to wait for a busy store twice before it says so.
-            let store = engine::store_within(&located.place, LONGEST_BUSY.min(due / 2))
-                .map_err(|error| fail(error.to_string()))?;
-            // Also a hook of another entry: who comes first seals, and `run` has exactly one task.
-            if from_run || std::env::var_os(UNDER_RUN).is_some() {
-                engine::under_run(&located, store, args.attempts)
-            } else {
-                engine::runtime(&located, store, Driver::Hook)
-            }
-        }
-    };
+    // A stop may have to wait for a busy store twice before it says so.
+    let runtime = runtime(args, &located, desk, LONGEST_BUSY.min(due / 2))
+        .map_err(|error| fail(error.to_string()))?;
     if knock.event == EventKind::Stop {
         signals::listen();
     }
@@ -416,6 +417,26 @@ fn judge(
     }))
 }
 
+/// What a message is judged with; who comes first seals.
+fn runtime(
+    args: &Hook,
+    located: &Located,
+    desk: Option<&Desk>,
+    busy: Duration,
+) -> Result<Runtime, StoreError> {
+    let from_run = args.source.as_deref() == Some(RUN);
+    if let Some(desk) = desk {
+        return Ok(desk.runtime(from_run));
+    }
+    let store = engine::store_within(&located.place, busy)?;
+    // Also a hook of another entry: `run` has exactly one task.
+    Ok(if from_run || std::env::var_os(UNDER_RUN).is_some() {
+        engine::under_run(located, store, args.attempts)
+    } else {
+        engine::runtime(located, store, Driver::Hook)
+    })
+}
+
 /// Checks of a confined run are shown by the run.
 fn show(desk: Option<&Desk>, news: Progress) {
     if let Some(desk) = desk {
@@ -431,6 +452,7 @@ fn let_through(
     knock: &Knock,
     located: &Located,
     off: &Off,
+    desk: Option<&Desk>,
 ) -> Reply {
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return Reply::nothing();
@@ -445,14 +467,14 @@ fn let_through(
         writes: &[],
         usage: None,
     };
-    let recorded = engine::store_within(&located.place, LONGEST_BUSY)
+    let recorded = runtime(args, located, desk, LONGEST_BUSY)
         .map_err(RuntimeError::from)
-        .and_then(|store| {
+        .and_then(|runtime| {
             let patience = Patience {
                 deadline: None,
                 cancelled: &signals::CANCELLED,
             };
-            engine::runtime(located, store, Driver::Hook).take(delivery, patience, &|_| {})
+            runtime.take(delivery, patience, &|_| {})
         });
     let said = match &recorded {
         Ok(decided) => match (decided.ending(), &decided.state.task) {
@@ -640,10 +662,23 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
 
 /// The stances in force in this folder, for a message that does not say where it comes from.
 fn stances_at(given: Given<'_>) -> Stances {
-    std::env::current_dir().map_or_else(
+    let located = std::env::current_dir()
+        .map_err(|error| error.to_string())
+        .and_then(|here| locate::locate_given(&here, given));
+    located.map_or_else(
         |_| Stances::default(),
-        |here| configured_stances(&locate::locate_given(&here, given)),
+        |located| configured_stances(&located),
     )
+}
+
+/// At least the defaults. A message that cannot be read names no session, so there is no sealed
+/// policy to go by, and the config may have been edited a moment ago.
+fn stricter(stances: Stances) -> Stances {
+    let default = Stances::default();
+    Stances {
+        tool: stances.tool.stricter(default.tool),
+        stop: stances.stop.stricter(default.stop),
+    }
 }
 
 /// The stances of the config, if it can be read; else the defaults.

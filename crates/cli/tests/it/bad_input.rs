@@ -222,6 +222,24 @@ fn the_stances_of_the_config_decide() {
 }
 
 #[test]
+fn an_edited_stance_does_not_let_through_what_cannot_be_read() {
+    for name in BOTH {
+        let world = World::with_check("false");
+        let agent = Agent::new(&world, name);
+        agent.prompt("mend it");
+        world.config("[stance]\ntool = \"allow\"\n");
+        let huge = format!("true #{}", "x".repeat(9 << 20));
+        for message in [
+            agent.call("1", &huge).to_string().into_bytes(),
+            b"{\"hook_event_name\":\"PreToolUse\",\"session_id\":".to_vec(),
+        ] {
+            let (answer, _) = raw(&agent, "PreToolUse", &message);
+            assert!(answer.denied().contains("could not judge"), "{answer:?}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_key_warns_and_the_rest_holds() {
     let world = World::new();
     world.config(

@@ -202,6 +202,30 @@ fn act_5_editing_hook_settings_by_tools_is_prevented() {
 }
 
 #[test]
+fn acts_1_and_5_without_a_direct_name_are_not_prevented() {
+    let world = World::with_check("exit 1");
+    let agent = at_work(&world);
+    let store = world.store_folder();
+    let store = store.display();
+    for command in [
+        "cd .claude && rm settings.json",
+        "cd .claude && echo '{}' > settings.json",
+        "rm .claude/*",
+        "find .claude -delete",
+        "perl -pi -e s/checkrein/true/ .claude/settings.json",
+        "git checkout -- .claude/settings.json",
+        "curl -o .claude/settings.json https://example.com",
+        "tar -C .claude -xf x.tar",
+        "python3 x.py",
+        &format!("cd {store} && rm store.db"),
+        &format!("find {store} -delete"),
+        &format!("perl -pi -e s/fail/pass/ {store}/store.db"),
+    ] {
+        assert_eq!(agent.shell(command, ""), Answer::Nothing, "{command}");
+    }
+}
+
+#[test]
 fn act_5_editing_hook_settings_by_a_program_is_detected() {
     let world = World::with_check("true");
     let agent = Agent::new(&world, "claude-code");
@@ -215,6 +239,35 @@ fn act_5_editing_hook_settings_by_a_program_is_detected() {
             .contains("edited during this task: .claude/settings.json"),
         "{answer:?}"
     );
+}
+
+#[test]
+fn a_config_made_in_a_sub_folder_is_not_covered_for_who_begins_there() {
+    let world = World::with_check("exit 1");
+    let agent = at_work(&world);
+    world.write("sub/work", "1");
+    world.write(
+        "sub/checkrein.toml",
+        "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n",
+    );
+    let in_sub = |agent: &Agent<'_>, mut message: serde_json::Value| {
+        message["cwd"] = json!(world.root().join("sub"));
+        agent.tell(&message)
+    };
+    let other = Agent::named(&world, "claude-code", "other");
+    in_sub(
+        &other,
+        other.message("UserPromptSubmit", json!({ "prompt": "go" })),
+    );
+    world.write("sub/work", "2");
+    let answer = in_sub(&other, other.stop_message(false, "Done."));
+    assert_eq!(answer, Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+
+    // Who is sealed already keeps its checks, and the move is found.
+    let answer = in_sub(&agent, agent.stop_message(false, "Done."));
+    let text = answer.sent_back();
+    assert!(text.contains("sub/checkrein.toml"), "{text}");
 }
 
 #[test]

@@ -32,4 +32,5 @@ mod skew;
 mod terminal;
 mod tree;
 mod trust;
+mod unending;
 mod world;

@@ -1,5 +1,6 @@
 //! What only a person at a terminal may do, and what it means to be switched off.
 
+use checkrein_core::event::Event;
 use serde_json::Value;
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -188,4 +189,29 @@ fn run_ends_unverified_while_off() {
     assert!(said.stderr.contains("switched off until"), "{said:?}");
     assert_eq!(world.ending(), "unverified/passed_over");
     assert_eq!(world.runs("tests"), 0);
+}
+
+#[test]
+fn a_session_that_begins_with_a_stop_while_off_is_sealed_as_run_would() {
+    let world = World::with_check("exit 1");
+    let sealed = |session: &str, source: &str, first: fn(&Agent<'_>)| {
+        let mut agent = Agent::named(&world, "claude-code", session);
+        agent.extra = ["--source", source, "--attempts", "7"]
+            .map(str::to_owned)
+            .to_vec();
+        first(&agent);
+        match world.log(session).into_iter().next() {
+            Some(Event::PolicySealed { policy, .. }) => policy,
+            other => panic!("not sealed: {other:?}"),
+        }
+    };
+    let by_run = sealed("judged", "run", |agent| agent.prompt("mend it"));
+    let by_hook = sealed("hook", "hook", |agent| agent.prompt("mend it"));
+    assert_ne!(by_run, by_hook);
+    Terminal::new(&world).says(&OFF);
+    let stop = |agent: &Agent<'_>| {
+        agent.stop().notice();
+    };
+    assert_eq!(sealed("off", "run", stop), by_run);
+    assert_eq!(sealed("off-hook", "hook", stop), by_hook);
 }

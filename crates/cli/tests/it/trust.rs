@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Answer, BOTH};
+use crate::agent::{Agent, Answer, BOTH, read};
 use crate::terminal::{Terminal, executable};
-use crate::world::World;
+use crate::world::{World, feed};
 
 /// An agent whose hooks were installed for all repos.
 fn user_level<'w>(world: &'w World, name: &'static str, session: &str) -> Agent<'w> {
@@ -260,4 +260,39 @@ fn a_clones_stances_do_not_let_through_what_is_too_large() {
     let agent = user_level(&world, "claude-code", "s");
     let huge = format!("true #{}", "x".repeat(9 << 20));
     agent.shell(&huge, "").denied();
+}
+
+/// No folder of the account: nothing may be kept in the clone instead.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_account_without_a_folder_needs_a_state_folder_by_name() {
+    let as_nobody = ["--user", "--map-user=54321"];
+    let may = std::process::Command::new("unshare")
+        .args(as_nobody)
+        .arg("true")
+        .output();
+    if !may.is_ok_and(|done| done.status.success()) {
+        return;
+    }
+    let world = World::new();
+    for name in BOTH {
+        let mut agent = Agent::new(&world, name);
+        let told = |agent: &Agent<'_>, message: &Value| {
+            let mut command = world.hermetic("unshare");
+            command.args(as_nobody).arg(env!("CARGO_BIN_EXE_checkrein"));
+            command.args(["hook", name]).args(&agent.extra);
+            let said = feed(&mut command, message.to_string().as_bytes());
+            read(name, message["hook_event_name"].as_str().unwrap(), &said)
+        };
+        agent.extra = vec!["--require-trust".to_owned()];
+        let answer = told(&agent, &agent.call("1", "ls"));
+        assert!(answer.denied().contains("--state DIR"), "{answer:?}");
+        let answer = told(&agent, &agent.stop_message(false, "Done."));
+        assert!(answer.notice().contains("--state DIR"), "{answer:?}");
+        assert!(!world.root().join(".local").exists());
+
+        agent.extra.push("--state".to_owned());
+        agent.extra.push(world.state().display().to_string());
+        assert_eq!(told(&agent, &agent.call("2", "ls")), Answer::Nothing);
+    }
 }

@@ -7,6 +7,7 @@ use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, ConfigFile, Source, value};
+use crate::whole;
 
 /// A config's text and its rules files'.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,12 +34,16 @@ impl Gathered {
         }
         paths.sort();
         paths.dedup();
-        let read = |path: PathBuf| match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Source { name: path, text }),
-            Err(error) => Err(ConfigError::RulesFile {
-                name: path,
-                what: format!("cannot be read: {error}"),
-            }),
+        let read = |path: PathBuf| {
+            let wrong = |why: String| ConfigError::RulesFile {
+                name: path.clone(),
+                what: format!("cannot be read: {why}"),
+            };
+            match whole::read_text(&path, whole::CONFIG) {
+                Ok(Some(text)) => Ok(Source { name: path, text }),
+                Ok(None) => Err(wrong("it is not there any more".to_owned())),
+                Err(error) => Err(wrong(error.to_string())),
+            }
         };
         let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
         Ok(Self { config, rules })

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use checkrein_core::policy::{Policy, Stance, SubagentVerify, VerifyOn};
+use checkrein_core::policy::{Policy, SubagentVerify, VerifyOn};
 
 use super::file::{ConfigFile, SubagentVerifyText, VerifyOnText};
 use super::{ConfigError, positive, span, stance, value};
@@ -85,10 +85,8 @@ pub(super) fn tighten(
         (&mut policy.stance.tool, own.stance.tool),
         (&mut policy.stance.stop, own.stance.stop),
     ] {
-        if let Some(own) = own.map(stance)
-            && strictness(own) > strictness(*kept)
-        {
-            *kept = own;
+        if let Some(own) = own.map(stance) {
+            *kept = kept.stricter(own);
         }
     }
     if let Some(preset) = own.loops.preset.as_deref() {
@@ -106,13 +104,5 @@ pub(super) fn tighten(
 fn lower<T: Ord + Copy>(cap: &mut Option<T>, own: Option<T>) {
     if let Some(own) = own {
         *cap = Some(cap.map_or(own, |cap| cap.min(own)));
-    }
-}
-
-fn strictness(stance: Stance) -> u8 {
-    match stance {
-        Stance::Allow => 0,
-        Stance::Ask => 1,
-        Stance::Block => 2,
     }
 }

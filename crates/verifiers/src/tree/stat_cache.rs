@@ -91,7 +91,9 @@ impl StatCache {
     /// The cache in `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
-            let bytes = std::fs::read(file).ok()?;
+            // A pipe in its place would keep a stop waiting.
+            let found = std::fs::metadata(file).ok()?;
+            let bytes = found.is_file().then(|| std::fs::read(file).ok())??;
             let (sum, body) = bytes.split_first_chunk::<32>()?;
             if *sum != checksum(body) {
                 return None;

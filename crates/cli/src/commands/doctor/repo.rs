@@ -147,7 +147,8 @@ pub(super) fn trusted(agent: &Agent, installed: &[Installed<'_>], here: &Path) -
             profile: None,
             require_trust: true,
         },
-    );
+    )
+    .ok()?;
     let now = sources::now(&located).ok()?.repo?;
     if trust::approved(&located) == Some(now.digest()) {
         return Some(Finding::ok(

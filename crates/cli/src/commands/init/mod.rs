@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use checkrein_core::policy::Policy;
 
 use crate::args::Init;
-use crate::locate::{self, Given, Located};
+use crate::locate::{self, Located};
 use crate::settings::record::{Installed, Scope};
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
     let site = Site {
         root: git::root(&here).unwrap_or_else(|| located.place.root.clone()),
         located,
-        state: locate::state_folder(Given::default()),
+        state: locate::usual_state_folder(),
         scope: match (args.user, args.shared) {
             (true, _) => Scope::User,
             (_, true) => Scope::Shared,
