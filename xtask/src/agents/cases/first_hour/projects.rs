@@ -167,7 +167,7 @@ pub(super) const PROJECTS: &[Project] = &[
             ),
             (
                 "tsconfig.json",
-                "{\n  \"compilerOptions\": {\n    \"target\": \"es2022\",\n    \"module\": \"commonjs\",\n    \"strict\": true,\n    \"outDir\": \"dist\",\n    \"rootDir\": \"src\",\n    \"types\": [\"node\"]\n  },\n  \"include\": [\"src\"]\n}\n",
+                "{\n  \"compilerOptions\": {\n    \"target\": \"es2022\",\n    \"module\": \"commonjs\",\n    \"strict\": true,\n    \"esModuleInterop\": true,\n    \"outDir\": \"dist\",\n    \"rootDir\": \"src\",\n    \"types\": [\"node\"]\n  },\n  \"include\": [\"src\"]\n}\n",
             ),
             (
                 "src/stack.ts",
