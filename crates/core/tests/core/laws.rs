@@ -168,7 +168,8 @@ proptest! {
         };
         prop_assert_eq!(answers(&world, true), answers(&other, true));
         // Once the main stop has ended the task, one of a sub-agent that is still being judged is
-        // let go: whether it came before is a matter of two stops, not of one stop's verifiers.
+        // let go, and whether it was sent back before depends on the order. A known limit: law 4
+        // does not hold for that stop, and is not compared for it.
         let let_go = |world: &World| {
             let ended = |made: &DecisionMade| made.why.contains(&Because::AlreadyEnded);
             world.decisions().any(ended)
