@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::Guarded;
 use checkrein_runtime::config::{Gathered, Sources};
+use checkrein_verifiers::tree::{Limits, named_below};
 use serde_json::Value;
 
-use crate::locate::{self, Located};
+use crate::locate::{self, CONFIG, Located};
 
 /// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
 /// it writes itself while it works, as when a person allows a command for good.
@@ -22,8 +24,14 @@ const ABOUT_HOOKS: &[&str] = &[
     "hooks",
 ];
 
-/// How they are now.
-pub(crate) fn look(located: &Located) -> Guarded {
+/// A repo may be large: longer nobody looks for the configs of its folders.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
+
+/// How they are now for who is judged in `root`.
+pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
+    if root != located.place.root {
+        return look(&located.at(root), root);
+    }
     let mut seen = Guarded::default();
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     for config in configs.into_iter().flatten() {
@@ -50,7 +58,27 @@ pub(crate) fn look(located: &Located) -> Guarded {
         }
     }
     seen.others = others;
+    seen.below = below(located);
     seen
+}
+
+/// Configs of folders below, each by its name and digest.
+fn below(located: &Located) -> Option<BTreeMap<String, Digest>> {
+    // Without git only the folder itself counts.
+    if !located.top.join(".git").exists() {
+        return None;
+    }
+    let limits = Limits {
+        time: Some(LOOK_LIMIT),
+        cancelled: None,
+    };
+    let (root, state) = (&located.place.root, &located.place.state);
+    let found = named_below(root, CONFIG, state, limits).ok()?;
+    let found = found.into_iter().filter_map(|below| {
+        let file = root.join(below);
+        Some((name(located, &file), whole(&file)?))
+    });
+    Some(found.collect())
 }
 
 /// Settings in which hooks of agents are installed: of this repo, and of the person.
@@ -100,7 +128,8 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
     found
 }
 
-fn whole(file: &Path) -> Option<Digest> {
+/// Digest of the whole file, if there is one.
+pub(crate) fn whole(file: &Path) -> Option<Digest> {
     bytes(file).map(|bytes| Digest::of(&bytes))
 }
 

@@ -24,6 +24,7 @@ const OUTPUT_LINES: usize = 10;
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
+    let located = located.settled()?;
     let compiled = located.compile(Driver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));

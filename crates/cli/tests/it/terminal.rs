@@ -21,6 +21,8 @@ pub(crate) struct Terminal<'w> {
     leaving_at: Option<&'static str>,
     /// A program between the terminal's shell and the command.
     under: Option<PathBuf>,
+    /// A folder of the repo.
+    folder: &'static str,
 }
 
 impl<'w> Terminal<'w> {
@@ -32,6 +34,7 @@ impl<'w> Terminal<'w> {
             env: Vec::new(),
             leaving_at: None,
             under: None,
+            folder: "",
         }
     }
 
@@ -55,6 +58,12 @@ impl<'w> Terminal<'w> {
 
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.env.push((name, value.to_owned()));
+        self
+    }
+
+    /// In this folder of the repo.
+    pub(crate) fn at(mut self, folder: &'static str) -> Self {
+        self.folder = folder;
         self
     }
 
@@ -86,6 +95,7 @@ impl<'w> Terminal<'w> {
         let on = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         let mut shell = self.world.hermetic("sh");
         shell
+            .current_dir(self.world.root().join(self.folder))
             .args(["-c", line, "sh"])
             .args(words)
             .env("STATUS", &status)
