@@ -280,16 +280,10 @@ fn what_is_edited_while_a_person_looks_is_not_sealed() {
     let config = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
     world.config(&format!("# looked at\n{config}"));
     // It is edited between the question and the answer.
-    let edits = std::thread::scope(|scope| {
-        let said = scope.spawn(|| {
-            Terminal::new(&world)
-                .typing_after(std::time::Duration::from_secs(2), "y\n")
-                .says(&["seal"])
-        });
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        edit_to(&world, "true");
-        said.join().unwrap()
-    });
+    let edits = Terminal::new(&world)
+        .typing("y\n")
+        .meanwhile("[y/N]", || edit_to(&world, "true"))
+        .says(&["seal"]);
     assert_eq!(edits.code, Some(1), "{edits:?}");
     assert!(edits.stdout.contains("nothing is sealed"), "{edits:?}");
     world.write("work", "2");

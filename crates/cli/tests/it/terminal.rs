@@ -15,7 +15,8 @@ use crate::world::{Said, World, text};
 pub(crate) struct Terminal<'w> {
     world: &'w World,
     typed: String,
-    after: std::time::Duration,
+    /// What happens once this is on the screen, before the person types.
+    meanwhile: Option<(&'static str, Box<dyn FnOnce() + 'w>)>,
     env: Vec<(&'static str, String)>,
     /// Ctrl-C, once this is on the screen.
     leaving_at: Option<&'static str>,
@@ -30,7 +31,7 @@ impl<'w> Terminal<'w> {
         Self {
             world,
             typed: String::new(),
-            after: std::time::Duration::ZERO,
+            meanwhile: None,
             env: Vec::new(),
             leaving_at: None,
             under: None,
@@ -50,10 +51,10 @@ impl<'w> Terminal<'w> {
         self
     }
 
-    /// The same, once they have looked at it for so long.
-    pub(crate) fn typing_after(mut self, after: std::time::Duration, text: &str) -> Self {
-        self.after = after;
-        self.typing(text)
+    /// Something happens while this is on the screen; only then does the person type.
+    pub(crate) fn meanwhile(mut self, seen: &'static str, act: impl FnOnce() + 'w) -> Self {
+        self.meanwhile = Some((seen, Box::new(act)));
+        self
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
@@ -110,13 +111,21 @@ impl<'w> Terminal<'w> {
         drop((shell, slave));
         started.wait().unwrap();
         let mut master = File::from(master);
-        std::thread::sleep(self.after);
-        master.write_all(self.typed.as_bytes()).unwrap();
+        if self.meanwhile.is_none() {
+            master.write_all(self.typed.as_bytes()).unwrap();
+        }
         let mut said = Vec::new();
         let mut bytes = [0; 4096];
         // The last one to leave a terminal makes reading it an error.
         while let Ok(read @ 1..) = master.read(&mut bytes) {
             said.extend_from_slice(&bytes[..read]);
+            let ready = self
+                .meanwhile
+                .take_if(|(seen, _)| text(&said).contains(*seen));
+            if let Some((_, act)) = ready {
+                act();
+                master.write_all(self.typed.as_bytes()).unwrap();
+            }
             if self
                 .leaving_at
                 .take_if(|seen| text(&said).contains(*seen))
