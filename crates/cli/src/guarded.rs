@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::Guarded;
 use checkrein_runtime::config::{Gathered, Sources};
+use checkrein_runtime::{Guarded, whole};
 use checkrein_verifiers::tree::{Limits, named_below};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
     let mut seen = Guarded::default();
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     for config in configs.into_iter().flatten() {
-        let Some(digest) = whole(config) else {
+        let Some(digest) = digest_of(config) else {
             continue;
         };
         seen.policy.insert(name(located, config), digest);
@@ -53,7 +53,7 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
         }
     }
     for ignores in ignores(located) {
-        if let Some(digest) = whole(&ignores) {
+        if let Some(digest) = digest_of(&ignores) {
             others.insert(name(located, &ignores), digest);
         }
     }
@@ -76,7 +76,7 @@ fn below(located: &Located) -> Option<BTreeMap<String, Digest>> {
     let found = named_below(root, CONFIG, state, limits).ok()?;
     let found = found.into_iter().filter_map(|below| {
         let file = root.join(below);
-        Some((name(located, &file), whole(&file)?))
+        Some((name(located, &file), digest_of(&file)?))
     });
     Some(found.collect())
 }
@@ -129,7 +129,7 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
 }
 
 /// Digest of the whole file, if there is one.
-pub(crate) fn whole(file: &Path) -> Option<Digest> {
+pub(crate) fn digest_of(file: &Path) -> Option<Digest> {
     bytes(file).map(|bytes| Digest::of(&bytes))
 }
 
@@ -139,15 +139,18 @@ const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
 /// kind alone.
 fn bytes(file: &Path) -> Option<Vec<u8>> {
-    let found = std::fs::metadata(file).ok()?;
-    if !found.is_file() {
-        return Some(format!("{:?}", found.file_type()).into_bytes());
-    }
+    let opened = match whole::open(file) {
+        Ok(opened) => opened,
+        Err(_) => {
+            let found = std::fs::metadata(file).ok()?;
+            return (!found.is_file()).then(|| format!("{:?}", found.file_type()).into_bytes());
+        }
+    };
+    let length = opened.metadata().ok()?.len();
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).ok()?;
     opened.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
-    if found.len() > MAX_FILE {
-        bytes.extend(found.len().to_le_bytes());
+    if length > MAX_FILE {
+        bytes.extend(length.to_le_bytes());
     }
     Some(bytes)
 }

@@ -99,7 +99,7 @@ impl Located {
         let config = self.below_top_of(&file);
         let above = held::in_place_of(state, root, &self.top, &config).map_err(kept)?;
         if let Some((above, before)) = above
-            && guarded::whole(&file) != before
+            && guarded::digest_of(&file) != before
         {
             return Ok(Self {
                 set_aside: Some(config),

@@ -107,8 +107,8 @@ pub mod held {
     use super::Held;
     use crate::whole;
 
-    /// It holds whole configs and their rules, of some folders.
-    const LARGEST: u64 = 64 << 20;
+    /// Larger it is not: it holds whole configs and their rules, of some folders.
+    pub const LARGEST: u64 = 64 << 20;
 
     fn file(state: &Path) -> PathBuf {
         state.join("held.json")

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
+pub use checkrein_verifiers::regular::open;
+
 /// Larger than this no file is that says a thing or two.
 pub const SMALL: u64 = 1 << 20;
 /// Larger than this no config is, nor a rules file.
@@ -16,13 +18,7 @@ pub const CONFIG: u64 = 8 << 20;
 /// # Errors
 /// If it is no regular file, is larger than `limit`, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => return Err(no_file()),
-        Ok(_) => {}
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),
@@ -51,13 +47,6 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
 
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-fn no_file() -> io::Error {
-    io::Error::new(
-        ErrorKind::InvalidInput,
-        "it is no regular file (a pipe, a device or a folder); take it away",
-    )
 }
 
 fn too_large(limit: u64) -> io::Error {

@@ -4,7 +4,6 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, whole};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
@@ -718,7 +717,7 @@ fn token_use(
     cursor: &str,
     limit: u64,
 ) -> Option<TokenUse> {
-    let mut file = File::open(&transcript.path).ok()?;
+    let mut file = whole::open(Path::new(&transcript.path)).ok()?;
     file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
@@ -747,7 +746,7 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     let until = Instant::now() + LAG;
     while Instant::now() < until {
         let mut bytes = Vec::new();
-        let read = File::open(&transcript.path).and_then(|mut file| {
+        let read = whole::open(Path::new(&transcript.path)).and_then(|mut file| {
             file.seek(SeekFrom::Start(adapter.offset(&cursor)))?;
             file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
         });
