@@ -98,7 +98,6 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// `held.json` of a state folder.
 pub mod held {
-    use std::fs::{File, OpenOptions};
     use std::io;
     use std::path::{Path, PathBuf};
 
@@ -121,14 +120,6 @@ pub mod held {
             Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
             None => Ok(Vec::new()),
         }
-    }
-
-    fn lock(state: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        let options = options.create(true).truncate(false).write(true);
-        let lock = options.open(state.join("held.lock"))?;
-        lock.lock()?;
-        Ok(lock)
     }
 
     /// What is held for who works in `from`, judged in `root`: the nearest, from `from` up to
@@ -169,7 +160,7 @@ pub mod held {
 
     /// What was held first goes on: later edits do not loosen it.
     pub(super) fn add(state: &Path, news: &Held) -> io::Result<()> {
-        let _lock = lock(state)?;
+        let _lock = whole::lock(&file(state))?;
         let mut all = all(state)?;
         match all.iter_mut().find(|held| held.root == news.root) {
             None => all.push(news.clone()),
@@ -194,7 +185,7 @@ pub mod held {
     /// # Errors
     /// If the file system does not let us.
     pub fn taken_back(state: &Path, root: &Path) -> io::Result<()> {
-        let _lock = lock(state)?;
+        let _lock = whole::lock(&file(state))?;
         let mut all = all(state)?;
         for held in all.iter_mut().filter(|held| held.root == root) {
             held.own = false;
@@ -211,7 +202,7 @@ pub mod held {
         if !file(state).exists() {
             return Ok(());
         }
-        let _lock = lock(state)?;
+        let _lock = whole::lock(&file(state))?;
         let mut all = all(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))

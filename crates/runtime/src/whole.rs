@@ -73,6 +73,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync(folder)
 }
 
+/// The right to read the file at `path` and write it anew, until it is dropped. Who only reads
+/// needs none.
+///
+/// # Errors
+/// If the file system does not let us.
+pub fn lock(path: &Path) -> io::Result<File> {
+    make_folder(path.parent().unwrap_or(Path::new(".")))?;
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true);
+    let lock = options.open(path.with_extension("lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
 /// Takes the file at `path` away; says whether there was one.
 ///
 /// # Errors

@@ -12,11 +12,14 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::world::{Said, World, text};
 
+/// What happens once this is on the screen.
+type Meanwhile<'w> = (&'static str, Box<dyn FnOnce() + 'w>);
+
 pub(crate) struct Terminal<'w> {
     world: &'w World,
     typed: String,
-    /// What happens once this is on the screen, before the person types.
-    meanwhile: Option<(&'static str, Box<dyn FnOnce() + 'w>)>,
+    /// Before the person types.
+    meanwhile: Option<Meanwhile<'w>>,
     env: Vec<(&'static str, String)>,
     /// Ctrl-C, once this is on the screen.
     leaving_at: Option<&'static str>,
