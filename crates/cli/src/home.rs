@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use checkrein_core::ids::{Seq, SessionId};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Home, Patience, RuntimeError};
+use checkrein_runtime::{Patience, RuntimeError};
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::engine;
@@ -34,10 +34,12 @@ pub(crate) fn of_session(
         return Ok(Settled { located, store });
     }
     let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
-    let located = match runtime.home(session)? {
-        Home::At(root) if stays(&located, &root) => located.at(&root),
-        Home::At(_) | Home::Unknown => located,
-        Home::New => match further_up(&located, session, busy)? {
+    let located = match runtime.sealed_as(session)? {
+        Some(sealed) => match sealed.root.filter(|root| stays(&located, root)) {
+            Some(root) => located.at(&root),
+            None => located,
+        },
+        None => match further_up(&located, session, busy)? {
             Some(settled) => return Ok(settled),
             None => {
                 runtime.ask_others(session, patience)?;
@@ -96,9 +98,8 @@ fn further_up(
         }
         let store = engine::store_within(&above.place, busy)?;
         let runtime = engine::runtime(&above, store.clone(), Driver::Hook);
-        if let Home::At(root) = runtime.home(session)?
-            && located.from.starts_with(&root)
-        {
+        let sealed = runtime.sealed_as(session)?.unwrap_or_default();
+        if let Some(root) = sealed.root.filter(|root| located.from.starts_with(root)) {
             return Ok(Some(Settled {
                 located: above.at(&root),
                 store,

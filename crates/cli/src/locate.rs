@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
+use checkrein_runtime::config::{
+    self, Asked, Compiled, ConfigError, Driver, Profile, Source, Sources,
+};
 use checkrein_runtime::{Held, Place, held, whole};
 
 use crate::{guarded, sources};
@@ -75,6 +77,17 @@ impl Located {
     pub(crate) fn let_go(&self) -> io::Result<()> {
         let config = self.below_top_of(&self.place.root.join(CONFIG));
         held::remove(&self.place.state, &self.from, &self.place.root, &config)
+    }
+
+    /// Under the profile that a session was sealed with, whatever is asked for here.
+    pub(crate) fn under(&self, profile: &Asked) -> Self {
+        Self {
+            profile: match profile {
+                Asked::Plain => Wanted::Plain,
+                Asked::For(name) => Wanted::IfThere(name.clone()),
+            },
+            ..self.clone()
+        }
     }
 
     /// For who is judged in this folder.

@@ -13,7 +13,7 @@ use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_store::{Batch, NewEvent};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Compiled, Sources};
+use crate::config::{Asked, Compiled, Sources};
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
@@ -44,17 +44,17 @@ struct Guard {
     seen: Guarded,
     #[serde(default)]
     root: Option<PathBuf>,
+    #[serde(default)]
+    profile: Option<Asked>,
 }
 
-/// The folder that a session was sealed in: that tree is judged as long as it lasts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Home {
-    /// The session has no log here.
-    New,
-    /// Nobody took it down: its log is from before that was done.
-    Unknown,
-    /// Here.
-    At(PathBuf),
+/// Where and how a session was sealed, as far as that was taken down: older builds did not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct SealedAs {
+    /// The folder whose tree is judged as long as it lasts.
+    pub root: Option<PathBuf>,
+    /// Under which profile.
+    pub profile: Option<Asked>,
 }
 
 /// A session's policy in the making.
@@ -258,16 +258,6 @@ impl Guarded {
     }
 }
 
-fn home_in(guard: Option<&[u8]>) -> Home {
-    #[derive(Deserialize)]
-    struct Root {
-        root: Option<PathBuf>,
-    }
-    let root = guard.and_then(|guard| serde_json::from_slice::<Root>(guard).ok());
-    root.and_then(|guard| guard.root)
-        .map_or(Home::Unknown, Home::At)
-}
-
 fn differing<'a>(
     before: &'a BTreeMap<String, Digest>,
     now: &'a BTreeMap<String, Digest>,
@@ -303,23 +293,26 @@ impl Runtime {
             sealed: compiled.sources.clone(),
             seen: (self.look.as_ref()?)(root),
             root: Some(root.clone()),
+            profile: Some(compiled.profile.clone()),
         };
         serde_json::to_vec(&guard).ok()
     }
 
-    /// Where this session was sealed.
+    /// Where and how this session was sealed; `None` if it has no log here.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn home(&self, session: &SessionId) -> Result<Home, RuntimeError> {
-        let mut found = Ok(Home::New);
+    pub fn sealed_as(&self, session: &SessionId) -> Result<Option<SealedAs>, RuntimeError> {
+        let mut found = Ok(None);
         self.store.transact(session, &mut |tail| {
             if tail.last() > Seq(0) {
                 found = match load::state(session, tail) {
-                    Ok(loaded) => match loaded.state.guarded {
-                        Some((_, blob)) => Ok(home_in(tail.blob(&blob)?.as_deref())),
-                        None => Ok(Home::Unknown),
-                    },
+                    Ok(loaded) => {
+                        let guard = loaded.state.guarded.map(|(_, blob)| tail.blob(&blob));
+                        let guard = guard.transpose()?.flatten();
+                        let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
+                        Ok(Some(sealed.unwrap_or_default()))
+                    }
                     Err(error) => Err(error),
                 };
             }
@@ -441,6 +434,7 @@ impl Runtime {
             sealed,
             seen: now,
             root: Some(root),
+            profile: before.profile,
         };
         let guard = serde_json::to_vec(&guard).unwrap_or_default();
         let guarded = self.store.put_blob(&guard)?;
