@@ -145,6 +145,10 @@ fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply)
 }
 
 /// A message that a hook inside of a confinement has handed out.
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "there are no confinements there")
+)]
 pub(crate) fn at_desk(desk: &Desk, words: &[String], bytes: &[u8], env: Env<'_>) -> Reply {
     let agent = words.first().cloned().unwrap_or_default();
     let Some(adapter) = adapters::find(&agent) else {
