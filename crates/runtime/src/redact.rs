@@ -33,7 +33,7 @@ const SECRET_NAMES: &[&str] = &[
 const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_HOME", "_CONTROL"];
 
 /// A text of a hook is mostly shorter; to make an automaton of the marks would take longer than
-/// to look where one may begin. The output of a check is read in larger pieces.
+/// to look for each of them. The output of a check is read in larger pieces.
 const LARGE: usize = 16 * 1024;
 
 static ALL_MARKS: OnceLock<(Option<AhoCorasick>, Vec<usize>)> = OnceLock::new();
@@ -291,37 +291,11 @@ fn marked(text: &[u8]) -> Vec<&'static Form> {
             .collect();
     }
     let lower = text.to_ascii_lowercase();
-    let mut found = [false; FORMS.len()];
-    let begins = beginnings();
-    for (at, byte) in lower.iter().enumerate() {
-        let forms = begins.get(usize::from(*byte)).copied().unwrap_or_default();
-        if forms == 0 {
-            continue;
-        }
-        let rest = lower.get(at..).unwrap_or_default();
-        for (number, (form, found)) in FORMS.iter().zip(&mut found).enumerate() {
-            let begins = |mark: &&str| rest.starts_with(mark.as_bytes());
-            *found = *found || forms >> number & 1 == 1 && form.marks.iter().any(begins);
-        }
-    }
-    let forms = FORMS.iter().zip(found);
-    forms
-        .filter_map(|(form, found)| found.then_some(form))
+    let has = |mark: &&str| memmem::find(&lower, mark.as_bytes()).is_some();
+    FORMS
+        .iter()
+        .filter(|form| form.marks.iter().any(has))
         .collect()
-}
-
-/// By byte, the forms with a mark that begins with it, as bits.
-fn beginnings() -> [u16; 256] {
-    let mut begins = [0; 256];
-    for (number, form) in FORMS.iter().enumerate() {
-        for mark in form.marks {
-            let first = mark.bytes().next().map(usize::from);
-            if let Some(forms) = first.and_then(|byte| begins.get_mut(byte)) {
-                *forms |= 1 << number;
-            }
-        }
-    }
-    begins
 }
 
 /// All marks as one automaton, and the form that each belongs to.
