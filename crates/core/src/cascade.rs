@@ -142,7 +142,7 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
         .unwrap_or_else(|| Transition::plain(Reason::Error));
     let mut transition = halt;
     if let Some(pending) = draft.state.pending(scope).filter(|_| scope.is_main()) {
-        let judged = judge(draft.policy, task, pending);
+        let judged = judge(draft.policy, pending);
         if judged.stale.is_empty() && judged.is_complete() {
             why.extend(explain(draft.policy, pending, &judged));
             transition = Transition {
@@ -157,14 +157,11 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
 
 /// Asks for what is missing; concludes when nothing is.
 fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
-    let Some(task) = &draft.state.task else {
-        return;
-    };
     let Some(pending) = draft.state.pending(scope) else {
         return;
     };
     let stop = pending.stop;
-    let judged = judge(draft.policy, task, pending);
+    let judged = judge(draft.policy, pending);
 
     if !judged.stale.is_empty() {
         // Evidence about another tree than the stop's came back: the tree moved meanwhile.
@@ -280,9 +277,9 @@ fn refuse(
     };
     let met = if main { task.met(set) } else { 0 };
     let limit = soft::continues_limit(policy, pending);
-    let given = task.totals.continues;
+    let given = pending.continues();
 
-    let verdict = soft::not_worth_it(draft, judged, pending, met, &mut why);
+    let verdict = soft::not_worth_it(draft, scope, judged, pending, met, &mut why);
     if let Some(transition) = verdict {
         return finish(draft, pending.stop, scope, transition, why);
     }
@@ -340,7 +337,7 @@ fn send_on(
         used: target.used,
         line: target.line,
     });
-    let given = task.totals.continues;
+    let given = pending.continues();
     let feedback = Feedback {
         stop: task.stops,
         met: 0,

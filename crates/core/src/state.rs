@@ -33,7 +33,7 @@ const MAX_WINDOWS: usize = 9;
 const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
-const MAX_SEEN: usize = 192;
+const MAX_SEEN: usize = 184;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
 /// Bytes of the names of edited files remembered per task; the log has them all.
@@ -63,7 +63,7 @@ pub struct State {
     deliveries: Deliveries,
     /// Where the token reader stands, per scope, longest unread first.
     pub cursors: Vec<(ScopeId, String)>,
-    /// The tree on which the newest stop was judged, and whether it failed there.
+    /// The tree on which the newest main stop was judged, and whether it failed there.
     pub last_judged: Option<(Digest, bool)>,
     /// The newest task, open or ended.
     pub task: Option<Task>,
@@ -120,7 +120,8 @@ pub struct Task {
     pub failure_sets: Vec<(Short, u32)>,
     /// Subjects and failure set of the last failed stop.
     pub last_failure: Option<(Short, Short)>,
-    /// Gate verdicts by verifier: the newest, and any other that a stop still rests on.
+    /// Gate verdicts of the main conversation, one by verifier. While one of its stops is
+    /// being judged they are with that stop.
     pub verdicts: Vec<Held>,
     /// Findings already told to the agent, by verifier.
     pub told: Vec<Told>,
@@ -187,7 +188,10 @@ pub struct Call {
     pub progress: bool,
 }
 
-/// A stop being judged.
+/// A stop being judged: what was known when it was asked for, and what came back for it.
+/// Stops of several scopes may be judged at once. None of them looks at what another's
+/// verdicts or answer changed meanwhile, so that the order in which they come decides
+/// nothing (law 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// Its input.
@@ -216,9 +220,19 @@ pub struct Pending {
     pub rejudged: bool,
     /// It moved again.
     pub moving: bool,
+    /// What decides, by verifier and stop. A sub-agent's stop begins with none.
+    pub verdicts: Vec<Held>,
+    /// The task had ended otherwise than well when it was asked for.
+    pub spent: bool,
+    /// The last request before it was refused by policy.
+    pub refused: bool,
+    /// Continuations of the task that had been given when it was asked for.
+    pub given: u32,
+    /// Stops of other scopes that were being judged then: each may be one more.
+    pub ahead: u32,
 }
 
-/// A verdict held for a task.
+/// A verdict of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// What decides.
@@ -237,12 +251,8 @@ pub struct Told {
 }
 
 impl Held {
-    /// Whether it settles this subject at this stop. A check that was cut, or that
-    /// another process held, settles the stop it was cut for and no later one.
-    pub fn settles(&self, subject: Digest, stop: Seq) -> bool {
-        self.fact.subject == subject && (!self.is_cut() || self.stop == stop)
-    }
-
+    /// A check that was cut, or that another process held, settles the stop it was cut for
+    /// and no later one.
     fn is_cut(&self) -> bool {
         matches!(
             self.fact.cause,
@@ -340,29 +350,6 @@ impl Task {
         self.scopes.iter().find(|scope| scope.id == *id)
     }
 
-    /// The newest verdict of this verifier.
-    pub fn held(&self, name: &VerifierName) -> Option<&Held> {
-        self.verdicts_of(name).max_by_key(|held| held.stop)
-    }
-
-    /// The verdict of this verifier that settles `subject` at `stop`.
-    pub fn settling(&self, name: &VerifierName, subject: Digest, stop: Seq) -> Option<&Held> {
-        let overtaken = |held: &&Held| {
-            held.fact.verdict != Verdict::Pass
-                && self
-                    .outside
-                    .is_some_and(|(at, _)| held.stop < at && at < stop)
-        };
-        self.verdicts_of(name)
-            .find(|held| held.settles(subject, stop) && !overtaken(held))
-    }
-
-    fn verdicts_of(&self, name: &VerifierName) -> impl Iterator<Item = &Held> {
-        self.verdicts
-            .iter()
-            .filter(move |held| held.fact.verifier == *name)
-    }
-
     /// Since when a fail holds: what is older may have been mended outside the tree.
     pub fn fails_hold_since(&self) -> Millis {
         let outside = self.outside.map_or(Millis(0), |(_, at)| at);
@@ -391,6 +378,26 @@ impl Task {
             .iter()
             .find(|(known, _)| *known == key)
             .map_or(0, |(_, bucket)| *bucket)
+    }
+}
+
+impl Pending {
+    /// The newest verdict of this verifier.
+    pub fn held(&self, name: &VerifierName) -> Option<&Held> {
+        let mut newest_first = self.verdicts.iter().rev();
+        newest_first.find(|held| held.fact.verifier == *name)
+    }
+
+    /// The verdict of this verifier about `subject`.
+    pub fn settling(&self, name: &VerifierName, subject: Digest) -> Option<&Held> {
+        let about = |held: &&Held| held.fact.verifier == *name && held.fact.subject == subject;
+        self.verdicts.iter().rev().find(about)
+    }
+
+    /// Continuations of the task before this stop could be given one, if every stop that was
+    /// being judged gets one.
+    pub fn continues(&self) -> u32 {
+        self.given + self.ahead
     }
 }
 

@@ -421,9 +421,15 @@ fn judge(
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    Ok(answered.map_or_else(Reply::nothing, |decided| {
+    let reply = answered.map_or_else(Reply::nothing, |decided| {
         reply(adapter, &knock, &located, decided)
-    }))
+    });
+    // All is committed, and this process is about to end: to close the store first would take
+    // a twentieth of it. The locks go with the process.
+    if desk.is_none() {
+        std::mem::forget(runtime);
+    }
+    Ok(reply)
 }
 
 /// What a message is judged with, and where; who comes first seals.

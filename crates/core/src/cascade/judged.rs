@@ -8,7 +8,7 @@ use crate::evidence::{Cause, EvidenceFact, Verdict};
 use crate::explain::{Because, Why};
 use crate::ids::VerifierName;
 use crate::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
-use crate::state::{Held, Pending, Task};
+use crate::state::{Held, Pending};
 
 /// What is known about a pending stop.
 pub(super) struct Judged {
@@ -66,7 +66,7 @@ impl Judged {
 
 /// What is known about `pending`. Advisory verifiers are not asked at a stop: they could
 /// neither accept nor refuse it, only delay the answer.
-pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending) -> Judged {
+pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
     let mut stale = Vec::new();
     let mut lines = Vec::new();
     for spec in policy
@@ -75,7 +75,7 @@ pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending) -> Judged {
         .filter(|spec| spec.tier == Tier::Hard && policy.is_required(&spec.name))
     {
         let about = subject(spec, pending);
-        let settled = about.and_then(|of| task.settling(&spec.name, of, pending.stop));
+        let settled = about.and_then(|of| pending.settling(&spec.name, of));
         let unsteady = pending.moving && spec.subject == SubjectKind::Tree;
         let (verdict, cause) = match (about, settled) {
             (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
@@ -106,7 +106,7 @@ pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending) -> Judged {
             fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
             shown: settled
                 .or_else(|| {
-                    let last = task.held(&spec.name);
+                    let last = pending.held(&spec.name);
                     last.filter(|_| cause == Some(Cause::TreeMoving))
                 })
                 .map(|held| held.fact.key),

@@ -5,6 +5,7 @@ use crate::accept::Truth;
 use crate::budget;
 use crate::decision::TokenTarget;
 use crate::explain::{Because, Why};
+use crate::ids::ScopeId;
 use crate::policy::{BudgetMode, Policy};
 use crate::state::{Pending, Task};
 use crate::step::Draft;
@@ -13,6 +14,7 @@ use crate::transition::{Reason, Transition};
 /// The soft tier, in the order of the contract. `None`: going on is worth it.
 pub(super) fn not_worth_it(
     draft: &Draft<'_>,
+    scope: &ScopeId,
     judged: &Judged,
     pending: &Pending,
     met: u32,
@@ -20,7 +22,9 @@ pub(super) fn not_worth_it(
 ) -> Option<Transition> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
-    if let Some(spent) = &task.spent {
+    // That the main stop ended the task meanwhile says nothing about a sub-agent's.
+    let counts = scope.is_main() || pending.spent || task.halted;
+    if let Some(spent) = task.spent.as_ref().filter(|_| counts) {
         why.push(Because::AlreadyEnded);
         return Some(spent.clone());
     }
@@ -30,7 +34,7 @@ pub(super) fn not_worth_it(
             line.verifier.as_str(),
         ));
     }
-    if task.refused {
+    if pending.refused {
         why.push(Because::AfterRefusal);
         return Some(Transition::plain(Reason::PermissionDenied));
     }
@@ -56,21 +60,25 @@ pub(super) fn not_worth_it(
         });
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
-    let (given, limit) = (task.totals.continues, continues_limit(policy, pending));
+    let (given, limit) = (pending.continues(), continues_limit(policy, pending));
     if given >= limit {
         why.push(Because::Continues { given, limit });
         return Some(Transition::new(Reason::GaveUp, "continues"));
     }
+    // Since the stop was asked for, both totals grew by the same.
+    let before_task = draft
+        .state
+        .totals
+        .continues
+        .saturating_sub(task.totals.continues);
+    let given = before_task + pending.continues();
     if let Some(limit) = policy.session_caps.continues
-        && draft.state.totals.continues >= limit
+        && given >= limit
     {
-        why.push(Because::Continues {
-            given: draft.state.totals.continues,
-            limit,
-        });
+        why.push(Because::Continues { given, limit });
         return Some(Transition::new(Reason::GaveUp, "continues"));
     }
-    token_budget(policy, task, why)
+    token_budget(policy, task, pending, why)
 }
 
 /// The first verifier that can never succeed, unless `accept` can hold without it.
@@ -88,7 +96,12 @@ fn in_the_way<'a>(policy: &Policy, judged: &'a Judged) -> Option<&'a Line> {
 
 /// Stop at budget x threshold, or at diminishing returns. Unknown use never fires it.
 /// Source: Claude Code's `checkTokenBudget` (0.9 / 500 / 3), judged at stops only.
-fn token_budget(policy: &Policy, task: &Task, why: &mut Why) -> Option<Transition> {
+fn token_budget(
+    policy: &Policy,
+    task: &Task,
+    pending: &Pending,
+    why: &mut Why,
+) -> Option<Transition> {
     let settings = &policy.token_budget;
     if let Some(TokenTarget { used, line }) = line(policy, task)
         && used >= line
@@ -98,10 +111,7 @@ fn token_budget(policy: &Policy, task: &Task, why: &mut Why) -> Option<Transitio
     }
     if let [Some(delta), Some(previous)] = task.deltas {
         let little = settings.diminishing_tokens;
-        if task.totals.continues >= settings.diminishing_rounds
-            && delta < little
-            && previous < little
-        {
+        if pending.given >= settings.diminishing_rounds && delta < little && previous < little {
             why.push(Because::Diminishing { delta, previous });
             return Some(Transition::new(Reason::DiminishingReturns, "diminishing"));
         }
@@ -125,7 +135,7 @@ pub(super) fn target(draft: &Draft<'_>, judged: &Judged, pending: &Pending) -> O
     let is_target = policy.token_budget.mode == BudgetMode::Target && policy.single_task;
     let target = line(policy, draft.state.task.as_ref()?).filter(|_| is_target)?;
     let mut why = Why::new();
-    match not_worth_it(draft, judged, pending, 0, &mut why) {
+    match not_worth_it(draft, &ScopeId::main(), judged, pending, 0, &mut why) {
         Some(_) => None,
         None => Some(target),
     }

@@ -38,6 +38,7 @@ impl State {
                         pending.asked.clear();
                         pending.reading = false;
                         pending.confirmed = false;
+                        pending.verdicts.clear();
                     }
                 }
             }
@@ -261,6 +262,19 @@ impl State {
             task.tokens_at_stop = used;
             task.deltas = [delta, task.deltas[0]];
         }
+        // A stop that was given up leaves what was found out for it.
+        let older = task.scope_mut(&stop.scope).pending.take();
+        let mut verdicts = Vec::new();
+        if stop.scope.is_main() {
+            if let Some(older) = older {
+                task.take_back(older.verdicts);
+            }
+            verdicts = task.lend_verdicts();
+        }
+        let judged = task.scopes.iter().filter(|scope| scope.pending.is_some());
+        let ahead = judged.count() as u32;
+        let (spent, refused) = (task.spent.is_some(), task.refused);
+        let given = task.totals.continues;
         task.scope_mut(&stop.scope).pending = Some(Pending {
             stop: seq,
             tree: stop.tree.clone(),
@@ -275,6 +289,11 @@ impl State {
             confirmed: false,
             rejudged: false,
             moving: false,
+            verdicts,
+            spent,
+            refused,
+            given,
+            ahead,
         });
     }
 
@@ -283,8 +302,8 @@ impl State {
         if fact.origin != Origin::Gate {
             return;
         }
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(scope).pending else {
+        let task = self.task.as_mut();
+        let Some(pending) = task.and_then(|task| task.pending_mut(scope)) else {
             return;
         };
         let waited = pending.waiting.len();
@@ -292,13 +311,12 @@ impl State {
         if pending.waiting.len() == waited {
             return;
         }
-        let stop = pending.stop;
-        task.keep(fact, stop);
+        pending.keep(fact);
     }
 
     fn read_tree(&mut self, read: &TreeRead) {
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(&read.scope).pending else {
+        let task = self.task.as_mut();
+        let Some(pending) = task.and_then(|task| task.pending_mut(&read.scope)) else {
             return;
         };
         // A reading for a stop that was replaced may be older than the newer stop's checks.
@@ -402,8 +420,8 @@ impl State {
     }
 
     fn request(&mut self, stop: Seq, scope: &ScopeId, effects: &[Effect]) {
-        let Some(task) = &mut self.task else { return };
-        let Some(pending) = &mut task.scope_mut(scope).pending else {
+        let task = self.task.as_mut();
+        let Some(pending) = task.and_then(|task| task.pending_mut(scope)) else {
             return;
         };
         if pending.stop != stop {
@@ -433,11 +451,12 @@ impl State {
                     .iter_mut()
                     .find(|scope| scope.id == made.scope)
                     .and_then(|scope| scope.pending.take());
-                let judged = pending.and_then(|pending| pending.tree.ok());
-                if let (Some(tree), Some(failed)) = (judged, failed(&made.why)) {
-                    self.last_judged = Some((tree.tree, failed));
+                if let Some(pending) = pending.filter(|_| made.scope.is_main()) {
+                    if let (Ok(tree), Some(failed)) = (&pending.tree, failed(&made.why)) {
+                        self.last_judged = Some((tree.tree, failed));
+                    }
+                    task.close_stop(pending);
                 }
-                task.close_stop(made.scope.is_main());
                 match decision {
                     StopDecision::Continue { feedback } => {
                         self.totals.continues += 1;

@@ -1,6 +1,6 @@
 //! What a fold does to one task: scopes, calls, failure sets.
 
-use super::{MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Scope, Task, push_bounded};
+use super::{MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Pending, Scope, Task, push_bounded};
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, Short};
 use crate::event::DecisionMade;
@@ -51,6 +51,13 @@ impl Task {
         }
         self.seen.push_back(pair);
         true
+    }
+
+    /// The stop of this scope that is being judged. News of checks is none of the scope's
+    /// own: it leaves the order of scopes alone.
+    pub(super) fn pending_mut(&mut self, id: &ScopeId) -> Option<&mut Pending> {
+        let scope = self.scopes.iter_mut().find(|scope| scope.id == *id)?;
+        scope.pending.as_mut()
     }
 
     /// A sub-agent is done for now. Its counters stay: it may be taken up again.

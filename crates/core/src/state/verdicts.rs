@@ -1,71 +1,44 @@
-//! Which verdicts a task holds, and what of them was told.
+//! Which verdicts a stop rests on, and what of them was told.
 //!
-//! Stops of several scopes may be judged at once, each on the tree it was asked on. So a
-//! verdict is kept as long as one of them rests on it, whoever's evidence comes in between:
-//! otherwise the order of arrival would decide (law 4).
+//! The main conversation keeps its verdicts from stop to stop; a sub-agent's are its stop's
+//! own and go with it. So no stop sees what comes back for another (law 4); that the same
+//! check is not run twice is the runtime's business, which knows what was found before.
 
 use super::{Held, MAX_TOLD, Pending, Task, Told};
 use crate::digest::Short;
-use crate::evidence::EvidenceFact;
-use crate::ids::{Seq, VerifierName};
+use crate::evidence::{EvidenceFact, Verdict};
+use crate::ids::VerifierName;
 
 impl Task {
-    /// Holds what came back for `stop`.
-    pub(super) fn keep(&mut self, fact: &EvidenceFact, stop: Seq) {
-        let mut new = Held {
-            fact: fact.clone(),
-            stop,
+    /// What a main stop begins with: all that is known, but no fail that may have been
+    /// mended outside the tree since.
+    pub(super) fn lend_verdicts(&mut self) -> Vec<Held> {
+        let overtaken = |held: &Held| {
+            held.fact.verdict != Verdict::Pass && self.outside.is_some_and(|(at, _)| held.stop < at)
         };
-        let scopes = &self.scopes;
-        self.verdicts.retain(|held| {
-            if held.fact.verifier != new.fact.verifier {
-                return true;
-            }
-            let replaced = held.fact.subject == new.fact.subject
-                && (held.stop == stop || (!held.is_cut() && !new.is_cut()));
-            if replaced {
-                new.stop = new.stop.max(held.stop);
-            }
-            let mut pending = scopes.iter().filter_map(|scope| scope.pending.as_ref());
-            !replaced && pending.any(|pending| pending.rests_on(held))
-        });
-        // Sorted, so that the order of arrival leaves no trace.
-        let at = self.verdicts.partition_point(|held| {
-            (&held.fact.verifier, held.stop) <= (&new.fact.verifier, new.stop)
-        });
-        self.verdicts.insert(at, new);
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        verdicts.retain(|held| !overtaken(held));
+        verdicts
     }
 
-    /// A stop was answered: what nobody rests on any more goes, and if it was the main one
-    /// what was told is compared with what is still there.
-    pub(super) fn close_stop(&mut self, main: bool) {
-        let newest: Vec<(VerifierName, Seq)> = self
-            .verdicts
-            .iter()
-            .filter_map(|held| self.held(&held.fact.verifier))
-            .map(|held| (held.fact.verifier.clone(), held.stop))
-            .collect();
-        let scopes = &self.scopes;
-        self.verdicts.retain(|held| {
-            let mut pending = scopes.iter().filter_map(|scope| scope.pending.as_ref());
-            let is_newest = newest
-                .iter()
-                .any(|(name, stop)| *name == held.fact.verifier && *stop == held.stop);
-            is_newest || pending.any(|pending| pending.rests_on(held))
-        });
-        if !main {
-            return;
-        }
+    /// A main stop is no longer judged: the newest of its verdicts by verifier are kept.
+    pub(super) fn take_back(&mut self, mut verdicts: Vec<Held>) {
+        verdicts.retain(|held| !held.is_cut());
+        verdicts.reverse();
+        verdicts.dedup_by(|older, newer| older.fact.verifier == newer.fact.verifier);
+        verdicts.reverse();
+        self.verdicts = verdicts;
+    }
+
+    /// A main stop was answered: what was told is compared with what is still there.
+    pub(super) fn close_stop(&mut self, pending: Pending) {
         for told in &mut self.told {
-            let held = self
-                .verdicts
-                .iter()
-                .filter(|held| held.fact.verifier == told.verifier)
-                .max_by_key(|held| held.stop);
+            let held = pending.held(&told.verifier);
             for (finding, there) in &mut told.findings {
                 *there = held.is_some_and(|held| held.fact.findings.contains(finding));
             }
         }
+        self.take_back(pending.verdicts);
     }
 
     /// Remembers that these findings were told; forgets first what is no longer found.
@@ -95,18 +68,16 @@ impl Task {
 }
 
 impl Pending {
-    /// Whether this stop is, or may come to be, settled by this verdict.
-    fn rests_on(&self, held: &Held) -> bool {
-        let about = held.fact.subject;
-        let read = self
-            .tree
-            .as_ref()
-            .is_ok_and(|tree| tree.subject(&held.fact.verifier) == about);
-        let asked = self
-            .asked
-            .iter()
-            .any(|(name, subject)| *name == held.fact.verifier && *subject == about.short());
-        (read || asked || self.message == about) && held.settles(about, self.stop)
-            || held.stop == self.stop
+    /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
+    pub(super) fn keep(&mut self, fact: &EvidenceFact) {
+        let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
+        let new = Held {
+            fact: fact.clone(),
+            stop: self.stop,
+        };
+        let at = place(&new);
+        self.verdicts.retain(|held| place(held) != at);
+        let before = self.verdicts.partition_point(|held| place(held) < at);
+        self.verdicts.insert(before, new);
     }
 }

@@ -610,15 +610,15 @@ fn subagents() {
         "prompt | edit | tests fail 1 | @s call read=1 | @s stop | @t call write=1 | @t stop
          | tests pass | edit | @t stop | stop",
         "allow | accept | allow | tests continue tests:1+0-0 | tests look accept
-         | look task_complete",
+         | tests look task_complete",
     );
     // What a sub-agent was told, the main conversation was not: no attempt, nothing told,
-    // and to the sub-agent itself nothing is cut short.
+    // and to the sub-agent itself nothing is cut short. Each of its stops asks for itself.
     check(
         writers(),
         "prompt | edit | tests fail 1 | @t call write=1 | @t stop | @t stop | @t stop | @t stop | stop
          | stop | stop",
-        "allow | tests continue tests:1+0-0 | continue tests:1+0-0 x4 | repeat tests:0+1-0
+        "allow | tests continue tests:1+0-0 x5 | repeat tests:0+1-0
          | gave_up/same_failures",
     );
     // Nor does it know what the main conversation was told.
@@ -640,8 +640,7 @@ fn subagents() {
     check(
         writers(),
         "prompt | edit | tests fail 1 | @t call write=1 | 8x @t stop | stop",
-        "allow | tests continue tests:1+0-0 | continue tests:1+0-0 x6 | accept
-         | gave_up/continues",
+        "allow | tests continue tests:1+0-0 x7 | tests accept | tests gave_up/continues",
     );
 }
 

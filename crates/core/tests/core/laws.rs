@@ -7,7 +7,7 @@ use checkrein_core::accept::Truth;
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
-use checkrein_core::event::{DecisionMade, Event};
+use checkrein_core::event::Event;
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{ScopeId, VerifierName};
@@ -19,7 +19,7 @@ use checkrein_core::transition::Reason;
 use proptest::prelude::*;
 
 use crate::random::{self, Act};
-use crate::world::World;
+use crate::world::{World, scope};
 
 /// Law 1, judged from the log alone: each `task_complete` has gate evidence of this task
 /// for exactly the subjects last read, which makes `accept` true and was necessary; and
@@ -141,7 +141,8 @@ proptest! {
         acts in random::acts(40),
         sayings in random::sayings(),
         tree in 0u64..40,
-        order in Just([0usize, 1, 2, 3]).prop_shuffle(),
+        subagents in 0usize..3,
+        order in prop::collection::vec(0usize..12, 1..12),
     ) {
         let mut world = World::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
@@ -149,43 +150,30 @@ proptest! {
             world.sayings.insert(name.into(), saying);
         }
         world.tree = Some(tree);
+        for name in ["s", "t"].into_iter().take(subagents) {
+            world.tool(&scope(name), "write", Some(0), None, None);
+            world.ask_stop(&scope(name));
+        }
         world.ask_stop(&ScopeId::main());
         let mut other = world.clone();
-        for _ in 0..world.open.len() {
+        while !world.open.is_empty() {
             world.answer(0);
         }
-        // The places of the rest shift as one is answered.
-        let mut rest: Vec<usize> = order.into_iter().filter(|at| *at < other.open.len()).collect();
-        while let Some(at) = rest.pop() {
-            rest.iter_mut().filter(|later| **later > at).for_each(|later| *later -= 1);
-            other.answer(at);
+        for at in order.iter().cycle().take(1_000) {
+            match other.open.len() {
+                0 => break,
+                open => other.answer(at % open),
+            };
         }
-        settle(&mut world);
-        settle(&mut other);
-        let answers = |world: &World, main: bool| -> Vec<_> {
-            let of = |made: &&DecisionMade| made.scope.is_main() == main;
-            world.decisions().filter(of).cloned().collect()
+        prop_assert!(other.open.is_empty(), "it asks without end");
+        let answers = |world: &World| {
+            // Which of two stops is answered first is the order itself.
+            let mut made: Vec<_> = world.decisions().cloned().collect();
+            made.sort_by_key(|made| made.answers);
+            made
         };
-        prop_assert_eq!(answers(&world, true), answers(&other, true));
-        // Once the main stop has ended the task, one of a sub-agent that is still being judged is
-        // let go, and whether it was sent back before depends on the order. A known limit: law 4
-        // does not hold for that stop, and is not compared for it.
-        let let_go = |world: &World| {
-            let ended = |made: &DecisionMade| made.why.contains(&Because::AlreadyEnded);
-            world.decisions().any(ended)
-        };
-        if let_go(&world) || let_go(&other) {
-            return Ok(());
-        }
-        prop_assert_eq!(answers(&world, false), answers(&other, false));
-        // A stop of another scope may find its verdict there already and ask for less: then the
-        // log is shorter, and nothing else differs that a later decision could rest on.
-        let end = world.state.last.max(other.state.last);
-        let at_end = |mut state: State| {
-            state.last = end;
-            state
-        };
-        prop_assert_eq!(at_end(world.state), at_end(other.state));
+        prop_assert_eq!(answers(&world), answers(&other));
+        prop_assert_eq!(world.state, other.state);
     }
 
     #[test]
@@ -354,12 +342,6 @@ proptest! {
                 prop_assert!(all_allowed <= session, "{all_allowed} calls allowed");
             }
         }
-    }
-}
-
-fn settle(world: &mut World) {
-    while !world.open.is_empty() {
-        world.answer(0);
     }
 }
 
