@@ -148,7 +148,7 @@ impl RuleSet {
         let Some((program, arguments)) = argv.split_first() else {
             return Answer::default();
         };
-        let matches = self.hits(program.as_ref(), arguments);
+        let matches = self.hits(program.as_ref(), arguments, |_| true);
         let resolve = resolve.filter(|_| matches.is_empty());
         let Some(path) = resolve.map(|surroundings| surroundings.path(program.as_ref())) else {
             return Answer {
@@ -157,12 +157,12 @@ impl RuleSet {
             };
         };
         let name = basename(&path);
-        // A name that the rules lend to no path, or not to this one.
-        let lent = hosts.get(name).is_none_or(|paths| paths.contains(&path));
-        if path == "/" || !lent {
+        // A name may be lent to no path, or not to this one; so may the name in a canonical rule.
+        let lent = |name: &str| hosts.get(name).is_none_or(|paths| paths.contains(&path));
+        if path == "/" || !lent(name) {
             return Answer::default();
         }
-        let matches = self.hits(name, arguments);
+        let matches = self.hits(name, arguments, lent);
         Answer {
             resolved_program: (!matches.is_empty()).then_some(path),
             matches,
@@ -257,6 +257,20 @@ mod tests {
         let own = "prefix_rule(['git'], 'prompt')\nprefix_rule(['/bin/git', 'x'])";
         resolves(own, &["/bin/git", "x"], "-");
         resolves(own, &["/bin/git", "y"], "/bin/git");
+    }
+
+    #[test]
+    fn a_canonical_rule_asks_for_both_names() {
+        let rules = |host: &str| {
+            format!(
+                "prefix_rule(['git'], canonical_matching=True)\nhost_executable('{host}', ['/opt/{host}'])"
+            )
+        };
+        resolves(&rules("git"), &["/opt/git"], "/opt/git");
+        resolves(&rules("git"), &["/opt/GIT"], "");
+        resolves(&rules("GIT"), &["/opt/GIT"], "/opt/GIT");
+        resolves(&rules("GIT"), &["/bin/GIT"], "");
+        resolves(&rules("GIT"), &["/bin/git"], "/bin/git");
     }
 
     #[test]

@@ -196,15 +196,15 @@ impl RuleSet {
         let name = basename(program);
         let mut at: Vec<(usize, &str)> = self.with_head(program).map(|at| (at, program)).collect();
         if name != program {
-            let lent = self.lends(name, program);
-            at.extend(
-                self.with_head(name)
-                    .filter(|at| {
-                        let rule = self.rules.get(*at);
-                        rule.is_some_and(|rule| lent || rule.decision > RuleDecision::Allow)
-                    })
-                    .map(|at| (at, name)),
-            );
+            let lent = |rule: &Rule| {
+                self.lends(name, program) == Some(true)
+                    && self.lends(&rule.head, program).unwrap_or(true)
+            };
+            let like = self.with_head(name).filter(|at| {
+                let rule = self.rules.get(*at);
+                rule.is_some_and(|rule| rule.decision > RuleDecision::Allow || lent(rule))
+            });
+            at.extend(like.map(|at| (at, name)));
         }
         at.sort_unstable();
         at.into_iter()
@@ -212,21 +212,27 @@ impl RuleSet {
             .collect()
     }
 
-    /// Whether the files name this very path for a program of that name.
-    fn lends(&self, name: &str, program: &str) -> bool {
-        let paths = self.hosts.get(name).filter(|_| program.starts_with('/'));
-        paths.is_some_and(|paths| paths.contains(&plain(program)))
+    /// Whether the files lend this name to this very path, if they say anything about it.
+    fn lends(&self, name: &str, program: &str) -> Option<bool> {
+        let paths = self.hosts.get(name)?;
+        Some(program.starts_with('/') && paths.contains(&plain(program)))
     }
 
     /// Every rule that holds for a program of this very name, in the order of Codex: first those
-    /// whose first token is spelt like it, then the canonical ones by how theirs is spelt.
-    pub(crate) fn hits<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Vec<Match> {
+    /// whose first token is spelt like it, then the canonical ones by how theirs is spelt, if
+    /// that is `lent`.
+    pub(crate) fn hits<S: AsRef<str>>(
+        &self,
+        program: &str,
+        arguments: &[S],
+        lent: impl Fn(&str) -> bool,
+    ) -> Vec<Match> {
         let mut rules: Vec<&Rule> = self
             .with_head(program)
             .filter_map(|at| self.rules.get(at))
+            .filter(|rule| rule.head == program || lent(&rule.head))
             .collect();
-        let other = |rule: &&Rule| (rule.head != program).then(|| rule.head.clone());
-        rules.sort_by_cached_key(other);
+        rules.sort_by_cached_key(|rule| (rule.head != program).then(|| rule.head.clone()));
         rules
             .into_iter()
             .filter_map(|rule| rule.hit(program, arguments))

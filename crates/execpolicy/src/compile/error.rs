@@ -69,6 +69,17 @@ impl RulesError {
         }
     }
 
+    /// The file that is wrong, if it is one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::TooLarge { file, .. }
+            | Self::TooComplex { file, .. }
+            | Self::Starlark { file, .. }
+            | Self::Rule { file, .. } => Some(file),
+            Self::Endless | Self::Thread(_) | Self::Crash => None,
+        }
+    }
+
     /// As Codex words the cause of a file that it cannot use.
     pub fn cause(&self) -> String {
         match self {

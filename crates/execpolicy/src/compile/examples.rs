@@ -51,7 +51,7 @@ pub(super) fn complaint(tried: &[Example]) -> Option<String> {
     let mut failing = tried.iter().filter(|example| !example.holds).peekable();
     let first = failing.peek()?;
     if !first.matches {
-        let what = format!("expected example to not match rule: {:?}", first.command);
+        let what = format!("expected example to not match rule: {}", first.command);
         return Some(what);
     }
     let unmatched: Vec<&str> = failing.map(|example| example.command.as_str()).collect();
