@@ -239,6 +239,23 @@ fn compile_noting(
     })
 }
 
+/// Name and text of the rules files that these texts name, in the order in which they count.
+///
+/// # Errors
+/// If a config cannot be used, or names no file.
+pub fn rules_files(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    profile: Profile<'_>,
+) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut rules = Vec::new();
+    for gathered in repo.into_iter().chain(person) {
+        let file = read(&gathered.config, profile, &mut Vec::new())?;
+        rules.extend(gathered.rules_of(&file)?);
+    }
+    Ok(rules)
+}
+
 /// Files and folders that no command and no tool of a session with this policy may write.
 pub fn protect(policy: &mut Policy, paths: Vec<String>) {
     // Rules that were just compiled can be read.
