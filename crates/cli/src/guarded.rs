@@ -90,16 +90,10 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
         found.push(folder.join(".codex/hooks.json"));
         found.push(folder.join(".codex/config.toml"));
     }
-    let own = |variable: &str, usual: &str| {
-        let named = std::env::var_os(variable).filter(|value| !value.is_empty());
-        named
-            .map(PathBuf::from)
-            .or_else(|| locate::home().map(|home| home.join(usual)))
-    };
-    if let Some(folder) = own("CLAUDE_CONFIG_DIR", ".claude") {
+    if let Some(folder) = locate::agent_folder("CLAUDE_CONFIG_DIR", ".claude") {
         found.push(folder.join("settings.json"));
     }
-    if let Some(folder) = own("CODEX_HOME", ".codex") {
+    if let Some(folder) = locate::agent_folder("CODEX_HOME", ".codex") {
         found.push(folder.join("hooks.json"));
         found.push(folder.join("config.toml"));
     }

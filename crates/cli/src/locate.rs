@@ -455,6 +455,14 @@ pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir()
 }
 
+/// A person's folder of an agent: what this variable names, or the usual one in their own.
+pub(crate) fn agent_folder(variable: &str, usual: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(usual)))
+}
+
 /// The person's folder by their account, whatever the environment says. `None` where only the
 /// environment tells: there `--require-trust` needs `--state`.
 pub(crate) fn account_home() -> Option<PathBuf> {

@@ -11,6 +11,7 @@ mod home;
 mod locate;
 mod off;
 mod person;
+mod programs;
 mod settings;
 mod shell;
 mod signals;
