@@ -1,4 +1,4 @@
-//! What is read-only under `--confine`: state, config, rules, settings in which hooks stand,
+//! What is read-only under `--confine`: state, config, rules, schemas, settings in which hooks stand,
 //! what git does not show, and checkrein itself.
 
 use std::io;
@@ -8,6 +8,7 @@ use checkrein_runtime::config::Gathered;
 use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
+use crate::guarded;
 use crate::locate::{self, Located};
 
 /// One guarded path.
@@ -67,7 +68,7 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
         .clone()
         .unwrap_or_else(|| root.join(locate::CONFIG));
     found.push(Guard::new(config, Missing::File("")));
-    found.extend(rules(located).map(|rules| Guard::new(rules, Missing::Leave)));
+    found.extend(named(located).map(|named| Guard::new(named, Missing::Leave)));
     let own = located.person.as_deref().and_then(Path::parent);
     found.extend(own.map(|folder| Guard::new(folder.to_owned(), Missing::Leave)));
 
@@ -94,15 +95,15 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
     found
 }
 
-fn rules(located: &Located) -> impl Iterator<Item = PathBuf> {
+/// Rules and schemas that configs name.
+fn named(located: &Located) -> impl Iterator<Item = PathBuf> {
     let configs = [located.repo.as_deref(), located.person.as_deref()];
-    configs
-        .into_iter()
-        .flatten()
-        .filter_map(|config| locate::read(config).ok().flatten())
-        .filter_map(|source| Gathered::of(source).ok())
-        .flat_map(|gathered| gathered.rules)
-        .map(|rules| rules.name)
+    let gathered = configs.into_iter().flatten().filter_map(guarded::gathered);
+    let names = |gathered: Gathered| {
+        let named: Vec<PathBuf> = gathered.named().map(|named| named.name.clone()).collect();
+        named
+    };
+    gathered.flat_map(names)
 }
 
 /// Settings in Claude Code's folder, of a repo or of a person.
