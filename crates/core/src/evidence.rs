@@ -40,6 +40,10 @@ pub enum Cause {
     TreeUnreadable,
     /// Checkrein itself failed while running it.
     Internal,
+    /// The person has not answered yet: no stance stands in as long as they can.
+    Unanswered,
+    /// The person did not answer in time.
+    Expired,
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.
