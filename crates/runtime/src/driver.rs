@@ -92,6 +92,8 @@ impl Runtime {
             text,
             state: settled.state,
             warnings: settled.warnings,
+            parked: settled.parked,
+            notify: settled.notify,
         })
     }
 
