@@ -312,6 +312,7 @@ impl<'a> Batch<'a> {
                     key,
                     evidence,
                     cached: false,
+                    parked: None,
                 })));
             }
             std::thread::sleep(LOOK_AGAIN);

@@ -31,6 +31,8 @@ pub struct ConfigFile {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What waits for a person.
+    pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// Verifiers.
@@ -64,6 +66,8 @@ pub struct ProfileTable {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What waits for a person.
+    pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// Verifiers: those of a known name are changed, others added.
@@ -193,6 +197,33 @@ pub enum StanceText {
 pub struct PolicyTable {
     /// Globs of `.rules` files, relative to the config file. One that matches nothing is an error.
     pub rules: Vec<String>,
+    /// When a person is asked: about what the rules say `prompt` to, about nothing (`prompt` is
+    /// then a refusal), or about every command and every write.
+    pub approval: Option<ApprovalText>,
+}
+
+/// `[policy] approval`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalText {
+    /// About what the rules say `prompt` to.
+    OnRequest,
+    /// About nothing: `prompt` is a refusal.
+    Never,
+    /// About every command and every write.
+    Always,
+}
+
+/// `[approvals]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct ApprovalsTable {
+    /// How long a question waits for a person, and how long an answer holds.
+    pub expires: Option<Span>,
+    /// A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the
+    /// rest comes on stdin. Nobody waits for it.
+    pub notify: Option<String>,
 }
 
 /// `[store]`
@@ -212,10 +243,14 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// The kind; `command` is the only one.
+    /// The kind: `command`, or `human`, which asks a person.
     pub kind: Option<String>,
     /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
+    /// What a person is asked, with kind `human`.
+    pub ask: Option<String>,
+    /// How long a person has to answer, with kind `human`; by default `approvals.expires`.
+    pub expires: Option<Span>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.
     #[serde(default)]
@@ -368,20 +403,16 @@ impl JsonSchema for Size {
 pub(super) const NOT_YET: &[&str] = &[
     "caps.cost_usd",
     "session_caps.cost_usd",
-    "policy.approval",
     "policy.unmatched",
     "policy.opaque",
     "policy.rewrite",
     "policy.protect",
-    "approvals",
     "veto",
     "progress",
     "verifier.report",
     "verifier.baseline",
     "verifier.schema",
     "verifier.target",
-    "verifier.ask",
-    "verifier.expires",
     "verifier.model",
     "verifier.trigger",
     "verifier.keywords",
@@ -426,6 +457,10 @@ pub(super) const KNOWN: &[&str] = &[
     "stance.stop",
     "policy",
     "policy.rules",
+    "policy.approval",
+    "approvals",
+    "approvals.expires",
+    "approvals.notify",
     "store",
     "store.keep",
     "store.max_size",
@@ -433,6 +468,8 @@ pub(super) const KNOWN: &[&str] = &[
     "verifier.name",
     "verifier.kind",
     "verifier.run",
+    "verifier.ask",
+    "verifier.expires",
     "verifier.inputs",
     "verifier.outputs",
     "verifier.timeout",
