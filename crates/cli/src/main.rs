@@ -8,6 +8,7 @@ mod detect;
 mod exit_code;
 mod guarded;
 mod locate;
+mod notify;
 mod off;
 mod person;
 mod settings;
@@ -27,6 +28,13 @@ fn main() -> ExitCode {
         .is_some_and(|word| word == confine::ENTER)
     {
         return confine::enter::main(words.skip(1).collect());
+    }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == notify::BESIDE)
+    {
+        let words: Vec<_> = words.skip(1).collect();
+        return notify::main(&words);
     }
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")

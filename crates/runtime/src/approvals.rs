@@ -11,7 +11,7 @@ use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, T
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::Step;
-use checkrein_store::{About, Answered, Approval, Batch, Stands, StoreError, Tail};
+use checkrein_store::{About, Answered, Approval, Batch, Stands, Store, StoreError, Tail};
 use checkrein_verifiers::Report;
 
 use crate::delivery::{Delivery, Patience};
@@ -287,23 +287,23 @@ impl Runtime {
         self.handle_beside(None, Beside::Answer(&answered), delivery, patience)?;
         Ok(answered)
     }
+}
 
-    /// Notes why nobody could be told that a question waits.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
-    pub fn not_told(&self, question: &Approval, why: &str) -> Result<(), RuntimeError> {
-        self.store.transact(&question.session, &mut |tail| {
-            let known = tail.approval(&question.key)?;
-            Ok(known.filter(|row| row.nth == question.nth).map(|row| {
-                put(Approval {
-                    not_told: Some(why.to_owned()),
-                    ..row
-                })
-            }))
-        })?;
-        Ok(())
-    }
+/// Notes why nobody could be told that a question waits.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn not_told(store: &dyn Store, question: &Approval, why: &str) -> Result<(), RuntimeError> {
+    store.transact(&question.session, &mut |tail| {
+        let known = tail.approval(&question.key)?;
+        Ok(known.filter(|row| row.nth == question.nth).map(|row| {
+            put(Approval {
+                not_told: Some(why.to_owned()),
+                ..row
+            })
+        }))
+    })?;
+    Ok(())
 }
 
 /// Whether this question can still be answered.

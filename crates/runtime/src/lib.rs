@@ -34,6 +34,7 @@ mod transaction;
 pub mod whole;
 mod workspace;
 
+pub use approvals::not_told;
 pub use check::{Check, CheckReport};
 pub use clock::now;
 pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};

@@ -1,5 +1,7 @@
 //! One command, one file.
 
+mod answer;
+pub(crate) mod approvals;
 mod check;
 mod demo;
 mod doctor;
@@ -39,5 +41,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),
+        Command::Approvals(args) => approvals::run(&args),
+        Command::Approve(args) => answer::approve(&args),
+        Command::Deny(args) => answer::deny(&args),
     }
 }

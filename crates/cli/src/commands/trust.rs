@@ -147,7 +147,7 @@ fn commands(policy: &Policy, which: &str) {
 }
 
 /// A stranger's text must not be able to write over what stands beside it.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let hides = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
