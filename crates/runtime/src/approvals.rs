@@ -202,15 +202,16 @@ impl Runtime {
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
-    ) -> Result<(Option<Approval>, Option<Approval>), RuntimeError> {
+    ) -> Result<Word, RuntimeError> {
         let key = key_of_work(&self.place.root_text(), spec, subject);
         let Some(session) = session else {
             let rows = self.store.approvals()?.into_iter();
             let newest = rows.filter(|row| row.key == key).max_by_key(|row| row.nth);
-            return Ok((newest, None));
+            let now = clock::now();
+            return Ok(newest.map_or_else(Word::default, |row| Word::of(row, now)));
         };
         let human = Human::of(spec);
-        let mut found = Ok((None, None));
+        let mut found = Ok(Word::default());
         self.store.transact(session, &mut |tail| {
             let now = clock::now();
             let known = tail.approval(&key)?;
@@ -219,12 +220,12 @@ impl Runtime {
                 match row.stands(now) {
                     Stands::Expired if unanswered => {
                         row.used_at = Some(now);
-                        found = Ok((Some(row.clone()), None));
+                        found = Ok(Word::of(row.clone(), now));
                         return Ok(Some(put(row)));
                     }
                     Stands::Expired | Stands::Used => {}
                     Stands::Asked | Stands::Approved | Stands::Denied => {
-                        found = Ok((Some(row), None));
+                        found = Ok(Word::of(row, now));
                         return Ok(None);
                     }
                 }
@@ -246,7 +247,10 @@ impl Runtime {
             if let Some(expires_ms) = human.expires_ms {
                 row.until = Millis(row.at.0.saturating_add(expires_ms));
             }
-            found = Ok((Some(row.clone()), Some(row.clone())));
+            found = Ok(Word {
+                is_new: true,
+                ..Word::of(row.clone(), row.at)
+            });
             Ok(Some(put(row)))
         })?;
         found
@@ -344,14 +348,36 @@ impl Human {
     }
 }
 
+/// A person's word about some work, as it stood when it was looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Word {
+    row: Option<(Approval, Stands)>,
+    is_new: bool,
+}
+
+impl Word {
+    fn of(row: Approval, now: Millis) -> Self {
+        let stands = row.stands(now);
+        Self {
+            row: Some((row, stands)),
+            is_new: false,
+        }
+    }
+
+    /// What a person has to be told of.
+    pub(crate) fn parked(self) -> Option<Approval> {
+        self.row.filter(|_| self.is_new).map(|(row, _)| row)
+    }
+}
+
 /// What a person's word comes to as a report.
-pub(crate) fn report(row: Option<&Approval>) -> Report {
+pub(crate) fn report(word: &Word) -> Report {
     let unanswered = |why: String| Report::inconclusive(Cause::Unanswered, Retryable::Yes, why);
-    let Some(row) = row else {
+    let Some((row, stands)) = &word.row else {
         return unanswered("no person was asked about this yet".to_owned());
     };
     let id = &row.id;
-    let (verdict, said) = match (row.stands(clock::now()), &row.answer) {
+    let (verdict, said) = match (*stands, &row.answer) {
         (Stands::Approved | Stands::Used, Some(said)) => (Verdict::Pass, said),
         (Stands::Denied, Some(said)) => (Verdict::Fail, said),
         (Stands::Asked, _) => {
@@ -399,8 +425,8 @@ pub(crate) fn report(row: Option<&Approval>) -> Report {
 }
 
 /// The key of evidence of a person's word: each answer is kept for itself.
-pub(crate) fn evidence_key(key: Digest, row: Option<&Approval>, evidence: &Evidence) -> Digest {
-    let id = row.map_or("", |row| row.id.as_str());
+pub(crate) fn evidence_key(key: Digest, word: &Word, evidence: &Evidence) -> Digest {
+    let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());
     let verdict = format!("{:?} {:?}", evidence.verdict, evidence.cause);
     Digest::of_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])
 }

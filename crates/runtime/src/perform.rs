@@ -214,11 +214,11 @@ impl<'a> Batch<'a> {
     /// What a person said about exactly this. By hand nobody is asked.
     fn person(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
         let asks = self.session.filter(|_| self.origin == Origin::Gate);
-        let (row, parked) = self.runtime.word_about(asks, self.policy, spec, subject)?;
+        let word = self.runtime.word_about(asks, self.policy, spec, subject)?;
         let none = Digest::of(b"");
-        let report = approvals::report(row.as_ref());
+        let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
-        let key = approvals::evidence_key(self.key(spec, subject), row.as_ref(), &evidence);
+        let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
         let bytes = kept::encode(clock::now(), &evidence);
         self.runtime
             .store
@@ -227,7 +227,7 @@ impl<'a> Batch<'a> {
             key,
             evidence,
             cached: false,
-            parked,
+            parked: word.parked(),
         })
     }
 

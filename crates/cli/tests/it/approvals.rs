@@ -290,7 +290,7 @@ fn a_compliance_report_waits_for_a_person() {
     let id = waiting(&world);
     // Looked at by hand, nobody is asked, and nothing is accepted by it.
     let said = world.says(&["check", "review"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(said.code, Some(3), "{said:?}");
     assert_eq!(waiting(&world), id);
 
     let said = approve(&world, &id);

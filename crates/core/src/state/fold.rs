@@ -134,8 +134,12 @@ impl State {
             | Input::ProcessFailed(_)
             | Input::Interrupted
             | Input::TimePassed
-            | Input::StanceUsed(_)
-            | Input::PersonAnswered(_) => {}
+            | Input::StanceUsed(_) => {}
+            Input::PersonAnswered(answered) => {
+                if let Some(task) = &mut self.task {
+                    task.answered(answered);
+                }
+            }
         }
     }
 

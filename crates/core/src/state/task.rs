@@ -9,6 +9,7 @@ use crate::digest::{Digest, Short};
 use crate::event::DecisionMade;
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId};
+use crate::input::PersonAnswered;
 
 impl Task {
     /// Ends the span of agent time that is running and says how long it was.
@@ -146,6 +147,17 @@ impl Task {
     pub(super) fn came_back(&mut self, call: Short) {
         if self.asked.as_ref().is_some_and(|asked| asked.call == call) {
             self.asked = None;
+        }
+    }
+
+    /// A person answered: what was asked last waits no longer, whatever comes of it.
+    pub(super) fn answered(&mut self, answered: &PersonAnswered) {
+        let asked = self.asked.as_ref();
+        if asked.is_some_and(|asked| asked.approval == answered.approval) {
+            self.asked = None;
+            if !answered.answer.approved {
+                self.refused = Some(Refusal::Person);
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use checkrein_core::approval::{Way, way};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{Millis, ScopeId};
-use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, ToolKind};
+use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, ToolKind};
 use checkrein_core::policy::{ApprovalMode, Stance};
 
 use crate::story::{check, tell};
@@ -259,4 +259,31 @@ fn nobody_is_asked_whose_answer_cannot_matter() {
         "review pass | prompt | edit | stop",
         "review look task_complete",
     );
+}
+
+#[test]
+fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
+    let ending = |approved: bool, approval: &str| {
+        let mut world = World::new(policy("tests", ""));
+        world.approval = fact(None);
+        tell(&mut world, "prompt | edit | tests fail 1");
+        let rule = Some(RuleDecision::Prompt);
+        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        world.news(Input::PersonAnswered(PersonAnswered {
+            approval: approval.to_owned(),
+            what: "run x".to_owned(),
+            until: Millis(2_000_000),
+            answer: PersonAnswer {
+                approved,
+                by: "ada: a person".to_owned(),
+                reason: None,
+            },
+        }));
+        let ending = tell(&mut world, "stop");
+        crate::laws::replays(&world);
+        ending
+    };
+    assert_eq!(ending(false, "ap-1"), "tests permission_denied/denied");
+    assert_eq!(ending(true, "ap-1"), "tests continue tests:1+0-0");
+    assert_eq!(ending(false, "ap-2"), "tests awaiting_human/parked");
 }
