@@ -7,6 +7,7 @@ mod confine;
 mod detect;
 mod exit_code;
 mod guarded;
+mod home;
 mod locate;
 mod notify;
 mod off;

@@ -19,6 +19,7 @@ mod findings;
 mod job;
 mod output;
 mod patterns;
+pub mod regular;
 mod runners;
 pub mod tree;
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::Gathered;
+use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
 use crate::locate::{self, Located};
@@ -170,7 +171,9 @@ pub(super) fn exclude(
     let Ok(place) = info.join("exclude").canonicalize() else {
         return Ok(None);
     };
-    let mut text = std::fs::read_to_string(&place)?;
+    let Some(mut text) = whole::read_text(&place, whole::CONFIG)? else {
+        return Ok(None);
+    };
     for placeholder in lent {
         if let Ok(below) = placeholder.path.strip_prefix(&located.top) {
             text.push_str(&format!("\n/{}", below.display()));

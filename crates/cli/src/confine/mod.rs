@@ -4,12 +4,20 @@
 //! started. The same user's other helpers (a tmux server, systemd, a container daemon) are
 //! outside, and an agent that can talk to them can ask them: `docs/threat-model.md` says so.
 
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "there are no confinements there")
+)]
 pub(crate) mod desk;
 #[cfg(target_os = "linux")]
 pub(crate) mod enter;
 mod guard;
 mod loans;
 mod plan;
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "there are no confinements there")
+)]
 pub(crate) mod post;
 
 use std::ffi::{OsStr, OsString};

@@ -6,6 +6,7 @@ use checkrein_core::input::StanceAt;
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
+use crate::locate::CONFIG;
 use crate::off;
 use crate::ui::style::counted;
 
@@ -24,6 +25,14 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Unanswered => "nobody has answered yet",
         Cause::Expired => "nobody answered in time",
     }
+}
+
+/// A config in a folder above that is no repo with this one does not count.
+pub(crate) fn passed_over(above: &std::path::Path) -> String {
+    format!(
+        "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
+        above.display()
+    )
 }
 
 /// A verdict, said of a check.

@@ -29,7 +29,7 @@ use file::{
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
-pub use profile::Profile;
+pub use profile::{Asked, Profile};
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -63,6 +63,8 @@ pub struct Compiled {
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
     pub sources: Sources,
+    /// Under which profile.
+    pub profile: Asked,
 }
 
 /// The texts that a policy is compiled from.
@@ -235,6 +237,7 @@ fn compile_noting(
         retention,
         warnings: Vec::new(),
         sources,
+        profile: profile.into(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
 use checkrein_adapters::settings::{Call, Reading};
+use checkrein_runtime::whole;
 use serde_json::{Value, json};
 
 use super::lines_of::{line_of, steps};
@@ -154,7 +155,7 @@ impl Agent {
         own.into_iter()
             .chain(in_repo)
             .filter_map(|(scope, path)| {
-                let bytes = std::fs::read(&path).ok()?;
+                let bytes = whole::read(&path, whole::CONFIG).ok()??;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
                 let reading = adapters::find(self.name)?.settings(&bytes)?;
