@@ -99,13 +99,13 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
             (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
             _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
             (Some(_), Some(held)) => held.verdict(),
-            (Some(about), None) if person => {
+            (Some(about), None) if person && !went_astray(pending, &spec.name, about) => {
                 unasked.push((spec.name.clone(), about));
                 continue;
             }
             (Some(about), None) => {
                 let looked_again = pending.rejudged || pending.confirmed;
-                if looked_again && went_astray(pending, &spec.name, about) {
+                if (looked_again || person) && went_astray(pending, &spec.name, about) {
                     (Verdict::Inconclusive, Some(Cause::TreeMoving))
                 } else {
                     stale.push((spec.name.clone(), about));
