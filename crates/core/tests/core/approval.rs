@@ -102,7 +102,7 @@ fn always_is_about_what_acts() {
 }
 
 #[test]
-fn an_approval_is_for_what_would_be_asked_and_for_nothing_else() {
+fn law_11_an_approval_is_for_what_would_be_asked_and_for_nothing_else() {
     for mode in MODES {
         for can_ask in [true, false] {
             let mut world = world(mode, can_ask);
