@@ -197,8 +197,7 @@ pub enum StanceText {
 pub struct PolicyTable {
     /// Globs of `.rules` files, relative to the config file. One that matches nothing is an error.
     pub rules: Vec<String>,
-    /// When a person is asked: about what the rules say `prompt` to, about nothing (`prompt` is
-    /// then a refusal), or about every command and every write.
+    /// When a person is asked about a tool call; see `docs/approvals.md`.
     pub approval: Option<ApprovalText>,
 }
 
