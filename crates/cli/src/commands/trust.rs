@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::process::ExitCode;
 
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, Tier};
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
 
 use crate::args::Trust;
@@ -112,11 +112,12 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
         let policy = located
             .compile_plain(now, Some(&profile), Driver::Hook)?
             .policy;
-        if policy.verifiers != plain.verifiers {
+        let notify = &policy.approvals.notify;
+        if policy.verifiers != plain.verifiers || *notify != plain.approvals.notify {
             commands(&policy, &format!(" (profile {})", printable(&profile)));
         }
     }
-    if plain.verifiers.is_empty() {
+    if plain.verifiers.is_empty() && plain.approvals.notify.is_none() {
         ui::answer("  it runs nothing");
     }
     for rules in &repo.rules {
@@ -133,15 +134,27 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
 
 fn commands(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
-        let run = serde_json::from_str::<serde_json::Value>(&spec.definition)
-            .ok()
-            .and_then(|definition| Some(definition.get("run")?.as_str()?.to_owned()))
-            .unwrap_or_else(|| spec.definition.clone());
+        let definition = serde_json::from_str::<serde_json::Value>(&spec.definition);
+        let text = |key: &str| {
+            let definition = definition.as_ref().ok()?;
+            Some(definition.get(key)?.as_str()?.to_owned())
+        };
+        let (does, what) = match spec.tier {
+            Tier::Person => ("asks", text("ask")),
+            Tier::Hard | Tier::Judge => ("runs", text("run")),
+        };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
+        let what = what.unwrap_or_else(|| spec.definition.clone());
         ui::answer(&format!(
-            "  runs   {name}{advisory}{which}: {}",
-            printable(&run)
+            "  {does}   {name}{advisory}{which}: {}",
+            printable(&what)
+        ));
+    }
+    if let Some(notify) = &policy.approvals.notify {
+        ui::answer(&format!(
+            "  runs   approvals.notify{which}: {}",
+            printable(notify)
         ));
     }
 }
