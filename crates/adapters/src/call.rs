@@ -94,6 +94,7 @@ impl Call<'_> {
             kind: self.kind,
             args: self.args.to_string(),
             facts: ToolFacts::default(),
+            can_ask: false,
             tokens: None,
         })
     }

@@ -20,7 +20,7 @@ pub(crate) fn or_cannot_judge(text: &str) -> &str {
 /// A refusal that waits for a person, naming the approval.
 pub(crate) fn awaits(reason: &str, approval: &str) -> String {
     format!(
-        "{reason}\ncheckrein: a person has to do this, or allow it in the .rules file; nothing can be approved in this build. Do not try another way to the same end. (approval {approval})"
+        "{reason}\ncheckrein: refused until a person approves exactly this call in a terminal of their own: checkrein approve {approval}. Say so and go on with what does not need it; do not try another way to the same end. Once it is approved, make the same call again."
     )
 }
 

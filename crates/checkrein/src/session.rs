@@ -101,6 +101,7 @@ impl<'a> Session<'a> {
             args: call.args.to_string(),
             call: call.digest(),
             facts: ToolFacts::default(),
+            can_ask: false,
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));

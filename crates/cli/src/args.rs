@@ -190,6 +190,32 @@ Examples:
   checkrein policy import > rules/claude.rules        from Claude Code's permissions"
     )]
     Policy(Policy),
+    /// List what waits for a person, and what became of what did.
+    #[command(after_help = "\
+Examples:
+  checkrein approvals             what waits, newest first
+  checkrein approvals --json      everything, as one document")]
+    Approvals(Approvals),
+    /// Say yes to exactly one thing that waits, after a look at it.
+    #[command(after_help = "\
+Examples:
+  checkrein approve ap-3f2a9c1d   shows what it is, asks why
+  checkrein approve 3f2a --reason \"the migration was planned\"
+
+A call goes through once; work that a [[verifier]] of kind human asks about is good until the answer \
+runs out, or the tree is edited. Only a person at a terminal can do this.
+
+Exit status: 0 approved, 1 not approved, 2 usage, 4 not a person.")]
+    Approve(Answer),
+    /// Say no to exactly one thing that waits.
+    #[command(after_help = "\
+Examples:
+  checkrein deny ap-3f2a9c1d --reason \"use the staging database\"
+
+The agent is told the reason. Only a person at a terminal can do this.
+
+Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
+    Deny(Answer),
 }
 
 /// See [`Command::Init`].
@@ -336,6 +362,24 @@ pub(crate) struct Gc {
     /// Say what would go, and leave everything as it is.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// See [`Command::Approvals`].
+#[derive(Debug, Args)]
+pub(crate) struct Approvals {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// See [`Command::Approve`] and [`Command::Deny`].
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// Which, as `checkrein approvals` lists it; the beginning is enough.
+    pub(crate) id: String,
+    /// Why, for the log; the agent is told why not.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 /// See [`Command::Watch`].

@@ -9,6 +9,7 @@ mod exit_code;
 mod guarded;
 mod home;
 mod locate;
+mod notify;
 mod off;
 mod person;
 mod programs;
@@ -29,6 +30,13 @@ fn main() -> ExitCode {
         .is_some_and(|word| word == confine::ENTER)
     {
         return confine::enter::main(words.skip(1).collect());
+    }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == notify::BESIDE)
+    {
+        let words: Vec<_> = words.skip(1).collect();
+        return notify::main(&words);
     }
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")

@@ -16,10 +16,10 @@ use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
 use crate::explain::{Because, Why};
 use crate::feedback;
-use crate::ids::{ScopeId, Seq, VerifierName};
+use crate::ids::{Millis, ScopeId, Seq, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
 use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
-use crate::state::{Pending, Task};
+use crate::state::{Asked, Pending, Refusal, Task};
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
 
@@ -117,15 +117,43 @@ fn accept_unchanged(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
         });
     }
     let task = draft.state.task.as_ref();
-    let transition = if task.is_some_and(|task| task.asked.is_some()) {
-        Transition::plain(Reason::AwaitingHuman)
-    } else if task.is_some_and(|task| task.refused) {
+    let asked = task.and_then(|task| task.asked.as_ref());
+    let refused = task.and_then(|task| task.refused);
+    let transition = if let Some(asked) = asked {
+        asked_of_a_person(asked, draft.state.now, &mut why)
+    } else if let Some(refused) = refused {
         why.push(Because::AfterRefusal);
-        Transition::plain(Reason::PermissionDenied)
+        refused_by(refused)
     } else {
         Transition::new(Reason::Unverified, "no_change")
     };
     finish(draft, seq, &stop.scope, transition, why);
+}
+
+/// The agent stopped while a person was to be asked. That they did not answer in time is no
+/// denial, and not the same as that they still can.
+fn asked_of_a_person(asked: &Asked, now: Millis, why: &mut Why) -> Transition {
+    let approval = asked.approval.clone();
+    match asked.until {
+        None => Transition::plain(Reason::AwaitingHuman),
+        Some(until) if now < until => {
+            why.push(Because::Parked { approval, until });
+            Transition::new(Reason::AwaitingHuman, "parked")
+        }
+        Some(_) => {
+            why.push(Because::RanOut { approval });
+            Transition::new(Reason::AwaitingHuman, "expired")
+        }
+    }
+}
+
+/// The agent stopped right after a refusal.
+fn refused_by(refusal: Refusal) -> Transition {
+    match refusal {
+        Refusal::Rule => Transition::plain(Reason::PermissionDenied),
+        Refusal::Nobody => Transition::new(Reason::PermissionDenied, "nobody_asked"),
+        Refusal::Person => Transition::new(Reason::PermissionDenied, "denied"),
+    }
 }
 
 /// A stop of a halted task runs nothing; evidence that is already there may still save it.
@@ -175,13 +203,13 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
                 stop,
             }]
         } else {
-            let run = |(verifier, subject): &(VerifierName, Digest)| Effect::RunVerifier {
-                scope: scope.clone(),
-                verifier: verifier.clone(),
-                subject: *subject,
-            };
-            judged.stale.iter().map(run).collect()
+            run(scope, &judged.stale)
         };
+        return draft.request(stop, scope, effects);
+    }
+    // A person is asked only if the rest does not say no already. Sub-agents ask nobody.
+    if judged.value == Truth::Open && !judged.unasked.is_empty() && scope.is_main() {
+        let effects = run(scope, &judged.unasked);
         return draft.request(stop, scope, effects);
     }
     // The last look before an accepting answer.
@@ -200,6 +228,15 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
     conclude(draft, scope, judged);
 }
 
+fn run(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
+    let effect = |(verifier, subject): &(VerifierName, Digest)| Effect::RunVerifier {
+        scope: scope.clone(),
+        verifier: verifier.clone(),
+        subject: *subject,
+    };
+    wanted.iter().map(effect).collect()
+}
+
 fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
     let Some(task) = &draft.state.task else {
         return;
@@ -207,15 +244,10 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
     let Some(pending) = draft.state.pending(scope).cloned() else {
         return;
     };
-    let why = explain(draft.policy, &pending, &judged);
-    if task.asked.is_some() {
-        return finish(
-            draft,
-            pending.stop,
-            scope,
-            Transition::plain(Reason::AwaitingHuman),
-            why,
-        );
+    let mut why = explain(draft.policy, &pending, &judged);
+    if let Some(asked) = &task.asked {
+        let transition = asked_of_a_person(asked, draft.state.now, &mut why);
+        return finish(draft, pending.stop, scope, transition, why);
     }
     match judged.value {
         Truth::True => match soft::target(draft, &judged, &pending) {
@@ -229,7 +261,9 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
             }
         },
         Truth::Open => {
-            let transition = Transition::new(Reason::AwaitingHuman, "stance");
+            let waits = judged.lines.iter().find(|line| line.waits());
+            let detail = waits.map_or("stance", |line| line.verifier.as_str());
+            let transition = Transition::new(Reason::AwaitingHuman, detail);
             finish(draft, pending.stop, scope, transition, why);
         }
         Truth::False => refuse(draft, scope, &pending, &judged, why),

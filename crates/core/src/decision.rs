@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, Short};
 use crate::evidence::{Cause, Verdict};
-use crate::ids::VerifierName;
+use crate::ids::{Millis, VerifierName};
 use crate::transition::Transition;
 
 /// The answer to an input.
@@ -44,6 +44,9 @@ pub enum ToolDecision {
         reason: String,
         /// Names the approval.
         approval: String,
+        /// Parked: when it runs out. `None` where the agent itself asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Millis>,
     },
     /// It must not run.
     Deny {

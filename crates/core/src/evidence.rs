@@ -42,6 +42,10 @@ pub enum Cause {
     Internal,
     /// A file that it judges by is not there. Never retried: it can never succeed.
     MissingFile,
+    /// The person has not answered yet: no stance stands in as long as they can.
+    Unanswered,
+    /// The person did not answer in time.
+    Expired,
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Cap;
 use crate::evidence::{Cause, Verdict};
-use crate::ids::{DetectorName, VerifierName};
+use crate::ids::{DetectorName, Millis, VerifierName};
 use crate::policy::Stance;
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -37,6 +37,36 @@ pub enum Because {
     Rule {
         /// The rule's own words, or its prefix.
         reason: String,
+    },
+    /// A person was to be asked, and the policy asks nobody.
+    NobodyAsked,
+    /// A person approved exactly this.
+    Approved {
+        /// What, as a person types it.
+        approval: String,
+        /// Who, and how it was told.
+        by: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A person said no to exactly this.
+    Denied {
+        /// What, as a person types it.
+        approval: String,
+        /// What the agent is told.
+        reason: String,
+    },
+    /// It waits for a person.
+    Parked {
+        /// What, as a person types it.
+        approval: String,
+        /// When it runs out.
+        until: Millis,
+    },
+    /// Nobody answered in time.
+    RanOut {
+        /// What, as a person types it.
+        approval: String,
     },
     /// Something in the command could not be read.
     Unresolved {

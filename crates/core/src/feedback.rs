@@ -227,6 +227,8 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::ClaimedElsewhere) => "is still being run by another process",
             Some(Cause::TreeUnreadable) => "the tree could not be read",
             Some(Cause::Internal) | None => "could not be run",
+            Some(Cause::Unanswered) => "no person has answered yet",
+            Some(Cause::Expired) => "no person answered in time",
         }
         .to_owned(),
     }

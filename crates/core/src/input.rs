@@ -54,6 +54,9 @@ pub enum Input {
     StanceUsed(StanceUsed),
     /// Files whose edits could loosen something are not what they were.
     ConfigEdited(ConfigEdited),
+    /// A person answered what this session had asked. It decides nothing by itself: what is
+    /// asked again brings the answer with it.
+    PersonAnswered(PersonAnswered),
 }
 
 /// The scope of an input that says nothing else.
@@ -139,6 +142,9 @@ pub struct ToolRequested {
     pub call: Short,
     /// What the runtime found out about it.
     pub facts: ToolFacts,
+    /// A person can answer a question of the agent's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub can_ask: bool,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }
@@ -157,6 +163,34 @@ pub struct ToolFacts {
     /// It changes what checks find outside the tree: installs packages, starts services.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
+    /// Where this very call stands with a person; `None` if nobody is to be asked, or the
+    /// agent asks itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalFact>,
+}
+
+/// Where something that a person is asked about stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalFact {
+    /// Its name, as a person types it.
+    pub id: String,
+    /// When it runs out.
+    pub until: Millis,
+    /// What the person said; `None` as long as nobody has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<PersonAnswer>,
+}
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonAnswer {
+    /// Whether they approve.
+    pub approved: bool,
+    /// Who, and how it was told that they are a person.
+    pub by: String,
+    /// Why, in their words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A command that can run, and what the rules say.
@@ -336,6 +370,19 @@ pub struct ConfigEdited {
     pub paths: Vec<String>,
     /// Digest of the blob that says how they are now.
     pub guarded: Digest,
+}
+
+/// See [`Input::PersonAnswered`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonAnswered {
+    /// Which approval.
+    pub approval: String,
+    /// What was asked, bounded.
+    pub what: String,
+    /// When the answer runs out.
+    pub until: Millis,
+    /// What they said.
+    pub answer: PersonAnswer,
 }
 
 /// What Checkrein answered by a stance of its own, as in `[stance]`.

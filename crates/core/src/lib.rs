@@ -8,6 +8,7 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod accept;
+pub mod approval;
 pub mod budget;
 mod cascade;
 pub mod decision;

@@ -30,6 +30,12 @@ pub struct Policy {
     pub stance: Stances,
     /// Compiled exec policy; only `execpolicy` reads it.
     pub rules: String,
+    /// When a person is asked about a tool request.
+    #[serde(default, skip_serializing_if = "ApprovalMode::is_default")]
+    pub approval: ApprovalMode,
+    /// What waits for a person.
+    #[serde(default, skip_serializing_if = "Approvals::is_default")]
+    pub approvals: Approvals,
     /// Verifiers in config order.
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
@@ -202,6 +208,50 @@ impl Default for Stances {
             tool: Stance::Block,
             stop: Stance::Allow,
         }
+    }
+}
+
+/// `[policy] approval`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalMode {
+    /// About what the rules say `prompt` to.
+    #[default]
+    OnRequest,
+    /// About nothing: `prompt` is a refusal.
+    Never,
+    /// About every command and every write.
+    Always,
+}
+
+impl ApprovalMode {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// `[approvals]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approvals {
+    /// Milliseconds after which what nobody answered has run out, and so has an approval
+    /// that nobody used.
+    pub expires_ms: u64,
+    /// The command that tells a person; only the front door runs it.
+    pub notify: Option<String>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            expires_ms: 24 * 60 * 60 * 1000,
+            notify: None,
+        }
+    }
+}
+
+impl Approvals {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

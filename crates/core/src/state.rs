@@ -133,10 +133,10 @@ pub struct Task {
     pub nudged: Vec<(Short, u32)>,
     /// (call, outcome) pairs seen, folded to 32 bits; bytes, so that each takes four.
     pub seen: VecDeque<[u8; 4]>,
-    /// The last request was refused by policy, and none was allowed since.
-    pub refused: bool,
+    /// How the last request was refused by policy, if none was allowed since.
+    pub refused: Option<Refusal>,
     /// The last request put to a person, if none was allowed since.
-    pub asked: Option<Short>,
+    pub asked: Option<Asked>,
     /// The last request that changes what checks find outside the tree: what failed before
     /// it is asked again, on the same tree as well.
     pub outside: Option<(Seq, Millis)>,
@@ -146,6 +146,28 @@ pub struct Task {
     pub edited_told: bool,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
+}
+
+/// Who refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// A rule.
+    Rule,
+    /// A rule that would have had a person asked, where nobody is.
+    Nobody,
+    /// A person.
+    Person,
+}
+
+/// A request that was put to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The call.
+    pub call: Short,
+    /// Parked: its name.
+    pub approval: String,
+    /// Parked: when it runs out.
+    pub until: Option<Millis>,
 }
 
 /// A conversation inside a task: the main one or a sub-agent.
@@ -224,8 +246,8 @@ pub struct Pending {
     pub verdicts: Vec<Held>,
     /// The task had ended otherwise than well when it was asked for.
     pub spent: bool,
-    /// The last request before it was refused by policy.
-    pub refused: bool,
+    /// How the last request before it was refused by policy.
+    pub refused: Option<Refusal>,
     /// Continuations of the task that had been given when it was asked for.
     pub given: u32,
     /// Stops of other scopes that were being judged then: each may be one more.

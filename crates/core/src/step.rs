@@ -116,7 +116,10 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
                 draft.note();
             }
         }
-        Input::ToolReturned(_) | Input::RoundEnded(_) | Input::ConfigEdited(_) => draft.note(),
+        Input::ToolReturned(_)
+        | Input::RoundEnded(_)
+        | Input::ConfigEdited(_)
+        | Input::PersonAnswered(_) => draft.note(),
     }
     Step {
         events: draft.events,
@@ -168,15 +171,11 @@ impl Draft<'_> {
     }
 
     /// A task that once ended otherwise than well keeps that reason; only a better one
-    /// replaces it.
+    /// replaces it, or what came of the person that it waited for.
     pub(crate) fn settled(&self, transition: Transition) -> Transition {
-        match self
-            .state
-            .task
-            .as_ref()
-            .and_then(|task| task.spent.as_ref())
-        {
-            Some(spent) if !transition.reason.reopens_fully() => spent.clone(),
+        let task = self.state.task.as_ref();
+        match task.and_then(|task| task.spent.as_ref()) {
+            Some(spent) if !transition.replaces(spent) => spent.clone(),
             _ => transition,
         }
     }

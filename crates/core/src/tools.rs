@@ -1,18 +1,23 @@
 //! At a tool request: halted → caps → detectors → exec policy. The severest answer
 //! wins, but every counter sees every call.
 
+use crate::approval::{self, Way};
 use crate::decision::ToolDecision;
 use crate::detectors::{self, Context, Sighting, Window};
 use crate::event::{Action, Cap, Detected, Event, Level};
 use crate::explain::{Because, Why};
-use crate::ids::{DetectorName, ScopeId, Seq};
-use crate::input::{RuleDecision, ToolRequested};
+use crate::ids::{DetectorName, Millis, ScopeId, Seq};
+use crate::input::{ApprovalFact, PersonAnswer, RuleDecision, ToolRequested};
+use crate::policy::Policy;
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
 use crate::{budget, state::Task};
 
 /// The one line that every call of a halted task gets.
 pub const HALTED: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
+
+/// What is said where the policy asks nobody.
+const NOBODY: &str = "checkrein: a person would have to be asked, and the policy asks nobody (approval = \"never\"): it is refused. Do not try another way to the same end";
 
 /// What the one call over a cap gets.
 pub const GRACE: &str = "budget used up: say what is done and what is not, then stop";
@@ -32,7 +37,7 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     let mut answers: Vec<Answer> = Vec::new();
     answers.extend(caps(draft, request, &mut why));
     answers.extend(detect(draft, request, over, &mut why));
-    answers.extend(exec_policy(request, &mut why));
+    answers.extend(exec_policy(draft.policy, request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -199,27 +204,98 @@ fn action(task: &Task, scope: &ScopeId, seen: Sighting) -> Action {
     }
 }
 
-fn exec_policy(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+/// What the rules say, and whoever is to be asked. A person's answer counts for what would be
+/// asked about and for nothing else: it is not even looked at where the rules forbid.
+fn exec_policy(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
     let facts = &request.facts;
-    let reason = || {
-        facts
-            .reason
-            .clone()
-            .unwrap_or_else(|| "the exec policy does not allow this command".to_owned())
+    let reason = facts.reason.clone().unwrap_or_else(|| {
+        match facts.rule {
+            Some(RuleDecision::Prompt | RuleDecision::Forbidden) => {
+                "the exec policy does not allow this command"
+            }
+            Some(RuleDecision::Allow) | None => "a person is asked about everything that acts here",
+        }
+        .to_owned()
+    });
+    let ask = |approval: String, until: Option<Millis>| ToolDecision::Ask {
+        reason: reason.clone(),
+        approval,
+        until,
     };
-    let decision = match facts.rule? {
-        RuleDecision::Allow => return None,
-        RuleDecision::Prompt => ToolDecision::Ask {
-            reason: reason(),
-            approval: format!("ap-{:08x}", request.call.0 >> 32),
-        },
-        RuleDecision::Forbidden => ToolDecision::Deny { reason: reason() },
+    let decision = match approval::way(policy.approval, request) {
+        Way::Free => return None,
+        Way::Forbid => {
+            why.push(Because::Rule {
+                reason: reason.clone(),
+            });
+            ToolDecision::Deny { reason }
+        }
+        Way::Refuse => {
+            let reason = format!("{reason}\n{NOBODY}");
+            why.push(Because::Rule {
+                reason: reason.clone(),
+            });
+            why.push(Because::NobodyAsked);
+            ToolDecision::Deny { reason }
+        }
+        Way::Question => {
+            why.push(Because::Rule {
+                reason: reason.clone(),
+            });
+            ask(unknown(request), None)
+        }
+        Way::Park => {
+            why.push(Because::Rule {
+                reason: reason.clone(),
+            });
+            match &facts.approval {
+                None => ask(unknown(request), None),
+                Some(ApprovalFact { id, until, answer }) => match answer {
+                    None => {
+                        why.push(Because::Parked {
+                            approval: id.clone(),
+                            until: *until,
+                        });
+                        ask(id.clone(), Some(*until))
+                    }
+                    Some(answer) if answer.approved => {
+                        why.push(Because::Approved {
+                            approval: id.clone(),
+                            by: answer.by.clone(),
+                            reason: answer.reason.clone(),
+                        });
+                        return None;
+                    }
+                    Some(answer) => {
+                        let reason = denied(id, answer);
+                        why.push(Because::Denied {
+                            approval: id.clone(),
+                            reason: reason.clone(),
+                        });
+                        ToolDecision::Deny { reason }
+                    }
+                },
+            }
+        }
     };
-    why.push(Because::Rule { reason: reason() });
     if !facts.unresolved.is_empty() {
         why.push(Because::Unresolved {
             what: facts.unresolved.clone(),
         });
     }
     Some((decision, None))
+}
+
+/// A name for what nobody looked up.
+fn unknown(request: &ToolRequested) -> String {
+    format!("ap-{:08x}", request.call.0 >> 32)
+}
+
+/// What an agent is told of a person's no.
+fn denied(approval: &str, answer: &PersonAnswer) -> String {
+    let why = answer.reason.as_deref().map(|why| format!(": {why}"));
+    format!(
+        "checkrein: a person was asked about exactly this ({approval}) and said no{}. Do not try another way to the same end",
+        why.unwrap_or_default()
+    )
 }

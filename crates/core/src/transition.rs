@@ -109,6 +109,17 @@ pub struct Transition {
 }
 
 impl Transition {
+    /// Whether this may take the place of an ending that was not good: it is a better one, or
+    /// says what came of the person that was waited for.
+    pub(crate) fn replaces(&self, spent: &Transition) -> bool {
+        let waited = spent.reason == Reason::AwaitingHuman;
+        let came = matches!(
+            self.reason,
+            Reason::AwaitingHuman | Reason::PermissionDenied | Reason::VerifierFailedUnrecoverable
+        );
+        self.reason.reopens_fully() || (waited && came)
+    }
+
     /// A reason with its detail.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {

@@ -139,6 +139,7 @@ fn inputs() -> Vec<Stamped> {
                     rule: Some(RuleDecision::Allow),
                     ..ToolFacts::default()
                 },
+                can_ask: false,
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {

@@ -2,7 +2,7 @@
 
 use checkrein_core::accept::Truth;
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Evidence, Origin, Verdict};
+use checkrein_core::evidence::{Cause, Evidence, Origin, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::{Policy, Stance, VerifierSpec};
 
@@ -89,6 +89,8 @@ impl Runtime {
             .iter()
             .find(|check| check.evidence.verifier == *name)
         {
+            // No stance stands in while a person can still answer.
+            Some(check) if check.evidence.cause == Some(Cause::Unanswered) => Truth::Open,
             Some(check) => match (
                 check.evidence.verdict,
                 policy.verifier(name).map(|spec| spec.stance),

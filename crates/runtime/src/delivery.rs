@@ -10,6 +10,7 @@ use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, TokenUse};
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
+use checkrein_store::Approval;
 use checkrein_verifiers::tree::Limits;
 
 use crate::config::{Compiled, ConfigError};
@@ -81,6 +82,10 @@ pub struct Decided {
     pub state: State,
     /// Said once, when the policy was sealed.
     pub warnings: Vec<String>,
+    /// What waits for a person since this answer.
+    pub parked: Vec<Approval>,
+    /// The command that tells them, as the sealed policy has it.
+    pub notify: Option<String>,
 }
 
 impl Decided {

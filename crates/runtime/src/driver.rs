@@ -99,6 +99,8 @@ impl Runtime {
             text,
             state: settled.state,
             warnings: settled.warnings,
+            parked: settled.parked,
+            notify: settled.notify,
         })
     }
 

@@ -41,6 +41,14 @@ pub enum RuntimeError {
     /// The tree cannot be read.
     #[error("the tree cannot be read: {0}")]
     Tree(#[source] checkrein_verifiers::tree::TreeError),
+    /// A person answers what cannot be answered any more.
+    #[error("{approval} cannot be answered any more: it is {stands}")]
+    Answered {
+        /// Which.
+        approval: String,
+        /// Where it stands.
+        stands: &'static str,
+    },
     /// SIGTERM or Ctrl-C: what was found is recorded, the rest is asked again.
     #[error("interrupted while checks were running")]
     Cancelled,

@@ -61,6 +61,13 @@ pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
                 text(redactor, path, SHORT);
             }
         }
+        Input::PersonAnswered(answered) => {
+            text(redactor, &mut answered.what, SHORT);
+            text(redactor, &mut answered.answer.by, SHORT);
+            if let Some(reason) = &mut answered.answer.reason {
+                text(redactor, reason, SHORT);
+            }
+        }
         Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
         }
     }
@@ -106,7 +113,8 @@ fn scope(scope: &mut ScopeId) {
     }
 }
 
-fn text(redactor: &Redactor, text: &mut String, limit: usize) {
+/// Hides and bounds one text.
+pub(crate) fn text(redactor: &Redactor, text: &mut String, limit: usize) {
     let whole = text.len();
     // Of a huge text the ends are looked at, with more than is kept of them.
     if let Some(ends) = far_ends(text) {

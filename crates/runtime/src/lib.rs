@@ -9,6 +9,7 @@
 //! Events and effects are committed before an effect runs and before an answer is given
 //! (law 9). Nothing here knows an agent's protocol or prints.
 
+mod approvals;
 mod check;
 mod clock;
 pub mod config;
@@ -33,6 +34,7 @@ mod transaction;
 pub mod whole;
 mod workspace;
 
+pub use approvals::not_told;
 pub use check::{Check, CheckReport};
 pub use clock::now;
 pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};

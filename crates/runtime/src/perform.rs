@@ -13,15 +13,15 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Finding, Origin, Retryable, Verdict};
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
-use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
-use checkrein_store::{Claim, Standing};
+use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
+use checkrein_store::{Approval, Claim, Standing};
 use checkrein_verifiers::tree::TreeReading;
 use checkrein_verifiers::{Job, Report};
 
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::{clock, kept, logs};
+use crate::{approvals, clock, kept, logs};
 
 /// How long to wait before looking again for evidence that another process is after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -38,6 +38,8 @@ pub(crate) struct Done {
     pub(crate) key: Digest,
     pub(crate) evidence: Evidence,
     pub(crate) cached: bool,
+    /// A person has to be told of this.
+    pub(crate) parked: Option<Approval>,
 }
 
 impl Runtime {
@@ -176,6 +178,9 @@ impl<'a> Batch<'a> {
     }
 
     fn find(&self, spec: &'a VerifierSpec, subject: Digest) -> Answer<'a> {
+        if spec.tier == Tier::Person {
+            return Ok(Found::Done(Box::new(self.person(spec, subject)?)));
+        }
         let key = self.key(spec, subject);
         let claim = match self.turn(spec, subject, key)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
@@ -226,6 +231,7 @@ impl<'a> Batch<'a> {
                 key,
                 evidence,
                 cached: false,
+                parked: None,
             };
             return Ok(Found::Done(Box::new(done)));
         }
@@ -235,6 +241,26 @@ impl<'a> Batch<'a> {
         evidence.tries = tries;
         self.put(key, evidence)
             .map(|done| Found::Done(Box::new(done)))
+    }
+
+    /// What a person said about exactly this. By hand nobody is asked.
+    fn person(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
+        let asks = self.session.filter(|_| self.origin == Origin::Gate);
+        let word = self.runtime.word_about(asks, self.policy, spec, subject)?;
+        let none = Digest::of(b"");
+        let report = approvals::report(&word);
+        let evidence = self.evidence(spec, report, subject, subject, none, none);
+        let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
+        let bytes = kept::encode(clock::now(), &evidence);
+        self.runtime
+            .store
+            .put_evidence(&key, &bytes, Standing::Final)?;
+        Ok(Done {
+            key,
+            evidence,
+            cached: false,
+            parked: word.parked(),
+        })
     }
 
     /// Once more, with nothing else running.
@@ -318,6 +344,7 @@ impl<'a> Batch<'a> {
                     key,
                     evidence,
                     cached: false,
+                    parked: None,
                 })));
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -428,6 +455,7 @@ impl<'a> Batch<'a> {
             key,
             evidence,
             cached: false,
+            parked: None,
         })
     }
 
@@ -444,6 +472,7 @@ impl<'a> Batch<'a> {
             key,
             evidence: self.evidence(spec, report, subject, subject, none, none),
             cached: false,
+            parked: None,
         }
     }
 
@@ -528,6 +557,7 @@ fn known(key: Digest, bytes: &[u8]) -> Option<Box<Done>> {
         key,
         evidence,
         cached: true,
+        parked: None,
     }))
 }
 

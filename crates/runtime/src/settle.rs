@@ -13,6 +13,7 @@ use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::{State, Task};
+use checkrein_store::Approval;
 
 use crate::delivery::{Delivery, Patience, Progress};
 use crate::driver::Runtime;
@@ -32,6 +33,10 @@ pub(crate) struct Settled {
     pub(crate) state: State,
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
+    /// What a person has to be told of.
+    pub(crate) parked: Vec<Approval>,
+    /// By this command.
+    pub(crate) notify: Option<String>,
 }
 
 impl Runtime {
@@ -46,6 +51,8 @@ impl Runtime {
     ) -> Result<Settled, RuntimeError> {
         let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
         let repeated = first.repeated;
+        let notify = first.policy.approvals.notify.clone();
+        let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
             return Ok(Settled {
                 seq: stop,
@@ -53,6 +60,8 @@ impl Runtime {
                 state: first.state,
                 warnings,
                 repeated,
+                parked,
+                notify,
             });
         }
         let mut handled = first;
@@ -74,6 +83,7 @@ impl Runtime {
                     message,
                     patience,
                     progress,
+                    &mut parked,
                 )?
             };
             // Only the stop's own answer counts: a result that nobody waits for is merely noted.
@@ -84,6 +94,8 @@ impl Runtime {
                     state: handled.state,
                     warnings,
                     repeated,
+                    parked,
+                    notify,
                 });
             }
         }
@@ -105,6 +117,7 @@ impl Runtime {
         message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
+        parked: &mut Vec<Approval>,
     ) -> Result<Handled, RuntimeError> {
         // A person may seal anew while a stop is judged: then the same is found out once more.
         let under = Digest::of(&policy.to_blob());
@@ -152,7 +165,8 @@ impl Runtime {
             message,
             patience,
             progress,
-            &mut |done| {
+            &mut |mut done| {
+                parked.extend(done.parked.take());
                 let asked = wanted
                     .iter()
                     .find(|wanted| wanted.verifier == done.evidence.verifier);
@@ -210,6 +224,7 @@ impl Runtime {
                     policy,
                     warnings,
                     repeated: true,
+                    parked: None,
                 });
             }
             if patience.cancelled.load(Ordering::Relaxed) {

@@ -14,9 +14,10 @@ use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
-use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
+use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
 
+use crate::approvals::{Beside, check_open};
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
@@ -39,6 +40,8 @@ pub(crate) struct Handled {
     pub(crate) warnings: Vec<String>,
     /// It was known already: another entry delivered it.
     pub(crate) repeated: bool,
+    /// What a person has to be told of.
+    pub(crate) parked: Option<Approval>,
 }
 
 impl Runtime {
@@ -55,6 +58,18 @@ impl Runtime {
     pub(crate) fn handle_under(
         &self,
         sealed: Option<Digest>,
+        delivery: Delivery<'_>,
+        patience: Patience<'_>,
+    ) -> Result<Handled, RuntimeError> {
+        let beside = Beside::of(&delivery.session, &delivery.input);
+        self.handle_beside(sealed, beside, delivery, patience)
+    }
+
+    /// The same, with what approvals need to know.
+    pub(crate) fn handle_beside(
+        &self,
+        sealed: Option<Digest>,
+        beside: Beside<'_>,
         mut delivery: Delivery<'_>,
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
@@ -73,6 +88,7 @@ impl Runtime {
                 &delivery,
                 compiled.as_ref(),
                 sealed,
+                beside,
             ) {
                 Ok(None) => {
                     outcome = None;
@@ -153,6 +169,7 @@ impl Runtime {
         delivery: &Delivery<'_>,
         compiled: Option<&Sealing>,
         found_under: Option<Digest>,
+        beside: Beside<'_>,
     ) -> Result<Option<(Handled, Option<Batch>)>, RuntimeError> {
         let session = &delivery.session;
         let loaded = load::state(session, tail)?;
@@ -193,6 +210,7 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
+                parked: None,
             };
             return Ok(Some((handled, None)));
         }
@@ -223,21 +241,35 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
+                parked: None,
             };
             return Ok(Some((handled, Some(batch))));
         }
 
-        let input = self.complete(&policy, &state, delivery);
+        let mut input = self.complete(&policy, &state, delivery);
+        let question = match (&mut input, beside) {
+            (Input::ToolRequested(request), Beside::Call(key)) => {
+                self.look_up(tail, &policy, &state, delivery, request, key)?
+            }
+            (_, Beside::Answer(answered)) => {
+                check_open(tail, answered)?;
+                batch.approvals.push(answered.clone());
+                None
+            }
+            _ => None,
+        };
         let stamped = Stamped {
             at: now,
             source: delivery.source.clone(),
             input,
         };
+        let made = step(&policy, &mut state, stamped);
+        let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
         let Step {
             events,
             effects,
             decision,
-        } = step(&policy, &mut state, stamped);
+        } = made;
         let mut seq = Seq(0);
         let first = tail.last().0 + batch.events.len() as u64;
         let mut why = Why::new();
@@ -264,7 +296,9 @@ impl Runtime {
                 .map(|effect| effect.key)
                 .collect();
         }
-        batch.durable = stop_decided || matches!(delivery.input, Input::EvidenceArrived(_));
+        batch.durable = stop_decided
+            || !batch.approvals.is_empty()
+            || matches!(delivery.input, Input::EvidenceArrived(_));
         if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
             batch.cache = load::cache(&state);
         }
@@ -289,6 +323,7 @@ impl Runtime {
             policy,
             warnings,
             repeated: false,
+            parked,
         };
         Ok(Some((handled, Some(batch))))
     }

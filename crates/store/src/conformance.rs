@@ -4,10 +4,11 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, Millis, Seq, SessionId, TaskId, VerifierName};
+use checkrein_core::input::PersonAnswer;
 
 use crate::{
-    Appended, Batch, Chain, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent, Standing,
-    StateCache, Store, StoreError, TaskRow,
+    About, Answered, Appended, Approval, Batch, Chain, EffectRow, Evidence, Forget, Kept, NewEvent,
+    RawEvent, Standing, Stands, StateCache, Store, StoreError, TaskRow,
 };
 
 /// A place with one store, empty at first.
@@ -40,6 +41,11 @@ pub const ALL: &[(&str, Part)] = &[
     ("tasks_newest_first", tasks_newest_first),
     ("blobs_by_content", blobs_by_content),
     ("final_evidence_stays", final_evidence_stays),
+    ("the_newest_question_counts", the_newest_question_counts),
+    (
+        "an_answer_is_never_taken_back",
+        an_answer_is_never_taken_back,
+    ),
     ("claims_exclude", claims_exclude),
     ("reopened_is_the_same", reopened_is_the_same),
     ("handles_take_turns", handles_take_turns),
@@ -474,6 +480,115 @@ fn final_evidence_stays(subject: &dyn Subject) -> Result<(), StoreError> {
     };
     assert_eq!(store.evidence(&key)?, Some(evidence));
     assert_eq!(store.evidence(&Digest::of(b"other"))?, None);
+    Ok(())
+}
+
+fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval {
+    Approval {
+        id: format!("ap-{what}{nth}"),
+        key: Digest::of(what.as_bytes()),
+        nth,
+        session: SessionId::from(session),
+        task: Some(TaskId(1)),
+        agent: AgentName::from("codex"),
+        root: "/repo".to_owned(),
+        about: About::Call {
+            tool: "Bash".to_owned(),
+            text: what.to_owned(),
+        },
+        why: "deletes files".to_owned(),
+        at: Millis(at),
+        until: Millis(at + 100),
+        answer: None,
+        used_at: None,
+        not_told: None,
+    }
+}
+
+fn answered(row: &Approval, approved: bool) -> Approval {
+    Approval {
+        answer: Some(Answered {
+            at: Millis(row.at.0 + 1),
+            answer: PersonAnswer {
+                approved,
+                by: "ada".to_owned(),
+                reason: Some("fine".to_owned()),
+            },
+        }),
+        ..row.clone()
+    }
+}
+
+fn ask(store: &dyn Store, session: &SessionId, rows: &[Approval]) -> Result<(), StoreError> {
+    let batch = Batch {
+        approvals: rows.to_vec(),
+        durable: true,
+        ..Batch::default()
+    };
+    append(store, session, &batch).map(drop)
+}
+
+/// It is found by what it is about, from every session; those of a session go with it.
+fn the_newest_question_counts(subject: &dyn Subject) -> Result<(), StoreError> {
+    let (store, s, other) = (subject.open()?, "s".into(), SessionId::from("other"));
+    assert_eq!(store.approvals()?, []);
+    let (rm, again) = (approval("s", "rm", 0, 10), approval("s", "rm", 1, 30));
+    let push = approval("other", "push", 0, 20);
+    assert_eq!(
+        look(&*store, &s, |tail| tail.approval(&rm.key))?,
+        Some(None)
+    );
+    append(&*store, &s, &events(&["one"]))?;
+    ask(&*store, &s, &[rm.clone(), again.clone()])?;
+    append(&*store, &other, &events(&["one"]))?;
+    ask(&*store, &other, std::slice::from_ref(&push))?;
+
+    let all = [again.clone(), push.clone(), rm.clone()];
+    assert_eq!(store.approvals()?, all);
+    for session in [&s, &other, &SessionId::from("third")] {
+        let found = look(&*store, session, |tail| tail.approval(&rm.key))?;
+        assert_eq!(found, Some(Some(again.clone())));
+    }
+    drop(store);
+    let store = subject.open()?;
+    assert_eq!(store.approvals()?, all);
+
+    let gone = Forget {
+        sessions: vec![s],
+        kept: Vec::new(),
+    };
+    assert!(store.forget(&store.census()?, &gone)?);
+    assert_eq!(store.approvals()?, [push]);
+    Ok(())
+}
+
+fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(), StoreError> {
+    let (store, s) = (subject.open()?, "s".into());
+    let row = approval("s", "rm", 0, 10);
+    let yes = answered(&row, true);
+    let used = Approval {
+        used_at: Some(Millis(12)),
+        ..yes.clone()
+    };
+    for (put, stays) in [
+        (&row, &row),
+        (&yes, &yes),
+        (&row, &yes),
+        (&answered(&row, false), &yes),
+        (&used, &used),
+        (&yes, &used),
+    ] {
+        ask(&*store, &s, std::slice::from_ref(put))?;
+        assert_eq!(store.approvals()?, std::slice::from_ref(stays));
+    }
+    let stands = |row: &Approval, at: u64| row.stands(Millis(at));
+    assert_eq!(stands(&row, 109), Stands::Asked);
+    assert_eq!(stands(&row, 110), Stands::Expired);
+    assert_eq!(stands(&yes, 109), Stands::Approved);
+    assert_eq!(stands(&yes, 110), Stands::Expired);
+    assert_eq!(stands(&answered(&row, false), 109), Stands::Denied);
+    assert_eq!(stands(&answered(&row, false), 110), Stands::Expired);
+    assert_eq!(stands(&used, 110), Stands::Used);
     Ok(())
 }
 

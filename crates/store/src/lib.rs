@@ -1,10 +1,11 @@
 //! Checkrein's store remembers: each session's log, the effects that are still to be
-//! performed and who may perform them, evidence, policy blobs, the state cache, and one
-//! summary row per task. It decides nothing and never reads a payload.
+//! performed and who may perform them, evidence, policy blobs, the state cache, what a person
+//! was asked, and one summary row per task. It decides nothing and never reads a payload.
 //!
 //! Start at [`Store`]. [`SqliteStore`] keeps a folder that many processes share;
 //! [`MemoryStore`] is the reference that says what right means. Both pass `conformance`.
 
+mod approval;
 mod census;
 mod chain;
 mod claim;
@@ -15,6 +16,7 @@ mod memory;
 mod record;
 mod sqlite;
 
+pub use approval::{About, Answered, Approval, Stands};
 pub use census::{Census, Forget};
 pub use chain::Chain;
 pub use claim::Claim;
@@ -84,6 +86,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If the store cannot be read.
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError>;
+
+    /// Everything that a person was asked, newest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn approvals(&self) -> Result<Vec<Approval>, StoreError>;
 
     /// The blob with this digest. Its content is checked against the digest.
     ///
@@ -174,6 +182,12 @@ pub trait Tail {
     /// # Errors
     /// If the store cannot be read.
     fn pending(&self) -> Result<Vec<EffectRow>, StoreError>;
+
+    /// The newest question about this, whichever session asked it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError>;
 
     /// As [`Store::blob`].
     ///

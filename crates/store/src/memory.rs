@@ -8,8 +8,8 @@ use checkrein_core::ids::{Seq, SessionId, TaskId, VerifierName};
 
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
-    Appended, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent, Standing,
-    StateCache, Store, StoreError, Tail, TaskRow, Work,
+    Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent,
+    Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -26,6 +26,7 @@ struct World {
     tasks: BTreeMap<(SessionId, TaskId), TaskRow>,
     blobs: BTreeMap<Digest, Vec<u8>>,
     evidence: BTreeMap<Digest, Evidence>,
+    approvals: BTreeMap<(Digest, u32), Approval>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +94,7 @@ impl Store for MemoryStore {
             tasks,
             blobs,
             evidence,
+            approvals,
         } = &mut *world;
         let none = Log::default();
         let log = logs.get(session).unwrap_or(&none);
@@ -100,6 +102,7 @@ impl Store for MemoryStore {
             log,
             blobs,
             evidence,
+            approvals,
         })?
         else {
             return Ok(None);
@@ -174,6 +177,15 @@ impl Store for MemoryStore {
                 },
             );
         }
+        for row in batch.approvals {
+            let place = (row.key, row.nth);
+            if approvals
+                .get(&place)
+                .is_none_or(|known| row.may_follow(known))
+            {
+                approvals.insert(place, row);
+            }
+        }
         Ok(Some(Appended {
             after,
             last: seq,
@@ -220,6 +232,12 @@ impl Store for MemoryStore {
             (b.opened_at, b.task, &a.session).cmp(&(a.opened_at, a.task, &b.session))
         });
         rows.truncate(limit);
+        Ok(rows)
+    }
+
+    fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
+        let mut rows: Vec<_> = lock(&self.world).approvals.values().cloned().collect();
+        rows.sort_by_key(|row| (std::cmp::Reverse(row.at), row.key, row.nth));
         Ok(rows)
     }
 
@@ -277,6 +295,7 @@ impl Store for MemoryStore {
         for session in &gone.sessions {
             world.logs.remove(session);
             world.tasks.retain(|(of, _), _| of != session);
+            world.approvals.retain(|_, row| row.session != *session);
         }
         for key in &gone.kept {
             world.blobs.remove(key);
@@ -335,6 +354,7 @@ struct MemoryTail<'a> {
     log: &'a Log,
     blobs: &'a BTreeMap<Digest, Vec<u8>>,
     evidence: &'a BTreeMap<Digest, Evidence>,
+    approvals: &'a BTreeMap<(Digest, u32), Approval>,
 }
 
 impl Tail for MemoryTail<'_> {
@@ -362,6 +382,11 @@ impl Tail for MemoryTail<'_> {
             stop: *stop,
         });
         Ok(rows.collect())
+    }
+
+    fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {
+        let mut of_key = self.approvals.range((*key, 0)..=(*key, u32::MAX));
+        Ok(of_key.next_back().map(|(_, row)| row.clone()))
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {

@@ -4,6 +4,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, Millis, Seq, SessionId, TaskId, VerifierName};
 use serde::{Deserialize, Serialize};
 
+use crate::Approval;
+
 /// An event to append. Its place is given by the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
@@ -42,6 +44,8 @@ pub struct Batch {
     pub cache: Option<StateCache>,
     /// Summary rows that changed; they are the transaction's session's, whatever they say.
     pub tasks: Vec<TaskRow>,
+    /// What a person is asked, and what became of it. An answer is never taken back.
+    pub approvals: Vec<Approval>,
     /// Whether it must survive a power cut: stop decisions, approvals.
     pub durable: bool,
 }

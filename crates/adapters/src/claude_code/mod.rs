@@ -81,7 +81,9 @@ impl Adapter for ClaudeCode {
         if let Some(project) = env("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
             knock.cwd = Some(project);
         }
-        knock.can_ask = env("CLAUDE_CODE_SESSION_ATTENDED").as_deref() != Some("0");
+        // Attended, and not told to refuse instead of asking.
+        knock.can_ask = env("CLAUDE_CODE_SESSION_ATTENDED").as_deref() != Some("0")
+            && fields.owned("permission_mode").as_deref() != Some("dontAsk");
         match fields.native.as_str() {
             "PreToolUse" => tool::requested(&fields, &mut knock)?,
             "PostToolUse" => tool::returned(&fields, &mut knock)?,

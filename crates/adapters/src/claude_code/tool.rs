@@ -45,7 +45,11 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
     if call.kind == ToolKind::Write {
         knock.writes = written(call.args);
     }
-    knock.input = Some(call.requested());
+    let mut input = call.requested();
+    if let Input::ToolRequested(request) = &mut input {
+        request.can_ask = knock.can_ask;
+    }
+    knock.input = Some(input);
     Ok(())
 }
 
@@ -94,7 +98,9 @@ pub(super) fn reply(decision: &ToolDecision, can_ask: bool, notice: Option<&str>
         })),
         ToolDecision::Rewrite { args, reason } => deny(&instead(reason, args)),
         ToolDecision::Ask { reason, .. } if can_ask => ask(reason),
-        ToolDecision::Ask { reason, approval } => deny(&awaits(reason, approval)),
+        ToolDecision::Ask {
+            reason, approval, ..
+        } => deny(&awaits(reason, approval)),
         ToolDecision::Deny { reason } => deny(reason),
         // `continue: false` alone lets the call run before the loop ends; both together are
         // the hard stop. In a sub-agent they end the sub-agent only.

@@ -95,7 +95,9 @@ pub(super) fn reply(decision: &ToolDecision) -> Reply {
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => deny(&instead(reason, args)),
-        ToolDecision::Ask { reason, approval } => deny(&awaits(reason, approval)),
+        ToolDecision::Ask {
+            reason, approval, ..
+        } => deny(&awaits(reason, approval)),
         ToolDecision::Deny { reason } => deny(reason),
         ToolDecision::Halt { reason } => deny(&format!("{reason}\n{HALTED}")),
     }

@@ -54,9 +54,9 @@ fn tool(decision: &ToolDecision, notice: Option<&str>) -> Reply {
         ToolDecision::Rewrite { args, reason } => {
             ("rewrite", Some(reason.as_str()), Some(args.as_str()))
         }
-        ToolDecision::Ask { reason, approval } => {
-            ("ask", Some(reason.as_str()), Some(approval.as_str()))
-        }
+        ToolDecision::Ask {
+            reason, approval, ..
+        } => ("ask", Some(reason.as_str()), Some(approval.as_str())),
         ToolDecision::Deny { reason } => ("deny", Some(reason.as_str()), notice),
         ToolDecision::Halt { reason } => ("halt", Some(reason.as_str()), notice),
     };

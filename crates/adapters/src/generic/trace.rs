@@ -174,6 +174,7 @@ impl Reader {
                 args: raw.to_owned(),
                 call,
                 facts: ToolFacts::default(),
+                can_ask: false,
                 tokens: None,
             }),
             Some(CallRef {

@@ -225,6 +225,7 @@ fn capabilities_say_what_is_rendered() {
         let asked = tool(ToolDecision::Ask {
             reason: "r".into(),
             approval: "a".into(),
+            until: None,
         });
         assert_eq!(
             asked.contains("\"ask\""),

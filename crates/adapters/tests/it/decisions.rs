@@ -48,6 +48,7 @@ pub(crate) fn tools() -> Vec<ToolDecision> {
         ToolDecision::Ask {
             reason: "deletes files".into(),
             approval: "ap7".into(),
+            until: None,
         },
         ToolDecision::Deny {
             reason: "forbidden by rule".into(),

@@ -69,6 +69,7 @@ fn a_whole_knock_of_claude_code() {
                 args: args.to_string(),
                 call: call("Bash", &args),
                 facts: ToolFacts::default(),
+                can_ask: true,
                 tokens: None,
             })),
             then: None,

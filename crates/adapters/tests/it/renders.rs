@@ -70,7 +70,7 @@ fn permission(decision: &str, reason: &str) -> String {
 const NUDGE: &str = "{\"hookSpecificOutput\":{\"additionalContext\":\"look around\",\"hookEventName\":\"PreToolUse\"}}\n";
 const INSTEAD: &str =
     r#"too broad\ncheckrein: call the tool with these arguments instead: {\"command\":\"ls\"}"#;
-const AWAITS: &str = r"deletes files\ncheckrein: a person has to do this, or allow it in the .rules file; nothing can be approved in this build. Do not try another way to the same end. (approval ap7)";
+const AWAITS: &str = r"deletes files\ncheckrein: refused until a person approves exactly this call in a terminal of their own: checkrein approve ap7. Say so and go on with what does not need it; do not try another way to the same end. Once it is approved, make the same call again.";
 
 #[test]
 fn claude_code_tool_answers() {

@@ -28,7 +28,7 @@ use crate::home::{self, Settled};
 use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
-use crate::{exit_code, signals, sources, trust};
+use crate::{exit_code, notify, signals, sources, trust};
 
 /// More input than this is not read.
 pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -418,6 +418,7 @@ fn judge(
         for warning in &decided.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
+        notify::parked(&located.place.state, &decided);
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }

@@ -1,5 +1,7 @@
 //! One command, one file.
 
+mod answer;
+pub(crate) mod approvals;
 mod check;
 mod demo;
 mod doctor;
@@ -41,5 +43,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),
         Command::Policy(args) => policy::run(&args),
+        Command::Approvals(args) => approvals::run(&args),
+        Command::Approve(args) => answer::approve(&args),
+        Command::Deny(args) => answer::deny(&args),
     }
 }

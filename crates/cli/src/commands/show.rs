@@ -226,14 +226,22 @@ fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<Strin
             "checkrein show tells which call was repeated; say in the next {} what to do instead",
             if by_run { "task" } else { "prompt" }
         ),
+        Reason::VerifierFailedUnrecoverable if why.iter().any(words::ran_out) => {
+            "go on with it, and a person is asked anew".to_owned()
+        }
         Reason::VerifierFailedUnrecoverable => {
             format!("install what verifier '{detail}' needs, or mark it advisory")
         }
-        Reason::PermissionDenied => {
+        Reason::PermissionDenied if detail.is_empty() || detail == "nobody_asked" => {
             "allow the command in the rules, or tell the agent another way".to_owned()
         }
-        Reason::AwaitingHuman if by_run => "decide, then run it again".to_owned(),
-        Reason::AwaitingHuman => "decide, then prompt again".to_owned(),
+        Reason::PermissionDenied => "tell the agent what to do instead".to_owned(),
+        Reason::AwaitingHuman if by_run => {
+            "checkrein approvals; answer what waits, then run it again".to_owned()
+        }
+        Reason::AwaitingHuman => {
+            "checkrein approvals; answer what waits, then prompt again".to_owned()
+        }
         Reason::Truncated => "ask for smaller steps, or raise the model's output limit".to_owned(),
     })
 }

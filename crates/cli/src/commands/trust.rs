@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::process::ExitCode;
 
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, Tier};
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
 use serde_json::Value;
 
@@ -113,11 +113,12 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
         let policy = located
             .compile_plain(now, Some(&profile), Driver::Hook)?
             .policy;
-        if policy.verifiers != plain.verifiers {
+        let notify = &policy.approvals.notify;
+        if policy.verifiers != plain.verifiers || *notify != plain.approvals.notify {
             commands(&policy, &format!(" (profile {})", printable(&profile)));
         }
     }
-    if plain.verifiers.is_empty() {
+    if plain.verifiers.is_empty() && plain.approvals.notify.is_none() {
         ui::answer("  it runs nothing");
     }
     for (what, files) in [("rules", &repo.rules), ("schema", &repo.schemas)] {
@@ -136,22 +137,29 @@ fn commands(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
         let definition = serde_json::from_str::<Value>(&spec.definition).unwrap_or_default();
         let text = |key: &str| definition.get(key).and_then(Value::as_str);
-        let (does, what) = match (text("run"), text("target"), text("schema")) {
-            (Some(run), _, _) => ("runs  ", run.to_owned()),
-            (None, Some(target), Some(schema)) => ("judges", format!("{target} by {schema}")),
-            _ => ("runs  ", spec.definition.clone()),
+        let (does, what) = match (spec.tier, text("target"), text("schema")) {
+            (Tier::Person, _, _) => ("asks", text("ask").map(str::to_owned)),
+            (_, Some(target), Some(schema)) => ("judges", Some(format!("{target} by {schema}"))),
+            _ => ("runs", text("run").map(str::to_owned)),
         };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
+        let what = what.unwrap_or_else(|| spec.definition.clone());
         ui::answer(&format!(
-            "  {does} {name}{advisory}{which}: {}",
+            "  {does:<6} {name}{advisory}{which}: {}",
             printable(&what)
+        ));
+    }
+    if let Some(notify) = &policy.approvals.notify {
+        ui::answer(&format!(
+            "  runs   approvals.notify{which}: {}",
+            printable(notify)
         ));
     }
 }
 
 /// A stranger's text must not be able to write over what stands beside it.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let hides = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

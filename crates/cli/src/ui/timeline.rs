@@ -147,6 +147,20 @@ fn line(event: &Event) -> Option<(String, String)> {
                 "!",
                 format!("edited: {}", edited.paths.join(", ")),
             ),
+            Input::PersonAnswered(said) => {
+                let (paint, word) = match said.answer.approved {
+                    true => (Paint::Good, "approved"),
+                    false => (Paint::Bad, "denied"),
+                };
+                let why = said.answer.reason.as_deref().map(|why| format!(" ({why})"));
+                let why = why.unwrap_or_default();
+                let text = format!(
+                    "person: {word} {}: {}{why}",
+                    said.approval,
+                    quote(&said.what)
+                );
+                painted(paint, "✋", text)
+            }
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
             Input::SessionStarted(_)
             | Input::ToolReturned(_)
@@ -171,8 +185,16 @@ fn line(event: &Event) -> Option<(String, String)> {
             Decision::Tool(ToolDecision::Rewrite { reason, .. }) => {
                 painted(Paint::Warn, "←", format!("suggested otherwise: {reason}"))
             }
-            Decision::Tool(ToolDecision::Ask { reason, .. }) => {
-                painted(Paint::Warn, "?", format!("asks a person: {reason}"))
+            Decision::Tool(ToolDecision::Ask {
+                reason,
+                approval,
+                until,
+            }) => {
+                let how = match until {
+                    Some(_) => format!("parked as {approval}"),
+                    None => "asks a person".to_owned(),
+                };
+                painted(Paint::Warn, "?", format!("{how}: {reason}"))
             }
             Decision::Tool(ToolDecision::Deny { reason }) => {
                 painted(Paint::Bad, "⛔", format!("denied: {reason}"))

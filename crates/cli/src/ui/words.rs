@@ -23,6 +23,8 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::ClaimedElsewhere => "another process was still running it",
         Cause::TreeUnreadable => "the tree could not be read",
         Cause::Internal => "could not be run",
+        Cause::Unanswered => "nobody has answered yet",
+        Cause::Expired => "nobody answered in time",
     }
 }
 
@@ -109,9 +111,22 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
             _ => "Not done: the last attempts brought hardly anything.".to_owned(),
         },
         Reason::LoopDetected => format!("Not done: the agent was going in circles ({detail})."),
+        Reason::VerifierFailedUnrecoverable if why.iter().any(ran_out) => {
+            format!("Not done: nobody answered '{detail}' in time.")
+        }
         Reason::VerifierFailedUnrecoverable => format!("Not checkable: verifier '{detail}' can never succeed here."),
-        Reason::PermissionDenied => "Not done: the agent stopped after it was refused something.".to_owned(),
-        Reason::AwaitingHuman => "Parked: a person has to decide.".to_owned(),
+        Reason::PermissionDenied => match detail {
+            "" => "Not done: the agent stopped after it was refused something.".to_owned(),
+            "denied" => "Not done: a person said no to what the agent asked for.".to_owned(),
+            "nobody_asked" => "Not done: a person would have to be asked, and the policy asks nobody.".to_owned(),
+            verifier => format!("Not done: a person looked at it and said no ({verifier})."),
+        },
+        Reason::AwaitingHuman => match detail {
+            "" | "stance" => "Parked: a person has to decide.".to_owned(),
+            "parked" => "Parked: a call waits for a person. checkrein approvals lists it.".to_owned(),
+            "expired" => "Parked: nobody answered in time; the agent has to ask again.".to_owned(),
+            verifier => format!("Parked: '{verifier}' waits for a person. checkrein approvals lists it."),
+        },
         Reason::Truncated => "Not done: the last answer was cut by its output limit.".to_owned(),
         Reason::UserInterrupt => "Interrupted by a person.".to_owned(),
         Reason::Abandoned => match detail {
@@ -120,6 +135,18 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
             _ => "Left behind: the session ended.".to_owned(),
         },
     }
+}
+
+/// Whether a person was asked and did not answer in time.
+pub(crate) fn ran_out(because: &Because) -> bool {
+    matches!(
+        because,
+        Because::RanOut { .. }
+            | Because::Verdict {
+                cause: Some(Cause::Expired),
+                ..
+            }
+    )
 }
 
 /// One fact behind a decision.
@@ -135,6 +162,18 @@ pub(crate) fn because(because: &Because) -> String {
             format!("{detector} saw the pattern {}", counted(*count, "time"))
         }
         Because::Rule { reason } => format!("exec policy: {reason}"),
+        Because::NobodyAsked => "the policy asks nobody (approval = \"never\")".to_owned(),
+        Because::Approved {
+            approval,
+            by,
+            reason,
+        } => {
+            let why = reason.as_deref().map(|why| format!(": {why}"));
+            format!("{approval} was approved by {by}{}", why.unwrap_or_default())
+        }
+        Because::Denied { approval, .. } => format!("a person said no to {approval}"),
+        Because::Parked { approval, .. } => format!("{approval} waits for a person"),
+        Because::RanOut { approval } => format!("nobody answered {approval} in time"),
         Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
         Because::NoChange => "the tree is as it was at the prompt".to_owned(),
         Because::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),

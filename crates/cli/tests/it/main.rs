@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod approvals;
 mod bad_input;
 mod cli;
 mod confine;

@@ -14,21 +14,24 @@ use crate::state::{Held, Pending};
 pub(super) struct Judged {
     /// Required hard verifiers without a fresh verdict, with the subject each should be about.
     pub(super) stale: Vec<(VerifierName, Digest)>,
+    /// Required persons that were not asked at this stop, with what they would be asked about.
+    pub(super) unasked: Vec<(VerifierName, Digest)>,
     /// `accept`, stances used.
     pub(super) value: Truth,
     /// `accept` without any stance.
     unaided: Truth,
     /// `accept` had all hard verifiers failed.
     had_hard_failed: Truth,
-    /// One line per required hard verifier, in policy order.
+    /// One line per required hard verifier and per person that was asked, in policy order.
     pub(super) lines: Vec<Line>,
     /// Identity of the subjects that required verifiers are about.
     pub(super) subjects: Short,
 }
 
-/// One required hard verifier at a pending stop.
+/// One required hard verifier or person at a pending stop.
 pub(super) struct Line {
     pub(super) verifier: VerifierName,
+    tier: Tier,
     verdict: Verdict,
     cause: Option<Cause>,
     /// Its stance stood in for a verdict.
@@ -48,6 +51,16 @@ impl Line {
         self.truth != Truth::True
     }
 
+    /// A person has been asked and can still answer.
+    pub(super) fn waits(&self) -> bool {
+        self.cause == Some(Cause::Unanswered)
+    }
+
+    /// A person said no.
+    pub(super) fn is_denied(&self) -> bool {
+        self.tier == Tier::Person && self.verdict == Verdict::Fail
+    }
+
     /// Cut, or run by another process: a continuation, not an attempt.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
@@ -64,26 +77,35 @@ impl Judged {
     }
 }
 
-/// What is known about `pending`. Advisory verifiers are not asked at a stop: they could
+/// What is known about `pending`. A person is asked at each stop anew: what they said at an
+/// earlier one may have run out. Advisory verifiers are not asked at a stop: they could
 /// neither accept nor refuse it, only delay the answer.
 pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
     let mut stale = Vec::new();
+    let mut unasked = Vec::new();
     let mut lines = Vec::new();
     for spec in policy
         .verifiers
         .iter()
-        .filter(|spec| spec.tier == Tier::Hard && policy.is_required(&spec.name))
+        .filter(|spec| spec.tier != Tier::Judge && policy.is_required(&spec.name))
     {
         let about = subject(spec, pending);
-        let settled = about.and_then(|of| pending.settling(&spec.name, of));
+        let person = spec.tier == Tier::Person;
+        let settled = about
+            .and_then(|of| pending.settling(&spec.name, of))
+            .filter(|held| !person || held.stop == pending.stop);
         let unsteady = pending.moving && spec.subject == SubjectKind::Tree;
         let (verdict, cause) = match (about, settled) {
             (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
             _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
             (Some(_), Some(held)) => held.verdict(),
+            (Some(about), None) if person && !went_astray(pending, &spec.name, about) => {
+                unasked.push((spec.name.clone(), about));
+                continue;
+            }
             (Some(about), None) => {
                 let looked_again = pending.rejudged || pending.confirmed;
-                if looked_again && went_astray(pending, &spec.name, about) {
+                if (looked_again || person) && went_astray(pending, &spec.name, about) {
                     (Verdict::Inconclusive, Some(Cause::TreeMoving))
                 } else {
                     stale.push((spec.name.clone(), about));
@@ -91,17 +113,20 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
                 }
             }
         };
+        let waits = cause == Some(Cause::Unanswered);
         let truth = match (verdict, spec.stance) {
             (Verdict::Pass, _) => Truth::True,
+            (Verdict::Inconclusive, _) if waits => Truth::Open,
             (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => Truth::False,
             (Verdict::Inconclusive, Stance::Allow) => Truth::True,
             (Verdict::Inconclusive, Stance::Ask) => Truth::Open,
         };
         lines.push(Line {
             verifier: spec.name.clone(),
+            tier: spec.tier,
             verdict,
             cause,
-            by_stance: verdict == Verdict::Inconclusive,
+            by_stance: verdict == Verdict::Inconclusive && !waits,
             hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
             fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
             shown: settled
@@ -114,7 +139,7 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
         });
     }
     let of = |name: &VerifierName| lines.iter().find(|line| line.verifier == *name);
-    // A verifier of another tier than hard has not been asked: open.
+    // Who has not been asked: open.
     let value = policy
         .accept
         .evaluate(&|name| of(name).map_or(Truth::Open, |line| line.truth));
@@ -123,15 +148,22 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
         Some(line) => line.truth,
         None => Truth::Open,
     });
-    let had_hard_failed = policy
-        .accept
-        .evaluate(&|name| of(name).map_or(Truth::Open, |_| Truth::False));
+    // What a person says is evidence from outside the model, as what a command says is.
+    let is_judge = |name: &VerifierName| {
+        let spec = policy.verifier(name);
+        spec.is_none_or(|spec| spec.tier == Tier::Judge)
+    };
+    let had_hard_failed = policy.accept.evaluate(&|name| match is_judge(name) {
+        true => Truth::Open,
+        false => Truth::False,
+    });
     // A stance that made no difference was not used.
     if unaided == Truth::True {
         lines.iter_mut().for_each(|line| line.by_stance = false);
     }
     Judged {
         stale,
+        unasked,
         value,
         unaided,
         had_hard_failed,

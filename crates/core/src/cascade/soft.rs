@@ -1,6 +1,7 @@
 //! The soft tier: is going on worth it?
 
 use super::judged::{Judged, Line};
+use super::refused_by;
 use crate::accept::Truth;
 use crate::budget;
 use crate::decision::TokenTarget;
@@ -24,19 +25,28 @@ pub(super) fn not_worth_it(
     let task = draft.state.task.as_ref()?;
     // That the main stop ended the task meanwhile says nothing about a sub-agent's.
     let counts = scope.is_main() || pending.spent || task.halted;
+    let blocked = || {
+        let denied = in_the_way(policy, judged, Line::is_denied);
+        let denied = denied.map(|line| (Reason::PermissionDenied, line));
+        let hopeless = || in_the_way(policy, judged, |line| line.hopeless);
+        let hopeless = || hopeless().map(|line| (Reason::VerifierFailedUnrecoverable, line));
+        let (reason, line) = denied.or_else(hopeless)?;
+        Some(Transition::new(reason, line.verifier.as_str()))
+    };
     if let Some(spent) = task.spent.as_ref().filter(|_| counts) {
+        // What came of the person that it waited for is news.
+        if let Some(came) = blocked().filter(|came| came.replaces(spent)) {
+            return Some(came);
+        }
         why.push(Because::AlreadyEnded);
         return Some(spent.clone());
     }
-    if let Some(line) = in_the_way(policy, judged) {
-        return Some(Transition::new(
-            Reason::VerifierFailedUnrecoverable,
-            line.verifier.as_str(),
-        ));
+    if let Some(blocked) = blocked() {
+        return Some(blocked);
     }
-    if pending.refused {
+    if let Some(refusal) = pending.refused {
         why.push(Because::AfterRefusal);
-        return Some(Transition::plain(Reason::PermissionDenied));
+        return Some(refused_by(refusal));
     }
     if let Some(over) = &pending.over {
         why.push(Because::Left);
@@ -81,17 +91,22 @@ pub(super) fn not_worth_it(
     token_budget(policy, task, pending, why)
 }
 
-/// The first verifier that can never succeed, unless `accept` can hold without it.
-fn in_the_way<'a>(policy: &Policy, judged: &'a Judged) -> Option<&'a Line> {
-    let mut hopeless = judged.lines.iter().filter(|line| line.hopeless);
+/// The first verifier that is `lost` (can never succeed, was denied by a person), unless
+/// `accept` can hold without it.
+fn in_the_way<'a>(
+    policy: &Policy,
+    judged: &'a Judged,
+    lost: impl Fn(&Line) -> bool,
+) -> Option<&'a Line> {
+    let first = judged.lines.iter().find(|line| lost(line))?;
     let at_best = policy.accept.evaluate(&|name| {
         let never = judged
             .lines
             .iter()
-            .any(|line| line.verifier == *name && line.hopeless && line.truth == Truth::False);
+            .any(|line| line.verifier == *name && lost(line) && line.truth == Truth::False);
         if never { Truth::False } else { Truth::True }
     });
-    hopeless.next().filter(|_| at_best == Truth::False)
+    (at_best == Truth::False).then_some(first)
 }
 
 /// Stop at budget x threshold, or at diminishing returns. Unknown use never fires it.

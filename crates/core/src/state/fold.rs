@@ -135,6 +135,11 @@ impl State {
             | Input::Interrupted
             | Input::TimePassed
             | Input::StanceUsed(_) => {}
+            Input::PersonAnswered(answered) => {
+                if let Some(task) = &mut self.task {
+                    task.answered(answered);
+                }
+            }
         }
     }
 
@@ -206,9 +211,7 @@ impl State {
     /// know what was called: the request does.
     fn end_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
-        if task.asked == Some(returned.call) {
-            task.asked = None;
-        }
+        task.came_back(returned.call);
         let id = returned
             .call_id
             .as_ref()
@@ -228,9 +231,7 @@ impl State {
         };
         let wrote = returned.wrote || (request.write && !returned.error);
         scope.wrote |= wrote;
-        if task.asked == Some(request.call) {
-            task.asked = None;
-        }
+        task.came_back(request.call);
         let fresh = task.see(request.call, returned.outcome);
         let scope = task.scope_mut(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
@@ -361,7 +362,7 @@ impl State {
             criticals: 0,
             nudged: Vec::new(),
             seen: VecDeque::new(),
-            refused: false,
+            refused: None,
             asked: None,
             outside: None,
             edited: Vec::new(),
@@ -461,7 +462,7 @@ impl State {
                     StopDecision::Continue { feedback } => {
                         self.totals.continues += 1;
                         task.totals.continues += 1;
-                        task.refused = false;
+                        task.refused = None;
                         // What a sub-agent is told the main conversation does not know.
                         if made.scope.is_main() {
                             task.working_since = Some(now);
@@ -492,7 +493,11 @@ impl State {
         }
         let span = task.rest(now);
         self.totals.busy_ms += span;
-        if task.spent.is_none() && !transition.reason.reopens_fully() {
+        let spends = match &task.spent {
+            None => true,
+            Some(spent) => transition.replaces(spent),
+        };
+        if spends && !transition.reason.reopens_fully() {
             task.spent = Some(transition.clone());
         }
         task.ended = Some(transition.clone());

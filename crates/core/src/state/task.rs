@@ -1,11 +1,15 @@
 //! What a fold does to one task: scopes, calls, failure sets.
 
-use super::{MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Pending, Scope, Task, push_bounded};
+use super::{
+    Asked, MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, Pending, Refusal, Scope, Task,
+    push_bounded,
+};
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, Short};
 use crate::event::DecisionMade;
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId};
+use crate::input::PersonAnswered;
 
 impl Task {
     /// Ends the span of agent time that is running and says how long it was.
@@ -107,24 +111,53 @@ impl Task {
     pub(super) fn answer_call(&mut self, made: &DecisionMade, decision: &ToolDecision) {
         match decision {
             ToolDecision::Allow | ToolDecision::Nudge { .. } | ToolDecision::Rewrite { .. } => {
-                self.refused = false;
+                self.refused = None;
                 self.asked = None;
             }
-            ToolDecision::Ask { .. } => {
+            ToolDecision::Ask {
+                approval, until, ..
+            } => {
                 let window = self.scope(&made.scope).map(|scope| &scope.window);
-                self.asked = window
-                    .and_then(|window| window.back())
-                    .map(|call| call.call);
+                let newest = window.and_then(|window| window.back());
+                self.asked = newest.map(|call| Asked {
+                    call: call.call,
+                    approval: approval.clone(),
+                    until: *until,
+                });
             }
             ToolDecision::Deny { reason } => {
-                // Only the rule that decided is a refusal: a cap or a detector is not.
-                self.refused |= made
-                    .why
-                    .iter()
-                    .any(|why| matches!(why, Because::Rule { reason: rule } if rule == reason));
+                // Only the rule or person that decided is a refusal: a cap or a detector is not.
+                let by = made.why.iter().find_map(|why| match why {
+                    Because::Rule { reason: said } if said == reason => Some(Refusal::Rule),
+                    Because::Denied { reason: said, .. } if said == reason => Some(Refusal::Person),
+                    _ => None,
+                });
+                let nobody = made.why.contains(&Because::NobodyAsked);
+                self.refused = match by {
+                    Some(Refusal::Rule) if nobody => Some(Refusal::Nobody),
+                    by => by.or(self.refused),
+                };
                 self.close_denied(&made.scope, reason);
             }
             ToolDecision::Halt { .. } => self.halted = true,
+        }
+    }
+
+    /// What was asked about came back: so a person let it run.
+    pub(super) fn came_back(&mut self, call: Short) {
+        if self.asked.as_ref().is_some_and(|asked| asked.call == call) {
+            self.asked = None;
+        }
+    }
+
+    /// A person answered: what was asked last waits no longer, whatever comes of it.
+    pub(super) fn answered(&mut self, answered: &PersonAnswered) {
+        let asked = self.asked.as_ref();
+        if asked.is_some_and(|asked| asked.approval == answered.approval) {
+            self.asked = None;
+            if !answered.answer.approved {
+                self.refused = Some(Refusal::Person);
+            }
         }
     }
 

@@ -66,6 +66,8 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         Just(("a b c", "a and (b or c)")),
         Just(("a b~ c d", "2 of (a, b, c)")),
         Just(("a b c d~", "")),
+        Just(("a b@", "")),
+        Just(("a b@ c", "a and (b or c)")),
     ];
     let stance = prop_oneof![
         4 => Just(Stance::Block),
@@ -124,6 +126,8 @@ pub(crate) fn saying() -> impl Strategy<Value = Saying> {
             1 => Just(Cause::MissingProgram),
             1 => Just(Cause::ReplyDeadline),
             1 => Just(Cause::ClaimedElsewhere),
+            1 => Just(Cause::Unanswered),
+            1 => Just(Cause::Expired),
         ].prop_map(Saying::because),
     ];
     let tree = || prop_oneof![9 => Just(None), 1 => (0u64..40).prop_map(Some)];

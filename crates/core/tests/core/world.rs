@@ -11,18 +11,19 @@ use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, PromptSubmitted, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind,
-    ToolRequested, ToolReturned, TreeFact, TreeRead, TreeUnknown,
+    ApprovalFact, EvidenceArrived, Input, PromptSubmitted, Stamped, StopRequested, TokenUse,
+    ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact, TreeRead, TreeUnknown,
 };
 use checkrein_core::policy::{
-    BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances, SubagentVerify, Subagents,
-    SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+    ApprovalMode, Approvals, BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances,
+    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
 };
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
 
 /// A policy with these verifiers; `accept` in its own language, "" = all of them,
-/// "-" = none. A name that ends in `~` depends on the tree's tens only.
+/// "-" = none. A name that ends in `~` depends on the tree's tens only, one that ends in `@`
+/// asks a person.
 pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
     let specs: Vec<VerifierSpec> = verifiers.split_whitespace().map(spec).collect();
     let known: BTreeSet<VerifierName> = specs.iter().map(|spec| spec.name.clone()).collect();
@@ -63,6 +64,8 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         },
         stance: Stances::default(),
         rules: String::new(),
+        approval: ApprovalMode::default(),
+        approvals: Approvals::default(),
         verifiers: specs,
         single_task: false,
     }
@@ -70,10 +73,11 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
 
 fn spec(name: &str) -> VerifierSpec {
     let coarse = name.ends_with('~');
+    let person = name.ends_with('@');
     VerifierSpec {
-        name: VerifierName::new(name.trim_end_matches('~')),
-        kind: "command".to_owned(),
-        tier: Tier::Hard,
+        name: VerifierName::new(name.trim_end_matches(['~', '@'])),
+        kind: if person { "human" } else { "command" }.to_owned(),
+        tier: if person { Tier::Person } else { Tier::Hard },
         subject: SubjectKind::Tree,
         definition: "{}".to_owned(),
         inputs: if coarse {
@@ -147,7 +151,7 @@ impl Saying {
             verdict: Verdict::Inconclusive,
             cause: Some(cause),
             retryable: match cause {
-                Cause::MissingProgram => Retryable::No,
+                Cause::MissingProgram | Cause::Expired => Retryable::No,
                 _ => Retryable::Yes,
             },
             ..Self::pass()
@@ -177,6 +181,10 @@ pub(crate) struct World {
     pub(crate) readings: VecDeque<u64>,
     pub(crate) sayings: BTreeMap<VerifierName, Saying>,
     pub(crate) stop: StopRequested,
+    /// The agent can put a question to a person.
+    pub(crate) can_ask: bool,
+    /// What was looked up about the next requests.
+    pub(crate) approval: Option<ApprovalFact>,
     calls: u64,
 }
 
@@ -202,6 +210,8 @@ impl World {
                 over: None,
                 tokens: None,
             },
+            can_ask: false,
+            approval: None,
             calls: 0,
             policy,
         };
@@ -285,6 +295,7 @@ impl World {
             kind: match name {
                 _ if name.starts_with("poll") => ToolKind::Poll,
                 _ if name.starts_with("write") => ToolKind::Write,
+                _ if name.starts_with("run") => ToolKind::Shell,
                 _ => ToolKind::Other,
             },
             args: "{}".to_owned(),
@@ -293,8 +304,10 @@ impl World {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
                 outside: name.starts_with("install"),
+                approval: self.approval.clone(),
                 ..ToolFacts::default()
             },
+            can_ask: self.can_ask,
             tokens,
         }));
         if let (Some(outcome), Some(decision)) = (outcome, &made.decision)

@@ -571,6 +571,7 @@ fn facts_say_what_was_found() {
             rule: Some(Forbidden),
             reason: Some("policy forbids commands starting with `rm`".to_owned()),
             unresolved: vec![],
+            ..ToolFacts::default()
         }
     );
     // Without a rule that restricts, what cannot be read is only recorded.
@@ -582,6 +583,7 @@ fn facts_say_what_was_found() {
             rule: None,
             reason: None,
             unresolved: vec!["$X".to_owned()],
+            ..ToolFacts::default()
         }
     );
     let allow = compile(&[("t.rules", "prefix_rule(['ls'])")]).unwrap();

@@ -31,6 +31,8 @@ pub struct ConfigFile {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What waits for a person.
+    pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// Verifiers.
@@ -64,6 +66,8 @@ pub struct ProfileTable {
     pub stance: StanceTable,
     /// Exec policy.
     pub policy: PolicyTable,
+    /// What waits for a person.
+    pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// Verifiers: those of a known name are changed, others added.
@@ -193,6 +197,32 @@ pub enum StanceText {
 pub struct PolicyTable {
     /// Globs of `.rules` files, relative to the config file. One that matches nothing is an error.
     pub rules: Vec<String>,
+    /// When a person is asked about a tool call; see `docs/approvals.md`.
+    pub approval: Option<ApprovalText>,
+}
+
+/// `[policy] approval`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalText {
+    /// About what the rules say `prompt` to.
+    OnRequest,
+    /// About nothing: `prompt` is a refusal.
+    Never,
+    /// About every command and every write.
+    Always,
+}
+
+/// `[approvals]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct ApprovalsTable {
+    /// How long a question waits for a person, and how long an answer holds.
+    pub expires: Option<Span>,
+    /// A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the
+    /// rest comes on stdin. Nobody waits for it.
+    pub notify: Option<String>,
 }
 
 /// `[store]`
@@ -212,7 +242,7 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// The kind: `command`, or `schema`.
+    /// The kind: `command`, `schema`, or `human`, which asks a person.
     pub kind: Option<String>,
     /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
@@ -220,6 +250,10 @@ pub struct VerifierTable {
     pub schema: Option<String>,
     /// Of kind `schema`: the file that is judged by it, or `"message"` for the final message.
     pub target: Option<String>,
+    /// What a person is asked, with kind `human`.
+    pub ask: Option<String>,
+    /// How long a person has to answer, with kind `human`; by default `approvals.expires`.
+    pub expires: Option<Span>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.
     #[serde(default)]
@@ -372,18 +406,14 @@ impl JsonSchema for Size {
 pub(super) const NOT_YET: &[&str] = &[
     "caps.cost_usd",
     "session_caps.cost_usd",
-    "policy.approval",
     "policy.unmatched",
     "policy.opaque",
     "policy.rewrite",
     "policy.protect",
-    "approvals",
     "veto",
     "progress",
     "verifier.report",
     "verifier.baseline",
-    "verifier.ask",
-    "verifier.expires",
     "verifier.model",
     "verifier.trigger",
     "verifier.keywords",
@@ -428,6 +458,10 @@ pub(super) const KNOWN: &[&str] = &[
     "stance.stop",
     "policy",
     "policy.rules",
+    "policy.approval",
+    "approvals",
+    "approvals.expires",
+    "approvals.notify",
     "store",
     "store.keep",
     "store.max_size",
@@ -437,6 +471,8 @@ pub(super) const KNOWN: &[&str] = &[
     "verifier.run",
     "verifier.schema",
     "verifier.target",
+    "verifier.ask",
+    "verifier.expires",
     "verifier.inputs",
     "verifier.outputs",
     "verifier.timeout",

@@ -17,14 +17,16 @@ use checkrein_core::accept::{Accept, AcceptError};
 use checkrein_core::detectors;
 use checkrein_core::ids::{DetectorName, VerifierName};
 use checkrein_core::policy::{
-    BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances, SubagentVerify, Subagents,
-    SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+    ApprovalMode, Approvals, BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances,
+    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
 };
 
 use serde::{Deserialize, Serialize};
 
+use crate::approvals::Human;
 use file::{
-    CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable, VerifyOnText,
+    ApprovalText, CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
+    VerifyOnText,
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
@@ -447,8 +449,35 @@ fn policy_of(
             stop: file.stance.stop.map_or(Stance::Allow, stance),
         },
         rules: String::new(),
+        approval: file
+            .policy
+            .approval
+            .map_or_else(ApprovalMode::default, approval),
+        approvals: approvals(name, file)?,
         verifiers,
         single_task: driver == Driver::Run,
+    })
+}
+
+fn approval(text: ApprovalText) -> ApprovalMode {
+    match text {
+        ApprovalText::OnRequest => ApprovalMode::OnRequest,
+        ApprovalText::Never => ApprovalMode::Never,
+        ApprovalText::Always => ApprovalMode::Always,
+    }
+}
+
+fn approvals(name: &Path, file: &ConfigFile) -> Result<Approvals, ConfigError> {
+    let table = &file.approvals;
+    let default = Approvals::default();
+    let notify = table.notify.as_deref();
+    if notify.is_some_and(|command| command.trim().is_empty()) {
+        let what = "is empty; write the command, or leave it out".to_owned();
+        return Err(value(name, "approvals.notify", what));
+    }
+    Ok(Approvals {
+        expires_ms: span(name, "approvals.expires", table.expires)?.unwrap_or(default.expires_ms),
+        notify: notify.map(str::to_owned),
     })
 }
 
@@ -591,17 +620,30 @@ fn verifier(
         ));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if ["human", "judge", "http"].contains(&kind) {
+    if ["judge", "http"].contains(&kind) {
         return Err(ConfigError::NotYet {
             name: name.to_owned(),
             key: key(&format!("kind = \"{kind}\"")),
         });
     }
+    if kind == HUMAN {
+        return human(name, table);
+    }
+    for (word, set) in [
+        ("ask", table.ask.is_some()),
+        ("expires", table.expires.is_some()),
+    ] {
+        if set {
+            let what = format!("is for kind = \"{HUMAN}\", which asks a person");
+            return Err(value(name, &key(word), what));
+        }
+    }
     let Some(implementation) = checkrein_verifiers::find(kind) else {
-        let known: Vec<&str> = checkrein_verifiers::ALL
+        let mut known: Vec<&str> = checkrein_verifiers::ALL
             .iter()
             .map(|verifier| verifier.kind())
             .collect();
+        known.push(HUMAN);
         return Err(value(
             name,
             &key("kind"),
@@ -650,6 +692,51 @@ fn retries(name: &Path, table: &VerifierTable) -> Result<u32, ConfigError> {
         other => positive(name, &key, other)?.unwrap_or(0),
     };
     Ok(u32::try_from(retries).unwrap_or(u32::MAX))
+}
+
+/// The kind that asks a person. None of `verifiers`: who answers is no process.
+const HUMAN: &str = "human";
+
+fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+    let key = |key: &str| format!("verifier '{}': {key}", table.name);
+    for (word, set) in [
+        ("run", table.run.is_some()),
+        ("timeout", table.timeout.is_some()),
+        ("retries", table.retries.is_some()),
+        ("env", !table.env.is_empty()),
+    ] {
+        if set {
+            let what = format!("says nothing to a person; with kind = \"{HUMAN}\" leave it out");
+            return Err(value(name, &key(word), what));
+        }
+    }
+    let ask = table.ask.as_deref().unwrap_or_default().trim();
+    if ask.is_empty() {
+        let what = "is missing; write what a person is to look at, ask = \"Is the report right?\"";
+        return Err(value(name, &key("ask"), what.to_owned()));
+    }
+    for pattern in table.inputs.iter().chain(&table.outputs) {
+        globset::Glob::new(pattern)
+            .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
+    }
+    let definition = Human {
+        ask: ask.to_owned(),
+        expires_ms: span(name, &key("expires"), table.expires)?,
+    };
+    Ok(VerifierSpec {
+        name: VerifierName::new(table.name.as_str()),
+        kind: HUMAN.to_owned(),
+        tier: Tier::Person,
+        subject: SubjectKind::Tree,
+        definition: serde_json::to_string(&definition).unwrap_or_default(),
+        inputs: table.inputs.clone(),
+        outputs: table.outputs.clone(),
+        // Nothing runs, and nobody waits.
+        timeout_ms: 0,
+        retries: 0,
+        advisory: table.advisory,
+        stance: table.stance.map_or(Stance::Block, stance),
+    })
 }
 
 fn stance(text: StanceText) -> Stance {

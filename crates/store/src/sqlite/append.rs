@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::chain::{self, Row};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::tail::SqliteTail;
-use crate::sqlite::{fault, read, tasks, wal};
+use crate::sqlite::{approvals, fault, read, tasks, wal};
 use crate::{Appended, Batch, Kept, Standing, StoreError, Work};
 
 /// Whether a commit waits for the disk.
@@ -221,6 +221,9 @@ fn rows_beside(tx: &Connection, id: i64, last: u64, batch: &Batch) -> rusqlite::
             cache.policy.as_bytes(),
             &cache.bytes,
         ))?;
+    }
+    for row in &batch.approvals {
+        approvals::put(tx, row)?;
     }
     for row in &batch.tasks {
         tasks::put(tx, id, row)?;

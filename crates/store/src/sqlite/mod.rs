@@ -1,6 +1,7 @@
 //! The store as a folder with one SQLite file, shared by as many processes as like.
 
 mod append;
+mod approvals;
 mod claims;
 mod fault;
 mod folder;
@@ -23,8 +24,8 @@ use rusqlite::Connection;
 use crate::sqlite::append::{Sync, Writer};
 use crate::sqlite::patience::Patience;
 use crate::{
-    Appended, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing, Store, StoreError,
-    TaskRow, Work,
+    Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing, Store,
+    StoreError, TaskRow, Work,
 };
 
 /// How a store is opened.
@@ -160,6 +161,10 @@ impl Store for SqliteStore {
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
         self.read(|conn| tasks::list(conn, session, limit))
+    }
+
+    fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
+        self.read(approvals::list)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {

@@ -15,9 +15,9 @@ use crate::sqlite::{fault, folder, wal};
 pub(crate) const FILE: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 /// The oldest reader that does not misread what this build writes.
-const MIN_READER: u32 = 2;
+const MIN_READER: u32 = 3;
 
 /// Opens the store in `folder` for writing; makes it if there is none.
 pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
@@ -51,7 +51,7 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
     set(&conn).map_err(|error| fault::of(&file, error))?;
     match find(&conn, &file, patience)? {
         Found::Current => {}
-        Found::Older => change(&conn, &file, patience)?,
+        Found::Older(_) => change(&conn, &file, patience)?,
         Found::Nothing => {
             make_schema(&conn, &file, patience)?;
             find(&conn, &file, patience)?;
@@ -89,7 +89,7 @@ pub(crate) fn reading(folder: &Path, patience: Patience) -> Result<Connection, S
     match found? {
         Found::Current => Ok(conn),
         // Read as what it will be: whoever may write it changes it, once.
-        Found::Older => {
+        Found::Older(_) => {
             drop(conn);
             drop(writing(folder, patience)?);
             open(&file, flags).map_err(|error| cannot_open(&file, error))
@@ -104,7 +104,7 @@ enum Found {
     /// A schema that this build reads and writes.
     Current,
     /// One that has to be changed first.
-    Older,
+    Older(u32),
     /// A new file.
     Nothing,
 }
@@ -138,11 +138,17 @@ fn find(conn: &Connection, file: &Path, patience: Patience) -> Result<Found, Sto
             needs,
             reads: SCHEMA,
         }),
-        Some((schema, _)) if schema < SCHEMA => Ok(Found::Older),
+        Some((schema, _)) if schema < SCHEMA => Ok(Found::Older(schema)),
         Some(_) => Ok(Found::Current),
         None => Ok(Found::Nothing),
     }
 }
+
+/// From each older schema to the next.
+const CHANGES: &[(u32, &str)] = &[
+    (1, include_str!("schema_1_to_2.sql")),
+    (2, include_str!("schema_2_to_3.sql")),
+];
 
 /// Brings an older schema up to date, in one transaction: a process that dies meanwhile
 /// leaves the older one. Many may try at once; one does it.
@@ -150,9 +156,13 @@ fn change(conn: &Connection, file: &Path, patience: Patience) -> Result<(), Stor
     let tx = patience.wait(file, || {
         rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
     })?;
-    if let Found::Older = find(&tx, file, patience)? {
-        tx.execute_batch(include_str!("schema_1_to_2.sql"))
-            .map_err(|error| fault::of(file, error))?;
+    if let Found::Older(schema) = find(&tx, file, patience)? {
+        for (from, change) in CHANGES {
+            if schema <= *from {
+                tx.execute_batch(change)
+                    .map_err(|error| fault::of(file, error))?;
+            }
+        }
     }
     tx.commit().map_err(|error| fault::of(file, error))
 }

@@ -54,6 +54,7 @@ pub(crate) fn forget(
                (SELECT (id + 1 << 40) - 1 FROM session WHERE name = ?1)",
             "DELETE FROM effect WHERE session = (SELECT id FROM session WHERE name = ?1)",
             "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
+            "DELETE FROM approval WHERE json_extract(row, '$.session') = ?1",
             "DELETE FROM session WHERE name = ?1",
         ] {
             tx.prepare_cached(rows)?.execute([name])?;

@@ -38,6 +38,15 @@ CREATE TABLE kept (
   bytes BLOB NOT NULL
 ) STRICT;
 
+-- What a person was asked, as JSON: the n-th time about the same. Hooks read it where a rule
+-- prompts, by key; people by id, of which there are few.
+CREATE TABLE approval (
+  key BLOB NOT NULL,
+  nth INTEGER NOT NULL,
+  row TEXT NOT NULL,
+  PRIMARY KEY (key, nth)
+) STRICT, WITHOUT ROWID;
+
 -- Summary rows, as JSON: statistics read them with json_extract, hooks never.
 CREATE TABLE task (
   session INTEGER NOT NULL,

@@ -6,8 +6,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Seq, SessionId};
 use rusqlite::Connection;
 
-use crate::sqlite::{fault, read};
-use crate::{EffectRow, Evidence, RawEvent, StateCache, StoreError, Tail, chain};
+use crate::sqlite::{approvals, fault, read};
+use crate::{Approval, EffectRow, Evidence, RawEvent, StateCache, StoreError, Tail, chain};
 
 pub(crate) struct SqliteTail<'a> {
     conn: &'a Connection,
@@ -74,6 +74,10 @@ impl Tail for SqliteTail<'_> {
 
     fn pending(&self) -> Result<Vec<EffectRow>, StoreError> {
         self.get(Vec::new(), read::pending)
+    }
+
+    fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {
+        approvals::newest(self.conn, key).map_err(|error| fault::of(self.file, error))
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {

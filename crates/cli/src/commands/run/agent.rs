@@ -30,7 +30,7 @@ use crate::locate::Located;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
-use crate::{off, programs, signals};
+use crate::{notify, off, programs, signals};
 
 /// What to run and how.
 pub(super) struct Plan {
@@ -498,6 +498,7 @@ impl<'a> Course<'a> {
             return self.interrupted();
         }
         let (_, decided) = answer?;
+        notify::parked(&self.located.place.state, &decided);
         self.live.told(&decided.state);
         Ok(Step::of(decided))
     }

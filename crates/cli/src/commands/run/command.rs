@@ -22,7 +22,7 @@ use crate::confine::desk::Desk;
 use crate::confine::{self, Confinement};
 use crate::locate::Located;
 use crate::ui::errors::CommandError;
-use crate::{off, signals};
+use crate::{notify, off, signals};
 
 /// What to run and how.
 pub(crate) struct Plan {
@@ -122,6 +122,7 @@ pub(crate) fn drive(
             AgentEnd::Interrupted => seat.session.take(Input::Interrupted)?,
             AgentEnd::Over(decided) => *decided,
         };
+        notify::parked(&located.place.state, &decided);
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
                 feedback = decided.text.unwrap_or_default();

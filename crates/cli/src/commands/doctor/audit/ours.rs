@@ -1,7 +1,7 @@
 //! What checkrein itself brings: the policy that a session beginning here would be sealed with,
 //! if anything hands it the agent's stops.
 
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
 use super::{Found, Kind, Tier};
@@ -30,6 +30,13 @@ pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
     for spec in &policy.verifiers {
         let name = spec.name.as_str();
         match (policy.is_required(&spec.name), applies) {
+            (true, true) if spec.tier == policy::Tier::Person => {
+                found.fill(
+                    Tier::Human,
+                    format!("a person looks: '{name}'{under}"),
+                    place,
+                );
+            }
             (true, true) => found.fill(Tier::Hard, format!("check '{name}'{under}"), place),
             (true, false) => found.near(
                 Tier::Hard,

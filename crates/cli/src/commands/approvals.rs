@@ -1,0 +1,155 @@
+//! `checkrein approvals`: what waits for a person, and what became of what did.
+
+use std::process::ExitCode;
+
+use checkrein_core::ids::Millis;
+use checkrein_store::{About, Approval, SqliteStore, Stands, Store as _, StoreError};
+use serde_json::json;
+
+use crate::args::Approvals;
+use crate::commands::trust::printable;
+use crate::locate::Located;
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint, clock, duration};
+use crate::{exit_code, locate, ui};
+
+/// Of what does not wait any more, a person is shown so many.
+const SHOWN: usize = 10;
+/// Where nobody's terminal says how wide it is.
+const LONGEST: usize = 200;
+
+pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let rows = all(&located)?;
+    let now = checkrein_runtime::now();
+    if args.json {
+        let rows: Vec<serde_json::Value> = rows.iter().map(|row| document(row, now)).collect();
+        ui::json(&json!({ "schema": "checkrein/approvals/1", "approvals": rows }));
+        return Ok(exit_code::exit(exit_code::YES));
+    }
+    let (open, past): (Vec<&Approval>, Vec<&Approval>) = rows
+        .iter()
+        .partition(|row| row.stands(now) == Stands::Asked);
+    if open.is_empty() {
+        ui::say("Nothing waits for a person here.");
+    }
+    let more = past.len().saturating_sub(SHOWN);
+    let shown: Vec<&Approval> = open
+        .iter()
+        .copied()
+        .chain(past.into_iter().take(SHOWN))
+        .collect();
+    for line in table(&shown, now) {
+        ui::answer(&line);
+    }
+    if let Some(first) = open.first() {
+        ui::say(&format!(
+            "To answer, in a terminal: checkrein approve {id}, or: checkrein deny {id}",
+            id = first.id
+        ));
+    }
+    if more > 0 {
+        ui::say(&format!(
+            "{more} older ones are not shown; all of them: checkrein approvals --json"
+        ));
+    }
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Everything that was asked here, newest first.
+pub(super) fn all(located: &Located) -> Result<Vec<Approval>, CommandError> {
+    match SqliteStore::open_read_only(&located.place.state) {
+        Ok(store) => Ok(store.approvals()?),
+        Err(StoreError::Missing { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is asked about, in a few words. An agent's text must not write over its surroundings.
+pub(crate) fn what(row: &Approval) -> String {
+    match &row.about {
+        About::Call { tool, text } => format!("{}: {}", printable(tool), printable(text)),
+        About::Work { verifier, .. } => format!("{}: {}", printable(verifier), printable(&row.why)),
+    }
+}
+
+fn table(rows: &[&Approval], now: Millis) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(str::to_owned)];
+    cells.extend(rows.iter().map(|row| {
+        let stands = row.stands(now);
+        let left = row.until.since(now);
+        [
+            row.id.clone(),
+            stands.as_str().to_owned(),
+            format!("{} ago", duration(now.since(row.at))),
+            match stands {
+                Stands::Used => String::new(),
+                Stands::Expired => clock(row.until, now),
+                _ => format!("in {}", duration(left)),
+            },
+            row.agent.to_string(),
+        ]
+    }));
+    let mut widths = [0; 5];
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(console::measure_text_width(cell));
+        }
+    }
+    let mut lines = Vec::new();
+    for (at, row) in cells.iter().enumerate() {
+        let one = at.checked_sub(1).and_then(|at| rows.get(at));
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(cell);
+            line.push_str(&" ".repeat(width.saturating_sub(console::measure_text_width(cell)) + 2));
+        }
+        let room = ui::width()
+            .unwrap_or(LONGEST)
+            .saturating_sub(line.len())
+            .max(24);
+        let Some(one) = one else {
+            lines.push(On::Stdout.paint(Paint::Dim, &format!("{line}WHAT")));
+            continue;
+        };
+        let text = what(one);
+        line.push_str(&console::truncate_str(&text, room, "…"));
+        lines.push(line);
+        let below = [
+            one.answer.as_ref().map(|said| {
+                let why = said.answer.reason.as_deref().unwrap_or("no reason given");
+                format!("{}: {}", said.answer.by, printable(why))
+            }),
+            one.not_told
+                .as_ref()
+                .map(|why| format!("! nobody was told of it: {}", printable(why))),
+        ];
+        for text in below.into_iter().flatten() {
+            let text = format!("    {text}");
+            let text = console::truncate_str(&text, ui::width().unwrap_or(LONGEST), "…");
+            lines.push(On::Stdout.paint(Paint::Dim, &text));
+        }
+    }
+    lines
+}
+
+fn document(row: &Approval, now: Millis) -> serde_json::Value {
+    json!({
+        "id": row.id,
+        "state": row.stands(now).as_str(),
+        "session": row.session,
+        "task": row.task,
+        "agent": row.agent,
+        "root": row.root,
+        "about": row.about,
+        "why": row.why,
+        "asked_at": row.at,
+        "expires_at": row.until,
+        "answer": row.answer,
+        "used_at": row.used_at,
+        "not_told": row.not_told,
+    })
+}

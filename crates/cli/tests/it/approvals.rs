@@ -1,0 +1,394 @@
+//! What waits for a person: parked, answered at a terminal, once, in whatever process; and
+//! how a no, no answer, and no answer in time end.
+
+use checkrein_core::input::Input;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::agent::{Agent, Answer};
+use crate::terminal::Terminal;
+use crate::world::{Said, World, feed, gone, read_line, signal, start};
+
+const PUSH: &str = "git push origin main";
+const RULES: &str = "prefix_rule(pattern = [\"git\", \"push\"], decision = \"prompt\", justification = \"it leaves this machine\")
+prefix_rule(pattern = [\"git\", \"gc\"], decision = \"forbidden\", justification = \"never here\")
+";
+
+/// A repo with a rule that prompts, a check, and more of a config.
+fn world_with(check: &str, more: &str) -> World {
+    let world = World::new();
+    world.write("rules/own.rules", RULES);
+    let tests = world.counted("tests", check);
+    world.config(&format!("{tests}\n{more}"));
+    world.commit();
+    world
+}
+
+fn prompting() -> World {
+    world_with("true", "[policy]\nrules = [\"rules/*.rules\"]\n")
+}
+
+/// An agent at which nobody sits.
+fn unattended<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
+    let mut agent = Agent::new(world, name);
+    let attended = ("CLAUDE_CODE_SESSION_ATTENDED", "0".to_owned());
+    agent.env.push(attended);
+    agent
+}
+
+fn approvals(world: &World) -> Vec<Value> {
+    let said = world.says(&["approvals", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let document = said.json();
+    assert_eq!(document["schema"], "checkrein/approvals/1");
+    document["approvals"].as_array().unwrap().clone()
+}
+
+/// The ids of what is in this state, newest first.
+fn ids(world: &World, state: &str) -> Vec<String> {
+    let rows = approvals(world).into_iter();
+    rows.filter(|row| row["state"] == state)
+        .map(|row| row["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The one that waits.
+fn waiting(world: &World) -> String {
+    let ids = ids(world, "asked");
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    ids.into_iter().next().unwrap()
+}
+
+fn approve(world: &World, id: &str) -> Said {
+    let said = Terminal::new(world)
+        .typing("it was planned\n")
+        .says(&["approve", id]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    said
+}
+
+fn deny(world: &World, id: &str) {
+    let said = Terminal::new(world).says(&["deny", id, "--reason", "use a branch"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+fn run_of(world: &World, script: &str) -> Said {
+    world.says(&["run", "--", "sh", "-c", script])
+}
+
+#[test]
+fn an_approved_call_goes_through_once() {
+    for name in ["claude-code", "codex"] {
+        let world = prompting();
+        let agent = unattended(&world, name);
+        agent.prompt("ship it");
+        world.write("work", "1");
+        let answer = agent.shell(PUSH, "pushed");
+        let id = waiting(&world);
+        assert!(
+            answer.denied().contains("it leaves this machine"),
+            "{answer:?}"
+        );
+        let how = format!("checkrein approve {id}");
+        assert!(answer.denied().contains(&how), "{answer:?}");
+        // Asked once more is the same question, and nobody waits inside of a hook.
+        assert_eq!(agent.shell(PUSH, "pushed"), answer);
+        assert_eq!(waiting(&world), id);
+        let notice = agent.stop();
+        assert!(
+            notice.notice().contains("awaiting_human (parked)"),
+            "{notice:?}"
+        );
+        assert!(world.why().contains(&format!("{id} waits for a person")));
+
+        let said = approve(&world, &id);
+        assert!(said.stdout.contains(PUSH), "what it is is shown: {said:?}");
+        assert!(
+            said.stdout.contains("exactly this call may be made once"),
+            "{said:?}"
+        );
+        assert_eq!(ids(&world, "approved"), [id.clone()]);
+        // Exactly this one, of exactly this session.
+        agent.shell("git push --force origin main", "").denied();
+        let mut other = Agent::named(&world, name, "another");
+        other.env = agent.env.clone();
+        other.prompt("ship it too");
+        other.shell(PUSH, "").denied();
+        assert_eq!(ids(&world, "asked").len(), 2);
+
+        assert_eq!(agent.shell(PUSH, "pushed"), Answer::Nothing);
+        assert_eq!(ids(&world, "used"), [id]);
+        agent.shell(PUSH, "pushed").denied();
+        assert_eq!(ids(&world, "asked").len(), 3);
+
+        let answered = world
+            .inputs(&agent.session)
+            .into_iter()
+            .find_map(|input| match input {
+                Input::PersonAnswered(answered) => Some(answered),
+                _ => None,
+            });
+        let answered = answered.unwrap();
+        assert_eq!(answered.answer.reason.as_deref(), Some("it was planned"));
+        assert!(answered.answer.by.contains("terminal"), "{answered:?}");
+        assert!(answered.until > checkrein_core::ids::Millis(0));
+        world.replays(&agent.session);
+        let shown = world.says(&["show", &agent.session]);
+        assert!(shown.stdout.contains("person: approved ap-"), "{shown:?}");
+    }
+}
+
+#[test]
+fn it_survives_the_death_of_every_process() {
+    let world = prompting();
+    let agent = unattended(&world, "codex");
+    let (ready, stay) = (world.pipe("ready"), world.pipe("stay"));
+    let call = world.outside("call.json");
+    std::fs::write(&call, agent.call("call-1", PUSH).to_string()).unwrap();
+    let script = format!(
+        "\"$BIN\" hook codex < '{}' > '{}'; echo parked > '{}'; read never < '{}'",
+        call.display(),
+        world.outside("answer").display(),
+        ready.display(),
+        stay.display()
+    );
+    let run = start(
+        &mut world.checkrein(&["run", "--", "sh", "-c", &script]),
+        b"",
+    );
+    assert_eq!(read_line(&ready), "parked\n");
+    signal(&run, Signal::KILL);
+    let died = run.wait_with_output().unwrap();
+    assert_eq!(died.status.code(), None);
+    gone(&world);
+
+    let id = waiting(&world);
+    let answer = std::fs::read_to_string(world.outside("answer")).unwrap();
+    assert!(answer.contains(&id), "{answer}");
+    approve(&world, &id);
+    let message = agent.call("call-2", PUSH).to_string();
+    let said = feed(&mut agent.hook(), message.as_bytes());
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(ids(&world, "used"), [id]);
+}
+
+#[test]
+fn a_no_no_answer_and_none_in_time_end_differently() {
+    let policy = "[policy]\nrules = [\"rules/*.rules\"]\n";
+    let ending = |more: &str, answer: &dyn Fn(&World)| {
+        let world = world_with("test -f fixed", &format!("{policy}{more}"));
+        let agent = unattended(&world, "codex");
+        agent.prompt("ship it");
+        world.write("work", "1");
+        agent.shell(PUSH, "").denied();
+        answer(&world);
+        let answer = agent.shell(PUSH, "");
+        agent.stop();
+        world.replays(&agent.session);
+        (answer.denied().to_owned(), world.ending())
+    };
+    let (text, absent) = ending("", &|_| {});
+    assert_eq!(absent, "awaiting_human/parked");
+    assert!(text.contains("checkrein approve"), "{text}");
+
+    let (text, denied) = ending("", &|world| deny(world, &waiting(world)));
+    assert_eq!(denied, "permission_denied/denied");
+    assert!(text.contains("said no: use a branch"), "{text}");
+
+    let (_, late) = ending("[approvals]\nexpires = \"1ms\"\n", &|world| {
+        let late = ids(world, "expired");
+        assert_eq!(late.len(), 1);
+        let said = Terminal::new(world).says(&["approve", &late[0]]);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.stdout.contains("ran out"), "{said:?}");
+    });
+    assert_eq!(late, "awaiting_human/expired");
+
+    let (text, nobody) = ending("approval = \"never\"\n", &|world| {
+        assert_eq!(approvals(world), Vec::<Value>::new());
+    });
+    assert_eq!(nobody, "permission_denied/nobody_asked");
+    assert!(text.contains("approval = \"never\""), "{text}");
+}
+
+#[test]
+fn an_approval_never_lifts_what_is_forbidden() {
+    let world = world_with(
+        "true",
+        "[policy]\nrules = [\"rules/*.rules\"]\napproval = \"always\"\n",
+    );
+    let agent = unattended(&world, "codex");
+    agent.prompt("clean up");
+    // Under `always` what the rules allow waits, too; what they forbid never gets so far.
+    agent.shell("ls", "").denied();
+    assert_eq!(ids(&world, "asked").len(), 1);
+    let text = agent.shell("git gc", "").denied().to_owned();
+    assert!(
+        text.contains("never here") && !text.contains("approve"),
+        "{text}"
+    );
+    assert_eq!(ids(&world, "asked").len(), 1);
+    approve(&world, &waiting(&world));
+    assert_eq!(agent.shell("ls", "a"), Answer::Nothing);
+    agent.shell("git gc", "").denied();
+}
+
+#[test]
+fn only_a_person_answers() {
+    let world = prompting();
+    let agent = unattended(&world, "codex");
+    agent.prompt("ship it");
+    agent.shell(PUSH, "").denied();
+    let id = waiting(&world);
+    for act in [["approve", &id], ["deny", &id]] {
+        let said = world.says(&act);
+        assert_eq!(said.code, Some(4), "{said:?}");
+        assert!(said.stderr.contains("not both a terminal"), "{said:?}");
+        for mark in ["CLAUDECODE", "CODEX_THREAD_ID", "CHECKREIN_SESSION", "CI"] {
+            let terminal = Terminal::new(&world).with(mark, "1").typing("y\n");
+            let said = terminal.says(&act);
+            assert_eq!(said.code, Some(4), "{said:?}");
+            assert!(said.stdout.contains(mark), "{said:?}");
+        }
+        #[cfg(target_os = "linux")]
+        {
+            let said = Terminal::new(&world)
+                .under("claude")
+                .typing("y\n")
+                .says(&act);
+            assert_eq!(said.code, Some(4), "{said:?}");
+        }
+    }
+    // Nor does the agent's own command, and a person who says nothing says no.
+    let text = agent
+        .shell(&format!("checkrein approve {id}"), "")
+        .denied()
+        .to_owned();
+    assert!(text.contains("for the person"), "{text}");
+    let said = Terminal::new(&world).typing("\n").says(&["approve", &id]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(waiting(&world), id);
+    let said = Terminal::new(&world).says(&["approve", "ap-ffffffff"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+}
+
+const REVIEW: &str = "[[verifier]]\nname = \"review\"\nkind = \"human\"\nask = \"Is the report fit to be sent?\"\ninputs = [\"report.md\"]\n";
+
+/// Writes the report wrongly, and rightly once it was told.
+const WRITES: &str = "if [ -z \"$CHECKREIN_FEEDBACK\" ]; then echo draft > report.md; else echo 'done: 3 findings' > report.md; fi";
+
+#[test]
+fn a_compliance_report_waits_for_a_person() {
+    let world = world_with("grep -q done report.md", REVIEW);
+    let said = run_of(&world, WRITES);
+    assert_eq!(said.code, Some(17), "{said:?}");
+    assert!(said.stdout.contains("awaiting_human (review)"), "{said:?}");
+    assert_eq!(world.task()["continues"], 1, "wrong once, right once");
+    let row = &approvals(&world)[0];
+    assert_eq!(row["why"], "Is the report fit to be sent?");
+    assert_eq!(row["about"]["work"]["verifier"], "review");
+    let id = waiting(&world);
+    // Looked at by hand, nobody is asked, and nothing is accepted by it.
+    let said = world.says(&["check", "review"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert_eq!(waiting(&world), id);
+
+    let said = approve(&world, &id);
+    assert!(said.stdout.contains("an edit voids it"), "{said:?}");
+    let said = run_of(&world, "true");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // It is about exactly this report; about nothing else, and about nothing more.
+    world.write("notes.md", "not part of it");
+    assert_eq!(run_of(&world, "true").code, Some(0));
+    let said = run_of(&world, "echo 'done: 4 findings' > report.md");
+    assert_eq!(said.code, Some(17), "{said:?}");
+    deny(&world, &waiting(&world));
+    let said = run_of(&world, "true");
+    assert_eq!(said.code, Some(16), "{said:?}");
+    assert!(
+        said.stdout.contains("permission_denied (review)"),
+        "{said:?}"
+    );
+    assert!(world.why().contains("said no"), "{}", world.why());
+    for task in world.tasks() {
+        world.replays(task["session"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn a_person_who_does_not_answer_in_time_is_no_person_who_said_no() {
+    for (stance, code, ending) in [
+        ("block", 15, "verifier_failed_unrecoverable/review"),
+        ("allow", 10, "unverified/passed_over"),
+        ("ask", 17, "awaiting_human/stance"),
+    ] {
+        let more = format!("{REVIEW}expires = \"1ms\"\nstance = \"{stance}\"\n");
+        let world = world_with("true", &more);
+        let said = run_of(&world, "echo draft > report.md");
+        assert_eq!(said.code, Some(17), "{said:?}");
+        let said = run_of(&world, "true");
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert_eq!(world.ending(), ending);
+        assert!(world.why().contains("in time"), "{}", world.why());
+        // Then it is asked anew.
+        assert_eq!(run_of(&world, "true").code, Some(17));
+        assert_eq!(approvals(&world).len(), 2);
+    }
+}
+
+#[test]
+fn the_hooks_of_an_agent_wait_for_a_person_too() {
+    let world = world_with("true", REVIEW);
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("write it");
+    world.write("report.md", "done\n");
+    let answer = agent.stop();
+    assert!(
+        answer.notice().contains("awaiting_human (review)"),
+        "{answer:?}"
+    );
+    approve(&world, &waiting(&world));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    world.replays(&agent.session);
+}
+
+#[test]
+fn somebody_is_told() {
+    let world = World::new();
+    let told = world.pipe("told");
+    world.write("rules/own.rules", RULES);
+    world.config(&format!(
+        "[policy]\nrules = [\"rules/*.rules\"]\n[approvals]\nnotify = '''{{ echo \"$CHECKREIN_APPROVAL\"; cat; }} > '{}' '''\n",
+        told.display()
+    ));
+    let agent = unattended(&world, "codex");
+    agent.prompt("ship it");
+    agent.shell(PUSH, "").denied();
+    let text = read_line(&told);
+    let id = waiting(&world);
+    assert!(text.starts_with(&format!("{id}\n")), "{text}");
+    assert!(
+        text.contains(PUSH) && text.contains("it leaves this machine"),
+        "{text}"
+    );
+    gone(&world);
+    assert_eq!(approvals(&world)[0]["not_told"], Value::Null);
+}
+
+#[test]
+fn that_nobody_could_be_told_is_told() {
+    let world = world_with(
+        "true",
+        "[policy]\nrules = [\"rules/*.rules\"]\n[approvals]\nnotify = \"exit 3\"\n",
+    );
+    let agent = unattended(&world, "codex");
+    agent.prompt("ship it");
+    agent.shell(PUSH, "").denied();
+    gone(&world);
+    let row = &approvals(&world)[0];
+    assert_eq!(row["state"], "asked", "it waits all the same");
+    assert_eq!(row["not_told"], "'exit 3' ended with exit status 3");
+    let said = world.says(&["approvals"]);
+    assert!(said.stdout.contains("nobody was told of it"), "{said:?}");
+}

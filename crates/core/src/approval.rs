@@ -1,0 +1,40 @@
+//! Is a person to be asked about a tool request, and can they be? Approval mode x what the
+//! rules say x whether the agent can put a question: the table of `docs/approvals.md`.
+
+use crate::input::{RuleDecision, ToolKind, ToolRequested};
+use crate::policy::ApprovalMode;
+
+/// What becomes of a request, before anybody was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Nobody is asked: as far as the rules go, it may run.
+    Free,
+    /// The agent asks its person.
+    Question,
+    /// It is refused until a person approves it.
+    Park,
+    /// It would have to be asked about, and nobody is to be asked: refused.
+    Refuse,
+    /// The rules forbid it. No mode and no person's approval changes that (law 11).
+    Forbid,
+}
+
+/// What becomes of `request` in this mode.
+pub fn way(mode: ApprovalMode, request: &ToolRequested) -> Way {
+    let ask = match request.facts.rule {
+        Some(RuleDecision::Forbidden) => return Way::Forbid,
+        Some(RuleDecision::Prompt) => true,
+        Some(RuleDecision::Allow) | None => mode == ApprovalMode::Always && acts(request),
+    };
+    match (ask, mode, request.can_ask) {
+        (false, ..) => Way::Free,
+        (true, ApprovalMode::Never, _) => Way::Refuse,
+        (true, ApprovalMode::OnRequest | ApprovalMode::Always, true) => Way::Question,
+        (true, ApprovalMode::OnRequest | ApprovalMode::Always, false) => Way::Park,
+    }
+}
+
+/// Looking is nobody's business: `always` is about what runs and what writes.
+fn acts(request: &ToolRequested) -> bool {
+    matches!(request.kind, ToolKind::Shell | ToolKind::Write)
+}
