@@ -311,7 +311,7 @@ fn refuse(
     };
     let met = if main { task.met(set) } else { 0 };
     let limit = soft::continues_limit(policy, pending);
-    let given = pending.continues();
+    let given = soft::continues(policy, scope, pending);
 
     let verdict = soft::not_worth_it(draft, scope, judged, pending, met, &mut why);
     if let Some(transition) = verdict {
@@ -320,7 +320,7 @@ fn refuse(
     let mut checks: Vec<CheckFeedback> = judged
         .lines
         .iter()
-        .filter(|line| line.is_open())
+        .filter(|line| line.is_refused())
         .map(|line| {
             let told = if main { task.told(&line.verifier) } else { &[] };
             check_feedback(told, line)
@@ -371,12 +371,13 @@ fn send_on(
         used: target.used,
         line: target.line,
     });
-    let given = pending.continues();
+    let limit = soft::continues_limit(draft.policy, pending);
+    let given = soft::continues(draft.policy, scope, pending);
     let feedback = Feedback {
         stop: task.stops,
         met: 0,
         attempts: draft.policy.caps.attempts,
-        continues_left: soft::continues_limit(draft.policy, pending).saturating_sub(given + 1),
+        continues_left: limit.saturating_sub(given + 1),
         repeat: false,
         checks: Vec::new(),
         background: pending.background,

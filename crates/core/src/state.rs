@@ -123,6 +123,8 @@ pub struct Task {
     /// Gate verdicts of the main conversation, one by verifier. While one of its stops is
     /// being judged they are with that stop.
     pub verdicts: Vec<Held>,
+    /// Continuations given to sub-agents, of those in `totals`.
+    pub continues_below: u32,
     /// Findings already told to the agent, by verifier.
     pub told: Vec<Told>,
     /// The one call over a cap was answered.
@@ -236,7 +238,9 @@ pub struct Pending {
     pub asked: Vec<(VerifierName, Short)>,
     /// The tree is being read once more.
     pub reading: bool,
-    /// The tree was read once more and is the same.
+    /// The tree was read once more and was the same.
+    pub looked: bool,
+    /// It was, and nothing that counts came after.
     pub confirmed: bool,
     /// The tree had moved and the stop is judged anew.
     pub rejudged: bool,
@@ -248,9 +252,12 @@ pub struct Pending {
     pub spent: bool,
     /// How the last request before it was refused by policy.
     pub refused: Option<Refusal>,
-    /// Continuations of the task that had been given when it was asked for.
+    /// Continuations of the main conversation when it was asked for; in a sub-agent's stop
+    /// the one more, too, that a main stop that was being judged then may be given.
     pub given: u32,
-    /// Stops of other scopes that were being judged then: each may be one more.
+    /// Continuations of sub-agents when it was asked for.
+    pub below: u32,
+    /// Stops of other sub-agents that were being judged then: each may be given one more.
     pub ahead: u32,
 }
 
@@ -416,10 +423,9 @@ impl Pending {
         self.verdicts.iter().rev().find(about)
     }
 
-    /// Continuations of the task before this stop could be given one, if every stop that was
-    /// being judged gets one.
-    pub fn continues(&self) -> u32 {
-        self.given + self.ahead
+    /// Continuations of sub-agents, as if each stop that was being judged had one.
+    pub fn continues_below(&self) -> u32 {
+        self.below + self.ahead
     }
 }
 

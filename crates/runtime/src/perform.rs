@@ -312,7 +312,7 @@ impl<'a> Batch<'a> {
                 {
                     return true;
                 }
-                self.use_cache && kept.standing == Standing::Final && self.is_current(&kept.bytes)
+                self.use_cache && self.is_current(kept)
             });
             if let Some(done) = usable.and_then(|kept| known(key, &kept.bytes)) {
                 return Ok(Turn::Known(done));
@@ -352,14 +352,30 @@ impl<'a> Batch<'a> {
     }
 
     /// A pass holds wherever its key does. A fail holds in the task that saw it: what mended
-    /// it may lie outside everything that the key can name.
-    fn is_current(&self, bytes: &[u8]) -> bool {
-        let Some((at, evidence)) = kept::decode(bytes) else {
+    /// it may lie outside everything that the key can name. What was inconclusive, but neither
+    /// cut nor about a tree that moved, is not tried again in its task either: a stop of another
+    /// scope would come to the same (law 7).
+    fn is_current(&self, kept: &checkrein_store::Evidence) -> bool {
+        let Some((at, evidence)) = kept::decode(&kept.bytes) else {
             return false;
         };
-        match (evidence.verdict, self.since) {
-            (Verdict::Pass, _) | (_, None) => true,
-            (_, Some(since)) => at >= since,
+        let in_task = self.since.is_some_and(|since| at >= since);
+        match evidence.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => in_task || self.since.is_none(),
+            Verdict::Inconclusive => {
+                in_task
+                    && matches!(
+                        evidence.cause,
+                        Some(
+                            Cause::Timeout
+                                | Cause::Crash
+                                | Cause::MissingProgram
+                                | Cause::MissingFile
+                                | Cause::VacuousPass
+                        )
+                    )
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use checkrein_core::decision::Decision;
+use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
@@ -201,17 +201,24 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
         loop {
+            let (state, policy) = self.peek(session)?.ok_or_else(|| RuntimeError::Policy {
+                session: session.clone(),
+                what: "disappeared".to_owned(),
+            })?;
+            let effects = outstanding(&policy, &state, scope);
+            // After the state: if nothing was pending then, the answer is there by now.
             let answer = self
                 .store
                 .events(session, stop)?
                 .iter()
                 .filter_map(|raw| load::decode(session, raw).ok().flatten())
                 .find_map(|event| stop_answer(event, stop, scope));
-            let (state, policy) = self.peek(session)?.ok_or_else(|| RuntimeError::Policy {
-                session: session.clone(),
-                what: "disappeared".to_owned(),
-            })?;
-            let effects = outstanding(&policy, &state, scope);
+            // A new task began meanwhile: nobody will judge what belongs to the old one.
+            let answer = answer.or_else(|| {
+                let let_go = StopDecision::Accept { transition: None };
+                let gone = state.pending(scope).is_none();
+                gone.then(|| (Decision::Stop(let_go), Vec::new()))
+            });
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();

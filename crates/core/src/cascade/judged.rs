@@ -51,6 +51,11 @@ impl Line {
         self.truth != Truth::True
     }
 
+    /// It says no, or its stance does: what there is to mend.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_open() && !self.waits()
+    }
+
     /// A person has been asked and can still answer.
     pub(super) fn waits(&self) -> bool {
         self.cause == Some(Cause::Unanswered)
@@ -104,7 +109,7 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
                 continue;
             }
             (Some(about), None) => {
-                let looked_again = pending.rejudged || pending.confirmed;
+                let looked_again = pending.rejudged || pending.looked;
                 if (looked_again || person) && went_astray(pending, &spec.name, about) {
                     (Verdict::Inconclusive, Some(Cause::TreeMoving))
                 } else {
@@ -195,7 +200,7 @@ fn subject(spec: &VerifierSpec, pending: &Pending) -> Option<Digest> {
 /// without findings (verifier, verdict, cause, exit code).
 pub(super) fn failure_set(judged: &Judged) -> Short {
     let mut members: Vec<Digest> = Vec::new();
-    for line in judged.lines.iter().filter(|line| line.is_open()) {
+    for line in judged.lines.iter().filter(|line| line.is_refused()) {
         let name = line.verifier.as_str().as_bytes();
         let fact = line.fact.as_ref();
         let findings = fact.map_or(&[][..], |fact| &fact.findings);

@@ -70,7 +70,14 @@ pub(super) fn not_worth_it(
         });
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
-    let (given, limit) = (pending.continues(), continues_limit(policy, pending));
+    let limit = continues_limit(policy, pending);
+    let given = continues(policy, scope, pending);
+    let below = pending.continues_below();
+    if !scope.is_main() && below >= half(policy) {
+        let (given, limit) = (below, half(policy));
+        why.push(Because::Continues { given, limit });
+        return Some(Transition::new(Reason::GaveUp, "continues"));
+    }
     if given >= limit {
         why.push(Because::Continues { given, limit });
         return Some(Transition::new(Reason::GaveUp, "continues"));
@@ -81,7 +88,7 @@ pub(super) fn not_worth_it(
         .totals
         .continues
         .saturating_sub(task.totals.continues);
-    let given = before_task + pending.continues();
+    let given = before_task + given;
     if let Some(limit) = policy.session_caps.continues
         && given >= limit
     {
@@ -89,6 +96,23 @@ pub(super) fn not_worth_it(
         return Some(Transition::new(Reason::GaveUp, "continues"));
     }
     token_budget(policy, task, pending, why)
+}
+
+/// Continuations of the task before this stop could be given one, as if each stop that was being
+/// judged when it was asked for had one (law 4).
+pub(super) fn continues(policy: &Policy, scope: &ScopeId, pending: &Pending) -> u32 {
+    let below = pending.continues_below();
+    let below = match scope.is_main() {
+        true => below.min(half(policy)),
+        false => below,
+    };
+    pending.given + below
+}
+
+/// What sub-agents together may have of the continuations: stops of theirs that nobody answers
+/// any more leave the main conversation the other half.
+fn half(policy: &Policy) -> u32 {
+    policy.caps.continues / 2
 }
 
 /// The first verifier that is `lost` (can never succeed, was denied by a person), unless
@@ -126,7 +150,10 @@ fn token_budget(
     }
     if let [Some(delta), Some(previous)] = task.deltas {
         let little = settings.diminishing_tokens;
-        if pending.given >= settings.diminishing_rounds && delta < little && previous < little {
+        if pending.given + pending.below >= settings.diminishing_rounds
+            && delta < little
+            && previous < little
+        {
             why.push(Because::Diminishing { delta, previous });
             return Some(Transition::new(Reason::DiminishingReturns, "diminishing"));
         }

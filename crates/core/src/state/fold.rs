@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, MAX_CURSORS, Pending, State, Task, Totals, WINDOW};
+use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, WINDOW};
 use crate::decision::{Decision, StopDecision};
 use crate::digest::Digest;
 use crate::effect::Effect;
@@ -37,6 +37,7 @@ impl State {
                         pending.waiting.clear();
                         pending.asked.clear();
                         pending.reading = false;
+                        pending.looked = false;
                         pending.confirmed = false;
                         pending.verdicts.clear();
                     }
@@ -272,10 +273,14 @@ impl State {
             }
             verdicts = task.lend_verdicts();
         }
-        let judged = task.scopes.iter().filter(|scope| scope.pending.is_some());
-        let ahead = judged.count() as u32;
+        let judged = |main: bool| {
+            let of = |scope: &&Scope| scope.id.is_main() == main && scope.pending.is_some();
+            task.scopes.iter().filter(of).count() as u32
+        };
+        let (ahead, of_main) = (judged(false), judged(true));
+        let below = task.continues_below;
         let (spent, refused) = (task.spent.is_some(), task.refused);
-        let given = task.totals.continues;
+        let given = task.totals.continues - below + of_main;
         task.scope_mut(&stop.scope).pending = Some(Pending {
             stop: seq,
             tree: stop.tree.clone(),
@@ -287,6 +292,7 @@ impl State {
             waiting: Vec::new(),
             asked: Vec::new(),
             reading: false,
+            looked: false,
             confirmed: false,
             rejudged: false,
             moving: false,
@@ -294,6 +300,7 @@ impl State {
             spent,
             refused,
             given,
+            below,
             ahead,
         });
     }
@@ -312,6 +319,7 @@ impl State {
         if pending.waiting.len() == waited {
             return;
         }
+        pending.confirmed = false;
         pending.keep(fact);
     }
 
@@ -330,6 +338,7 @@ impl State {
             _ => false,
         };
         if same {
+            pending.looked = true;
             pending.confirmed = true;
         } else if pending.rejudged {
             pending.moving = true;
@@ -357,6 +366,7 @@ impl State {
             failure_sets: Vec::new(),
             last_failure: None,
             verdicts: Vec::new(),
+            continues_below: 0,
             told: Vec::new(),
             grace: None,
             criticals: 0,
@@ -462,6 +472,7 @@ impl State {
                     StopDecision::Continue { feedback } => {
                         self.totals.continues += 1;
                         task.totals.continues += 1;
+                        task.continues_below += u32::from(!made.scope.is_main());
                         task.refused = None;
                         // What a sub-agent is told the main conversation does not know.
                         if made.scope.is_main() {

@@ -613,12 +613,13 @@ fn subagents() {
          | tests look task_complete",
     );
     // What a sub-agent was told, the main conversation was not: no attempt, nothing told,
-    // and to the sub-agent itself nothing is cut short. Each of its stops asks for itself.
+    // and to the sub-agent itself nothing is cut short. Each of its stops asks for itself,
+    // and sub-agents have half of the continuations.
     check(
         writers(),
         "prompt | edit | tests fail 1 | @t call write=1 | @t stop | @t stop | @t stop | @t stop | stop
          | stop | stop",
-        "allow | tests continue tests:1+0-0 x5 | repeat tests:0+1-0
+        "allow | tests continue tests:1+0-0 x3 | tests accept | tests continue tests:1+0-0 | repeat tests:0+1-0
          | gave_up/same_failures",
     );
     // Nor does it know what the main conversation was told.
@@ -640,7 +641,7 @@ fn subagents() {
     check(
         writers(),
         "prompt | edit | tests fail 1 | @t call write=1 | 8x @t stop | stop",
-        "allow | tests continue tests:1+0-0 x7 | tests accept | tests gave_up/continues",
+        "allow | tests continue tests:1+0-0 x3 | tests accept x5 | tests continue tests:1+0-0",
     );
 }
 
