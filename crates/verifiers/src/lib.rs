@@ -20,6 +20,7 @@ mod job;
 mod logs;
 mod output;
 mod patterns;
+pub mod regular;
 mod runners;
 mod schema;
 pub mod tree;

@@ -8,10 +8,10 @@ use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
 use serde_json::Value;
 
 use crate::args::Trust;
-use crate::commands::doctor::on_path;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::{CONFIG, Located};
 use crate::person::{self, Checked};
+use crate::programs::on_path;
 use crate::trust::{self, Approval};
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::Gathered;
+use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
 use crate::guarded;
@@ -121,7 +122,7 @@ const CODEX: [(&str, Missing); 3] = [
 /// A person's folder of an agent, which the agent makes for itself if it is not there.
 fn own_folder(variable: &str, usual: &str, settings: &[(&str, Missing)]) -> Vec<Guard> {
     let there = |folder: &PathBuf| folder.is_dir() || folder.parent().is_some_and(Path::is_dir);
-    let Some(folder) = home(variable, usual).filter(there) else {
+    let Some(folder) = locate::agent_folder(variable, usual).filter(there) else {
         return Vec::new();
     };
     let mut found: Vec<Guard> = settings
@@ -136,13 +137,6 @@ fn own_folder(variable: &str, usual: &str, settings: &[(&str, Missing)]) -> Vec<
         ..Guard::new(folder, Missing::Folder)
     });
     found
-}
-
-fn home(variable: &str, usual: &str) -> Option<PathBuf> {
-    std::env::var_os(variable)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(usual)))
 }
 
 /// Guarded paths that are reached through a symbolic link: only what it points to can be made
@@ -171,7 +165,9 @@ pub(super) fn exclude(
     let Ok(place) = info.join("exclude").canonicalize() else {
         return Ok(None);
     };
-    let mut text = std::fs::read_to_string(&place)?;
+    let Some(mut text) = whole::read_text(&place, whole::CONFIG)? else {
+        return Ok(None);
+    };
     for placeholder in lent {
         if let Ok(below) = placeholder.path.strip_prefix(&located.top) {
             text.push_str(&format!("\n/{}", below.display()));

@@ -23,6 +23,7 @@ mod keeping;
 mod many;
 mod person;
 mod places;
+mod policy;
 mod report;
 mod review;
 mod run;

@@ -28,7 +28,7 @@ use file::{
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
-pub use profile::Profile;
+pub use profile::{Asked, Profile};
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -62,6 +62,8 @@ pub struct Compiled {
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
     pub sources: Sources,
+    /// Under which profile.
+    pub profile: Asked,
 }
 
 /// The texts that a policy is compiled from.
@@ -234,7 +236,25 @@ fn compile_noting(
         retention,
         warnings: Vec::new(),
         sources,
+        profile: profile.into(),
     })
+}
+
+/// Name and text of the rules files that these texts name, in the order in which they count.
+///
+/// # Errors
+/// If a config cannot be used, or names no file.
+pub fn rules_files(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    profile: Profile<'_>,
+) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut rules = Vec::new();
+    for gathered in repo.into_iter().chain(person) {
+        let file = read(&gathered.config, profile, &mut Vec::new())?;
+        rules.extend(gathered.rules_of(&file)?);
+    }
+    Ok(rules)
 }
 
 /// Files and folders that no command and no tool of a session with this policy may write.
