@@ -49,7 +49,15 @@ const STEPS: &[Step] = &[
     },
     Step {
         heading: "fuzzing, a few seconds",
-        arguments: &["xtask", "fuzz", "script", "read", "--seconds", "5"],
+        arguments: &[
+            "xtask",
+            "fuzz",
+            "script",
+            "read",
+            "schema",
+            "--seconds",
+            "5",
+        ],
         variables: &[],
     },
     Step {

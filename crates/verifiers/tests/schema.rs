@@ -113,7 +113,7 @@ fn each_demand_says_what_is_there_and_what_is_wanted() {
     one(
         json!({ "contains": { "pattern": "^https:" }, "minContains": 2 }),
         json!(["https://a", "b"]),
-        "a.json:1 contains: /a: not at least 2 of its 2 items fit: {\"pattern\":\"^https:\"}",
+        "a.json:1 contains: /a: fewer than 2 of its 2 items fit {\"pattern\":\"^https:\"}",
     );
     one(
         json!({ "additionalProperties": false }),
@@ -417,4 +417,65 @@ fn told_to_stop_it_comes_back() {
     world.deadline = Some(std::time::Instant::now());
     let report = world.verify("schema", unfolds);
     assert_eq!(report.cause, Some(Cause::ReplyDeadline));
+}
+
+/// Each of its definitions asks the next one three times, and the last one is met by no object.
+fn unfolding(keyword: &str) -> Value {
+    let mut defs: serde_json::Map<String, Value> = (0..30)
+        .map(|at| {
+            let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
+            (format!("d{at}"), json!({ keyword: [next, next, next] }))
+        })
+        .collect();
+    defs.insert("d30".to_owned(), json!({ "type": "string" }));
+    json!({ "$defs": defs, "$ref": "#/$defs/d0" })
+}
+
+#[test]
+fn what_unfolds_without_end_is_listed_within_bounds() {
+    let report = check(
+        &unfolding("allOf"),
+        "a.json",
+        "{}",
+        &["a.json:1 type: it does not fit, and more is wrong than can be listed: {} is no string"],
+    );
+    assert_eq!(report.findings[0].id, "/ too much");
+    let mut world = World::new();
+    world.message = Some("{}".to_owned());
+    let report = world.verify("schema", &definition(&unfolding("anyOf"), "message"));
+    assert_eq!(
+        (report.verdict, report.cause),
+        (Verdict::Inconclusive, Some(Cause::Timeout))
+    );
+    assert!(report.excerpt.contains("make it simpler"), "{report:?}");
+}
+
+#[test]
+fn a_long_document_is_listed_within_bounds() {
+    let text = serde_json::to_string(&vec![1; 500_000]).unwrap();
+    let schema = json!({ "items": { "type": "string" } });
+    check(
+        &schema,
+        "a.json",
+        &text,
+        &[
+            "a.json:1 type: it does not fit, and more is wrong than can be listed: /0: 1 is no string",
+        ],
+    );
+    check(
+        &json!({ "items": { "type": "number" } }),
+        "a.json",
+        &text,
+        &[],
+    );
+}
+
+#[test]
+fn what_may_not_be_is_told_as_it_was_written() {
+    check(
+        &json!({ "not": { "required": ["a"] } }),
+        "a.json",
+        "{\"a\": 1}",
+        &["a.json:1 not: an object fits what it may not: {\"required\":[\"a\"]}"],
+    );
 }

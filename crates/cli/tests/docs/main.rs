@@ -383,6 +383,26 @@ fn the_example_repo_is_a_config() {
 }
 
 #[test]
+fn the_example_report_is_a_config_with_its_schema() {
+    use checkrein_runtime::config::{Driver, Source, compile};
+    let name = root().join("examples/weekly-report/checkrein.toml");
+    for schema in ["weekly.schema.json", "weekly-markdown.schema.json"] {
+        let text = std::fs::read_to_string(&name).unwrap();
+        let source = Source {
+            text: text.replace(
+                "\nschema = \"weekly.schema.json\"",
+                &format!("\nschema = \"{schema}\""),
+            ),
+            name: name.clone(),
+        };
+        let compiled = compile(Some(&source), None, Driver::Hook).unwrap();
+        let sources = compiled.sources.repo.unwrap();
+        assert_eq!(sources.schemas.len(), 1);
+        assert!(sources.schemas[0].name.ends_with(schema));
+    }
+}
+
+#[test]
 fn toml_on_the_pages_is_config() {
     use checkrein_runtime::config::{Driver, Source, compile};
     let mut seen = 0;
@@ -391,6 +411,7 @@ fn toml_on_the_pages_is_config() {
         "docs/claude-code.md",
         "docs/codex.md",
         "docs/configuration.md",
+        "docs/schema.md",
         "docs/unattended.md",
     ] {
         for text in blocks(&read(page), "toml") {

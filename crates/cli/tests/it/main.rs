@@ -25,6 +25,7 @@ mod many;
 mod person;
 mod places;
 mod policy;
+mod report;
 mod review;
 mod run;
 mod sealed;

@@ -296,3 +296,40 @@ fn an_account_without_a_folder_needs_a_state_folder_by_name() {
         assert_eq!(told(&agent, &agent.call("2", "ls")), Answer::Nothing);
     }
 }
+
+#[test]
+fn a_schema_is_shown_and_approved_with_the_config() {
+    let world = World::new();
+    world.config(
+        "[[verifier]]\nname = \"report\"\nkind = \"schema\"\nschema = \"own.schema.json\"\ntarget = \"report.json\"\n",
+    );
+    world.write("own.schema.json", "{\"required\": [\"done\"]}");
+    world.commit();
+    let said = Terminal::new(&world).typing("y\n").says(&["trust"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("judges report: report.json by own.schema.json"),
+        "{said:?}"
+    );
+    let agent = user_level(&world, "claude-code", "one");
+    agent.prompt("report");
+    world.write("report.json", "{}");
+    let answer = agent.stop();
+    assert!(
+        answer.sent_back().contains("'done' is missing"),
+        "{answer:?}"
+    );
+    world.write("report.json", "{\"done\": 1}");
+    assert_eq!(agent.stop(), Answer::Nothing);
+
+    world.write("own.schema.json", "{}");
+    let agent = user_level(&world, "claude-code", "two");
+    let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "go" })));
+    assert!(
+        answer
+            .notice()
+            .contains("has changed since you approved it"),
+        "{answer:?}"
+    );
+}

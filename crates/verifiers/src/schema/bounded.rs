@@ -1,12 +1,13 @@
 //! Validation on a thread of its own: with a stack deep enough for whatever a bounded schema and a
-//! bounded document can nest, and left behind when its time is over. A thread cannot be killed;
-//! what is left behind ends with the process, or when it is done.
+//! bounded document can nest, and left behind when its time is over. It is told so, and ends at
+//! its next question.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use super::budget::Budget;
 use crate::Job;
 
 /// Only what is used of it is taken from the machine.
@@ -30,6 +31,7 @@ pub(super) enum Ended<T> {
 /// Runs `work` until the job's time is over.
 pub(super) fn within<T: Send + 'static>(
     job: &Job<'_>,
+    budget: &Budget,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Ended<T> {
     let timeout = Instant::now().checked_add(Duration::from_millis(job.spec.timeout_ms));
@@ -48,15 +50,17 @@ pub(super) fn within<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
-        if job.cancelled.load(Ordering::Relaxed) {
-            return Ended::Cancelled;
-        }
-        if job.deadline.is_some_and(|deadline| now >= deadline) {
-            return Ended::ReplyDeadline;
-        }
-        if timeout.is_some_and(|timeout| now >= timeout) {
-            return Ended::Timeout;
-        }
+        let over = if job.cancelled.load(Ordering::Relaxed) {
+            Ended::Cancelled
+        } else if job.deadline.is_some_and(|deadline| now >= deadline) {
+            Ended::ReplyDeadline
+        } else if timeout.is_some_and(|timeout| now >= timeout) {
+            Ended::Timeout
+        } else {
+            continue;
+        };
+        budget.give_up();
+        return over;
     }
 }
 

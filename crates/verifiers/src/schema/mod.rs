@@ -3,6 +3,7 @@
 //! finding that says where, what is there, and what is wanted.
 
 mod bounded;
+mod budget;
 mod definition;
 mod document;
 mod json;
@@ -12,12 +13,14 @@ mod target;
 mod validator;
 mod words;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{Cause, Finding, FindingState, MAX_FINDINGS, Retryable, Verdict};
 
 use crate::{DefinitionError, Job, Report, Verifier, logs};
 use bounded::Ended;
+use budget::Budget;
 use definition::Definition;
 use document::Unfit;
 use problems::Problem;
@@ -44,7 +47,9 @@ impl Verifier for Schema {
         };
         let name = definition.schema;
         let wrong = |what| DefinitionError::Schema { what };
-        match bounded::on_a_deep_stack(move || validator::compile(&name, &text).map(drop)) {
+        match bounded::on_a_deep_stack(move || {
+            validator::compile(&name, &text, Arc::default()).map(drop)
+        }) {
             Ok(compiled) => compiled.map_err(wrong),
             Err(what) => Err(wrong(what.to_owned())),
         }
@@ -96,17 +101,24 @@ fn judge(definition: Definition, job: &Job<'_>) -> Report {
     };
     let form = target.clone();
     let name = schema.clone();
-    let ended = bounded::within(job, move || {
-        let compiled = validator::compile(&name, &text)?;
+    let budget = Arc::<Budget>::default();
+    let ours = budget.clone();
+    let ended = bounded::within(job, &budget, move || {
+        let compiled = validator::compile(&name, &text, ours)?;
         let document = document::read(&form, source);
         Ok::<_, String>(document.map(|document| problems::problems(&compiled, &document)))
     });
     match ended {
-        Ended::Done(Ok(Ok(problems))) if problems.is_empty() => Report {
+        Ended::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => Report {
             excerpt: format!("{target} fits {schema}"),
             ..plain(Verdict::Pass)
         },
-        Ended::Done(Ok(Ok(problems))) => failed(&target, &schema, problems, job),
+        Ended::Done(Ok(Ok(Ok(problems)))) => failed(&target, &schema, problems, job),
+        Ended::Done(Ok(Ok(Err(_)))) => Report::inconclusive(
+            Cause::Timeout,
+            Retryable::Yes,
+            format!("{schema} asks more of {target} than can be answered: make it simpler"),
+        ),
         Ended::Done(Ok(Err(unfit))) => refused(&target, unfit, &schema),
         Ended::Done(Err(what)) => Report::inconclusive(Cause::Internal, Retryable::No, what),
         Ended::Timeout => Report::inconclusive(

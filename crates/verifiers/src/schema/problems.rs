@@ -4,10 +4,15 @@
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
+use super::budget::Exhausted;
 use super::document::{Document, Form, Lines};
 use super::validator::Compiled;
 use super::words::{self, shorten};
 
+/// Questions that a verdict may take, and those that the list of what is wrong may: each of
+/// these may leave an error behind.
+const TO_JUDGE: u64 = 1_000_000;
+const TO_LIST: u64 = 200_000;
 /// More errors than this are not counted.
 const MAX_COUNTED: usize = 10_000;
 /// Longest message, in characters: what feedback shows of one.
@@ -24,25 +29,56 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// All of them.
-pub(super) fn problems(compiled: &Compiled, document: &Document) -> Vec<Problem> {
-    let mut errors = compiled
-        .validator
-        .iter_errors(&document.value)
-        .take(MAX_COUNTED)
-        .peekable();
-    if errors.peek().is_none() {
-        return Vec::new();
+/// All of them; none, and the document fits.
+pub(super) fn problems(
+    compiled: &Compiled,
+    document: &Document,
+) -> Result<Vec<Problem>, Exhausted> {
+    let Compiled {
+        validator, budget, ..
+    } = compiled;
+    let value = &document.value;
+    if budget.within(TO_JUDGE, || validator.is_valid(value))? {
+        return Ok(Vec::new());
     }
     let line = document.lines();
-    let mut problems: Vec<Problem> = errors
-        .map(|error| problem(compiled, document.form, &error, &*line))
-        .collect();
+    let all = || {
+        let errors = validator.iter_errors(value).take(MAX_COUNTED);
+        errors
+            .map(|error| problem(compiled, document.form, &error, &*line))
+            .collect()
+    };
+    let mut problems: Vec<Problem> = match budget.within(TO_LIST, all) {
+        Ok(problems) => problems,
+        Err(Exhausted) => {
+            let first = || validator.validate(value).err();
+            let first = budget.within(TO_LIST, first).ok().flatten();
+            let first = first.map(|error| problem(compiled, document.form, &error, &*line));
+            vec![too_many(first)]
+        }
+    };
     problems.sort_by(|one, other| {
         (one.line, &one.id, &one.message).cmp(&(other.line, &other.id, &other.message))
     });
     problems.dedup();
-    problems
+    Ok(problems)
+}
+
+/// Where the list would have no end.
+fn too_many(first: Option<Problem>) -> Problem {
+    let what = "it does not fit, and more is wrong than can be listed";
+    let message = match &first {
+        Some(first) => format!("{what}: {}", first.message),
+        None => what.to_owned(),
+    };
+    Problem {
+        id: "/ too much".to_owned(),
+        keyword: first
+            .as_ref()
+            .map_or_else(String::new, |first| first.keyword.clone()),
+        line: first.and_then(|first| first.line),
+        message: shorten(&message, MAX_MESSAGE),
+    }
 }
 
 fn problem(

@@ -1,9 +1,12 @@
 //! A schema, compiled: any draft, `format` asserted, nothing fetched and no file opened, every
 //! bound that the library offers set.
 
+use std::sync::Arc;
+
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
+use super::budget::{self, Budget, Step};
 use super::json::Places;
 use super::words::shorten;
 
@@ -19,15 +22,17 @@ const MAX_MESSAGE: usize = 300;
 
 pub(super) struct Compiled {
     pub(super) validator: Validator,
+    /// What a validation may spend.
+    pub(super) budget: Arc<Budget>,
     /// As it was written, for what it says of its parts.
     pub(super) schema: Value,
 }
 
-/// Compiles the text of the schema of this name.
+/// Compiles the text of the schema of this name, to be spent from this budget.
 ///
 /// # Errors
 /// What is wrong with it and where, for who wrote it.
-pub(super) fn compile(name: &str, text: &str) -> Result<Compiled, String> {
+pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Compiled, String> {
     let schema: Value =
         serde_json::from_str(text).map_err(|error| format!("{name}: is not JSON: {error}"))?;
     if references(&schema) > MAX_REFERENCES {
@@ -39,13 +44,21 @@ pub(super) fn compile(name: &str, text: &str) -> Result<Compiled, String> {
         .backtrack_limit(MAX_STEPS_BACK)
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_PATTERN);
+    let spent = budget.clone();
     let built = jsonschema::options()
+        .with_keyword(budget::KEYWORD, move |_, _, _| {
+            Ok(Box::new(Step(spent.clone())))
+        })
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(patterns)
-        .build(&schema);
+        .build(&budget::counted(&schema));
     match built {
-        Ok(validator) => Ok(Compiled { validator, schema }),
+        Ok(validator) => Ok(Compiled {
+            validator,
+            budget,
+            schema,
+        }),
         Err(error) => {
             let pointer = error.instance_path().as_str();
             let line = Places::of(text).line(pointer).unwrap_or(1);
@@ -82,7 +95,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let what = compile("s.json", text).err().unwrap();
+        let what = compile("s.json", text, Arc::default()).err().unwrap();
         assert!(what.starts_with("s.json:"), "{what}");
         assert!(what.contains(expected), "{what}");
     }
@@ -129,8 +142,9 @@ mod tests {
             "https://json-schema.org/draft/2020-12/schema",
         ] {
             let text = serde_json::json!({ "$schema": draft, "type": "object" }).to_string();
-            let compiled = compile("s.json", &text).ok().unwrap();
-            assert!(!compiled.validator.is_valid(&Value::Null), "{draft}");
+            let compiled = compile("s.json", &text, Arc::default()).ok().unwrap();
+            let valid = || compiled.validator.is_valid(&Value::Null);
+            assert!(!compiled.budget.within(9, valid).unwrap(), "{draft}");
         }
     }
 }

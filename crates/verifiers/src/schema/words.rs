@@ -134,9 +134,11 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
             format!("may not have any {}", plural(noun(form, error)))
         }
         Kind::FalseSchema => "may not be there".to_owned(),
-        Kind::Not { schema } => {
-            let schema = shorten(&schema.to_string(), MAX_CHOICES);
-            format!("{here} fits what it may not: {schema}")
+        Kind::Not { .. } => {
+            // As it was written: the library knows it with our own keyword.
+            let not = parent(compiled, error).and_then(|of| of.get("not"));
+            let not = not.map_or_else(String::new, |not| format!(": {not}"));
+            format!("{here} fits what it may not{}", shorten(&not, MAX_CHOICES))
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             let here = error.instance_path();
@@ -180,15 +182,15 @@ fn contains(compiled: &Compiled, error: &ValidationError<'_>) -> String {
     let number = |key: &str| keywords.and_then(|of| of.get(key)?.as_u64());
     let wanted = keywords.and_then(|of| of.get("contains"));
     let wanted = wanted.map_or_else(String::new, |wanted| {
-        format!(": {}", shorten(&wanted.to_string(), MAX_CHOICES))
+        format!(" {}", shorten(&wanted.to_string(), MAX_CHOICES))
     });
     let least = number("minContains").unwrap_or(1);
     let bounds = match number("maxContains") {
-        Some(most) => format!("{least} to {most}"),
-        None => format!("at least {least}"),
+        Some(most) => format!("not {least} to {most}"),
+        None => format!("fewer than {least}"),
     };
     let count = entries(error.instance());
-    format!("not {bounds} of its {} fit{wanted}", counted(count, "item"))
+    format!("{bounds} of its {} fit{wanted}", counted(count, "item"))
 }
 
 /// The object of the schema that holds the keyword.

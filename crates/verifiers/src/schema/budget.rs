@@ -1,0 +1,207 @@
+//! Bounds how often parts of a schema are laid against parts of a document. References make a
+//! short schema unfold into millions of questions, each with an error to keep, and the library
+//! asks them all; so each part of the schema carries a keyword that counts, and that ends the
+//! validation by unwinding when there is nothing left or nobody waits any more. It stands last in
+//! an `allOf`: the library asks keywords of others last of all, but `allOf` before whatever goes
+//! on after a no (`anyOf`, `oneOf`, `not`, `if`).
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use jsonschema::{Keyword, ValidationError};
+use serde_json::{Map, Value};
+
+/// The counting keyword. No schema of anybody's has it.
+pub(super) const KEYWORD: &str = "$checkrein:step";
+
+/// Questions that are left.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    left: AtomicU64,
+    given_up: AtomicBool,
+}
+
+/// There was nothing left, or nobody waited any more.
+#[derive(Debug)]
+pub(super) struct Exhausted;
+
+impl Budget {
+    /// Whoever validates is to stop at its next question.
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs a validation of at most so many questions.
+    pub(super) fn within<T>(
+        &self,
+        questions: u64,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Exhausted> {
+        self.left.store(questions, Ordering::Relaxed);
+        // What is unwound through holds nothing that is used again.
+        catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+            match payload.downcast::<Exhausted>() {
+                Ok(exhausted) => *exhausted,
+                // A panic is another matter.
+                Err(other) => resume_unwind(other),
+            }
+        })
+    }
+
+    fn spend(&self) {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 0 || self.given_up.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Exhausted));
+        }
+        // One thread validates: nothing is lost between the two.
+        self.left.store(left - 1, Ordering::Relaxed);
+    }
+}
+
+/// The keyword, as it is compiled.
+pub(super) struct Step(pub(super) Arc<Budget>);
+
+impl<'i> Keyword<'i> for Step {
+    fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
+        self.0.spend();
+        Ok(())
+    }
+
+    fn is_valid(&self, _: &'i Value) -> bool {
+        self.0.spend();
+        true
+    }
+}
+
+/// Keywords whose value is a schema, or a list of schemas.
+const SCHEMAS: &[&str] = &[
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords whose value holds schemas by name.
+const MAPS: &[&str] = &[
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// Keywords whose value means itself.
+const LITERALS: &[&str] = &["const", "default", "enum", "examples"];
+
+/// The schema with the counting keyword in each of its parts.
+pub(super) fn counted(schema: &Value) -> Value {
+    let mut counted = schema.clone();
+    mark(&mut counted);
+    // Schemas may stand anywhere, if a reference leads there.
+    let mut pointers = Vec::new();
+    referred(schema, &mut pointers);
+    for pointer in pointers {
+        let literal = pointer.split('/').any(|token| LITERALS.contains(&token));
+        if !literal && let Some(part) = counted.pointer_mut(pointer) {
+            mark(part);
+        }
+    }
+    counted
+}
+
+fn mark(schema: &mut Value) {
+    let Value::Object(keywords) = schema else {
+        return;
+    };
+    if keywords.get("allOf").is_some_and(is_marked) {
+        return;
+    }
+    for (keyword, value) in keywords.iter_mut() {
+        match value {
+            Value::Array(many) if SCHEMAS.contains(&keyword.as_str()) => {
+                many.iter_mut().for_each(mark);
+            }
+            value if SCHEMAS.contains(&keyword.as_str()) => mark(value),
+            Value::Object(map) if MAPS.contains(&keyword.as_str()) => {
+                map.values_mut().for_each(mark);
+            }
+            _ => {}
+        }
+    }
+    let all = keywords
+        .entry("allOf")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(all) = all {
+        all.push(serde_json::json!({ KEYWORD: true }));
+    }
+}
+
+fn is_marked(all: &Value) -> bool {
+    let last = all.as_array().and_then(|all| all.last());
+    last.is_some_and(|last| last.get(KEYWORD).is_some())
+}
+
+/// The pointers of all references within the schema.
+fn referred<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+    match schema {
+        Value::Object(keywords) => {
+            found.extend(reference(keywords));
+            keywords.values().for_each(|value| referred(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| referred(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn reference(keywords: &Map<String, Value>) -> Option<&str> {
+    let (_, pointer) = keywords.get("$ref")?.as_str()?.split_once('#')?;
+    Some(pointer)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_and_literals_left_alone() {
+        let schema = json!({
+            "properties": { "a": { "const": { "items": {} } }, "items": { "not": true } },
+            "allOf": [{ "enum": [{}] }, { "$ref": "#/else where/x" }],
+            "else where": { "x": { "items": {} }, "y": {} },
+            "dependencies": { "a": ["b"] },
+        });
+        let step = json!({ KEYWORD: true });
+        assert_eq!(
+            counted(&schema),
+            json!({
+                "properties": {
+                    "a": { "const": { "items": {} }, "allOf": [step] },
+                    "items": { "not": true, "allOf": [step] },
+                },
+                "allOf": [
+                    { "enum": [{}], "allOf": [step] },
+                    { "$ref": "#/else where/x", "allOf": [step] },
+                    step,
+                ],
+                "else where": { "x": { "items": { "allOf": [step] }, "allOf": [step] }, "y": {} },
+                "dependencies": { "a": ["b"] },
+            })
+        );
+    }
+}
