@@ -308,7 +308,7 @@ impl Places<'_> {
             }
             ExprP::Lambda(lambda) => self.value(&lambda.body, Use::Any),
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
-                self.value(value, Use::Any);
+                self.inner(value);
             }
             ExprP::Op(left, op, right) => {
                 self.computes = true;

@@ -34,8 +34,8 @@ const MAX_HEAP: usize = 64 << 20;
 /// Frames of the Starlark call stack.
 const MAX_CALLS: usize = 50;
 /// Stack of the thread that compiles: the AST is walked and dropped recursively, and
-/// `bounds` keeps it shallow enough for this.
-const STACK: usize = 64 << 20;
+/// `bounds` keeps it shallow enough for this, also where `meter` makes two levels of one.
+const STACK: usize = 256 << 20;
 
 /// Compiles rule files, in this order, into one rule set.
 ///

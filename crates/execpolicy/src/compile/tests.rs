@@ -331,6 +331,37 @@ fn hostile_steps_end() {
 }
 
 #[test]
+fn the_deepest_that_is_read_does_not_overflow_the_stack() {
+    let evaluates = |text: String| {
+        let said = compile(&[("test.rules", text.as_str())]).map_err(|error| error.to_string());
+        // Whatever is said of it, it is said.
+        let crashed = said.as_ref().is_err_and(|said| said.contains("crashed"));
+        assert!(!crashed, "{}", text.chars().take(40).collect::<String>());
+    };
+    evaluates(format!("x = {}1", "1 + ".repeat(990)));
+    evaluates(format!("x = {}1 + 1", "-".repeat(1_900)));
+    evaluates(format!("x = {}1 + 1", "not ".repeat(1_900)));
+    evaluates(format!("x = {}1 + 1", "lambda: ".repeat(650)));
+    evaluates(format!("x = {}1 + 1{}", "[".repeat(900), "]".repeat(900)));
+    evaluates(format!("x = {}1 + 1{}", "f(".repeat(600), ")".repeat(600)));
+    evaluates(format!(
+        "x = {}1 + 1{}",
+        "{1: ".repeat(600),
+        "}".repeat(600)
+    ));
+    evaluates(format!("x = ''{}", ".strip()".repeat(490)));
+    evaluates(format!("x = [1] + [2]{}", "[0]".repeat(600)));
+    evaluates(format!("x = {}1", "1 if 1 + 1 else ".repeat(280)));
+    evaluates(format!(
+        "{}{}x = 2",
+        (0..390)
+            .map(|n| " ".repeat(n) + "if 1 + 1:\n")
+            .collect::<String>(),
+        " ".repeat(390)
+    ));
+}
+
+#[test]
 fn files_that_compute_mean_what_they_say() {
     let check = |text: &str, expected: &[&str]| assert_eq!(compiled(text), expected, "{text}");
     check(
