@@ -228,7 +228,7 @@ mod tests {
             ("./git", "/work/repo/git"),
             ("../../../git", "/git"),
             ("~/git", "/home/dev/git"),
-            ("~//../git", "/home/git"),
+            ("~//../you/git", "/home/you/git"),
             ("~root/git", "/work/repo/~root/git"),
             ("/", ""),
             ("/usr/..", ""),

@@ -150,7 +150,26 @@ fn statement(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
             let list = heads.map(|head| literal(&head)).join(", ");
             format!("for n in [{list}]:\n    prefix_rule([n], \"prompt\")")
         }
+        4 => computed(dice, patterns),
         _ => prefix(dice, patterns),
+    }
+}
+
+/// A rule whose words are worked out.
+fn computed(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
+    let (head, word) = (dice.word(HEADS), dice.word(WORDS));
+    let (one, two) = (literal(&head), literal(&word));
+    patterns.push(vec![vec![head], vec![word]]);
+    match dice.below(7) {
+        0 => format!("prefix_rule([{one} + \"\", {two} * 1])"),
+        1 => format!("words = [{one}]\nwords += [{two}]\nprefix_rule(words, \"prompt\")"),
+        2 => format!("a, b = {one}, {two}\nprefix_rule([f\"{{a}}\", \"%s\" % b])"),
+        3 => format!("prefix_rule([w for w in [{one}, {two}, None] if w != None], \"forbidden\")"),
+        4 => format!(
+            "def rule(*words, why=\"so\"):\n    return prefix_rule(list(words), justification=why.strip())\nrule({one}, {two})"
+        ),
+        5 => format!("prefix_rule([\"{{}}\".format({one}), \"\".join([{two}])])"),
+        _ => format!("prefix_rule([{one}, {two} + 1])"),
     }
 }
 

@@ -11,7 +11,9 @@ use starlark::values::Value;
 use starlark::values::list::{ListRef, UnpackList};
 use starlark::values::none::NoneType;
 
+use super::error::RulesError;
 use super::examples::Examples;
+use super::meter::Meter;
 use crate::check::plain;
 use crate::network::{self, NetworkRule, Protocol};
 use crate::rules::{Rule, basename};
@@ -23,11 +25,14 @@ pub(super) use collected::Calls;
     reason = "starlark's derive; a type without lifetimes is its own static type"
 )]
 mod collected {
-    use super::{Call, ProvidesStaticType, RefCell};
+    use super::{Call, Meter, ProvidesStaticType, RefCell};
 
     /// What the builtins collect while a file is evaluated.
-    #[derive(Debug, ProvidesStaticType)]
-    pub(in super::super) struct Calls(pub(in super::super) RefCell<Vec<Call>>);
+    #[derive(Debug, Default, ProvidesStaticType)]
+    pub(in super::super) struct Calls {
+        pub(in super::super) made: RefCell<Vec<Call>>,
+        pub(in super::super) meter: Meter,
+    }
 }
 
 /// One call.
@@ -183,12 +188,31 @@ fn collect(eval: &Evaluator<'_, '_, '_>, what: Said) -> starlark::Result<NoneTyp
     let line = eval
         .call_stack_top_location()
         .map_or(1, |place| place.resolve_span().begin.line + 1);
-    let calls = eval
-        .extra
-        .and_then(|extra| extra.downcast_ref::<Calls>())
-        .ok_or(RuleError::NoCollector)?;
-    calls.0.borrow_mut().push(Call { line, what });
+    let calls = collector(eval)?;
+    calls.made.borrow_mut().push(Call { line, what });
     Ok(NoneType)
+}
+
+fn collector<'a>(eval: &Evaluator<'_, 'a, '_>) -> Result<&'a Calls, RuleError> {
+    eval.extra
+        .and_then(|extra| extra.downcast_ref::<Calls>())
+        .ok_or(RuleError::NoCollector)
+}
+
+#[starlark_module]
+pub(super) fn meter_module(builder: &mut GlobalsBuilder) {
+    /// Lets a value through that is not too large for how it will be used.
+    fn __meter<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] usage: i32,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap().allocated_bytes();
+        match collector(eval)?.meter.admits(value, usage, heap) {
+            true => Ok(value),
+            false => Err(starlark::Error::new_other(RulesError::Endless)),
+        }
+    }
 }
 
 fn read_justification(text: Option<&str>) -> Result<Option<String>, RuleError> {

@@ -7,8 +7,7 @@ mod builtins;
 mod error;
 mod examples;
 mod listing;
-
-use std::cell::RefCell;
+mod meter;
 
 use starlark::codemap::FileSpanRef;
 use starlark::environment::{Globals, GlobalsBuilder, Module};
@@ -17,7 +16,7 @@ use starlark::syntax::{AstModule, Dialect};
 
 use crate::check::{Hosts, Surroundings};
 use crate::rules::RuleSet;
-use builtins::{Call, Said};
+use builtins::{Call, Calls, Said};
 pub use error::RulesError;
 pub use examples::Example;
 pub use listing::{Entry, Listing, Says};
@@ -26,6 +25,8 @@ pub use listing::{Entry, Listing, Says};
 const MAX_FILE: usize = 1 << 20;
 /// Function calls and loop rounds of one file; 10,000 generated rules take 20,000.
 const MAX_TICKS: u64 = 200_000;
+/// The same where each value that is measured is a call more.
+const MAX_TICKS_MEASURED: u64 = 4 * MAX_TICKS;
 /// Statements of one file.
 const MAX_STATEMENTS: u64 = 200_000;
 /// Bytes of values of one file.
@@ -33,8 +34,8 @@ const MAX_HEAP: usize = 64 << 20;
 /// Frames of the Starlark call stack.
 const MAX_CALLS: usize = 50;
 /// Stack of the thread that compiles: the AST is walked and dropped recursively, and
-/// `bounds` keeps it shallow enough for this.
-const STACK: usize = 64 << 20;
+/// `bounds` keeps it shallow enough for this, also where `meter` makes two levels of one.
+const STACK: usize = 256 << 20;
 
 /// Compiles rule files, in this order, into one rule set.
 ///
@@ -94,15 +95,13 @@ fn compile_all(
     from: &Surroundings,
     judge: impl Fn(&str, usize, &[Example]) -> Result<(), RulesError>,
 ) -> Result<(RuleSet, Vec<Listing>), RulesError> {
-    let globals = GlobalsBuilder::standard()
-        .with(builtins::rules_module)
-        .build();
+    let language = Language::new();
     let mut rules = Vec::new();
     let mut hosts = Hosts::new();
     let mut network = Vec::new();
     let mut listings = Vec::new();
     for (name, text) in files {
-        let calls = evaluate(name, text, &globals)?;
+        let calls = evaluate(name, text, &language)?;
         // Examples know all that the file says about paths, wherever it says so.
         for call in &calls {
             if let Said::Host { name, paths } = &call.what {
@@ -144,7 +143,7 @@ fn compile_all(
 }
 
 /// The calls of one file, in order.
-fn evaluate(name: &str, text: &str, globals: &Globals) -> Result<Vec<Call>, RulesError> {
+fn evaluate(name: &str, text: &str, globals: &Language) -> Result<Vec<Call>, RulesError> {
     if text.len() > MAX_FILE {
         return Err(RulesError::TooLarge {
             file: name.to_owned(),
@@ -159,22 +158,65 @@ fn evaluate(name: &str, text: &str, globals: &Globals) -> Result<Vec<Call>, Rule
         enable_f_strings: true,
         ..Dialect::Extended
     };
-    let ast = AstModule::parse(name, text.to_owned(), &dialect)
+    let parse = |text: &str| AstModule::parse(name, text.to_owned(), &dialect);
+    let ast = parse(text).map_err(|error| RulesError::starlark(name, &error))?;
+    let too_complex = || RulesError::TooComplex {
+        file: name.to_owned(),
+        line: 1,
+    };
+    if let Some(measured) = meter::measured(text, &ast) {
+        // Whoever names the meter means to get around it; and what cannot be measured is not run.
+        if text.contains(meter::NAME) {
+            return Err(too_complex());
+        }
+        let ast = parse(&measured).map_err(|_| too_complex())?;
+        let calls = Calls::default();
+        // Any other mistake is met again, and said in the file's own words.
+        if let Err(error) = run(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
+            && calls.meter.is_spent()
+        {
+            return Err(RulesError::starlark(name, &error));
+        }
+    }
+    let calls = Calls::default();
+    run(ast, &globals.plain, &calls, MAX_TICKS)
         .map_err(|error| RulesError::starlark(name, &error))?;
-    let calls = builtins::Calls(RefCell::new(Vec::new()));
+    Ok(calls.made.into_inner())
+}
+
+fn run(ast: AstModule, globals: &Globals, calls: &Calls, ticks: u64) -> starlark::Result<()> {
     Module::with_temp_heap(|module| {
         let mut evaluator = Evaluator::new(&module);
-        evaluator.extra = Some(&calls);
+        evaluator.extra = Some(calls);
         evaluator
             .set_max_callstack_size(MAX_CALLS)
             .and_then(|()| evaluator.set_max_heap_size(MAX_HEAP))
-            .and_then(|()| evaluator.set_max_tick_count(MAX_TICKS))
+            .and_then(|()| evaluator.set_max_tick_count(ticks))
             .map_err(starlark::Error::new_other)?;
         evaluator.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(Bounds::default())));
-        evaluator.eval_module(ast, globals).map(|_| ())
+        let done = evaluator.eval_module(ast, globals).map(|_| ());
+        let heap = evaluator.heap().allocated_bytes();
+        if heap > MAX_HEAP || evaluator.get_total_tick_count() >= ticks {
+            calls.meter.spend();
+        }
+        done
     })
-    .map_err(|error| RulesError::starlark(name, &error))?;
-    Ok(calls.0.into_inner())
+}
+
+/// The language, and the same with the meter.
+struct Language {
+    plain: Globals,
+    measuring: Globals,
+}
+
+impl Language {
+    fn new() -> Self {
+        let plain = || GlobalsBuilder::standard().with(builtins::rules_module);
+        Self {
+            plain: plain().build(),
+            measuring: plain().with(builtins::meter_module).build(),
+        }
+    }
 }
 
 /// The evaluator looks at its own limits only every thousand loop rounds or calls: forty
@@ -193,6 +235,12 @@ impl<'e> BeforeStmtFuncDyn<'e> for Bounds {
     ) -> starlark::Result<()> {
         self.statements += 1;
         if self.statements > MAX_STATEMENTS || evaluator.heap().allocated_bytes() > MAX_HEAP {
+            if let Some(calls) = evaluator
+                .extra
+                .and_then(|extra| extra.downcast_ref::<Calls>())
+            {
+                calls.meter.spend();
+            }
             return Err(starlark::Error::new_other(RulesError::Endless));
         }
         Ok(())

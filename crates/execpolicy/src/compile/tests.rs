@@ -251,7 +251,10 @@ fn hostile_files_end() {
             text.chars().take(80).collect::<String>()
         );
     };
-    check("[0 for a in range(100000) for b in range(100000)]", "tick");
+    check(
+        "[0 for a in range(100000) for b in range(100000)]",
+        "limit of",
+    );
     check(
         "def f():\n  for a in range(100000):\n    for b in range(100000):\n      x = b\nf()",
         "too many",
@@ -264,6 +267,155 @@ fn hostile_files_end() {
     check(&"[".repeat(100_000), "nested too deep");
     check(&format!("x = {}1", "-".repeat(100_000)), "nested too deep");
     check(&"#".repeat(MAX_FILE + 1), "larger than");
+}
+
+/// One step of the evaluator each, which it does not count.
+#[test]
+fn hostile_steps_end() {
+    let check = |text: &str| {
+        let error = compile(&[("test.rules", text)]).expect_err(text);
+        let said = error.to_string();
+        let ours = ["too many steps or too much memory", "limit of"];
+        let ours = ours.iter().any(|words| said.contains(words));
+        assert!(ours, "{text}\n said: {said}");
+        assert!(said.starts_with("test.rules:"), "{said}");
+    };
+    check("x = [0] * 1000000000");
+    check("x = 'a' * 3000000000");
+    check("x = [0]\nx *= 1000000000");
+    check("x = 1 << 1000000000");
+    check("x = 7\nx <<= 1000000000");
+    check("x = max(range(2000000000))");
+    check("x = sorted(range(100000000))");
+    check("x = list(range(1000000000))");
+    check("x = []\nx.extend(range(1000000000))");
+    check("x = []\nx += range(1000000000)");
+    check("x = any([0] * 10000 + list(range(2000000000)))");
+    check("x = dict(enumerate(range(2000000000)))");
+    check("def f(*a): pass\nf(*range(2000000000))");
+    check("x = 3 in range(2000000000)");
+    // A little at a time.
+    check("x = [i for i in range(90000)]\ny = [x + x for i in range(10000)]");
+    check("x = 'a' * 1000\ny = x.replace('a', 'b' * 10000).replace('b', 'c' * 10000)");
+    check("x = ','.join(['x' * 10000 for i in range(10000)])");
+    check("x = '{}' * 1000\ny = x.format(*[x * 1000 for i in range(1000)])");
+    check("x = 0x7fffffffffffffff\ndef f(a): return a * a\nfor i in range(60): x = f(x)");
+    // Lists in lists, each twice in the next.
+    let tower = "x = ['a']\nfor i in range(60): x = [x, x]\n";
+    for last in [
+        "y = str(x)",
+        "y = x == list(x)",
+        "y = f'{x}'",
+        "y = '%s' % x",
+        "y = hash(tuple(x))",
+        "fail(x)",
+    ] {
+        check(&format!("{tower}{last}"));
+    }
+    check(
+        "x = ['a']\nfor i in range(60):\n  y = []\n  y.append(x)\n  y.append(x)\n  x = y\nz = repr(x)",
+    );
+    // Nobody gets around it.
+    for text in [
+        "def __meter(x, y): return x\ny = [0] * 1000000000",
+        "x = __meter(1, 0) + 1",
+    ] {
+        let said = refused(text);
+        assert!(said.contains("nested too deep"), "{said}");
+    }
+    // What is never reached is not computed.
+    assert_eq!(
+        compiled("def f(): return [0] * 1000000000\nprefix_rule(['a'])"),
+        ["a=Allow"]
+    );
+}
+
+#[test]
+fn the_deepest_that_is_read_does_not_overflow_the_stack() {
+    let evaluates = |text: String| {
+        let said = compile(&[("test.rules", text.as_str())]).map_err(|error| error.to_string());
+        // Whatever is said of it, it is said.
+        let crashed = said.as_ref().is_err_and(|said| said.contains("crashed"));
+        assert!(!crashed, "{}", text.chars().take(40).collect::<String>());
+    };
+    evaluates(format!("x = {}1", "1 + ".repeat(990)));
+    evaluates(format!("x = {}1 + 1", "-".repeat(1_900)));
+    evaluates(format!("x = {}1 + 1", "not ".repeat(1_900)));
+    evaluates(format!("x = {}1 + 1", "lambda: ".repeat(650)));
+    evaluates(format!("x = {}1 + 1{}", "[".repeat(900), "]".repeat(900)));
+    evaluates(format!("x = {}1 + 1{}", "f(".repeat(600), ")".repeat(600)));
+    evaluates(format!(
+        "x = {}1 + 1{}",
+        "{1: ".repeat(600),
+        "}".repeat(600)
+    ));
+    evaluates(format!("x = ''{}", ".strip()".repeat(490)));
+    evaluates(format!("x = [1] + [2]{}", "[0]".repeat(600)));
+    evaluates(format!("x = {}1", "1 if 1 + 1 else ".repeat(280)));
+    evaluates(format!(
+        "{}{}x = 2",
+        (0..390)
+            .map(|n| " ".repeat(n) + "if 1 + 1:\n")
+            .collect::<String>(),
+        " ".repeat(390)
+    ));
+}
+
+#[test]
+fn files_that_compute_mean_what_they_say() {
+    let check = |text: &str, expected: &[&str]| assert_eq!(compiled(text), expected, "{text}");
+    check(
+        "prefix_rule(['a' + 'b', 'c' * 3, '-%s' % 'd'])",
+        &["ab ccc -d=Allow"],
+    );
+    check(
+        "x = ['a']\nx += ['b']\nx *= 2\nprefix_rule(x)",
+        &["a b a b=Allow"],
+    );
+    check(
+        "n = 3\nif n > 2: n -= 1; n *= 2\nprefix_rule([str(n)])",
+        &["4=Allow"],
+    );
+    check(
+        "prefix_rule(' '.join(['a', 'b']).split(' '))",
+        &["a b=Allow"],
+    );
+    check(
+        "x = {'k': 1}\nx['k'] += 1\nprefix_rule([str(x['k'])])",
+        &["2=Allow"],
+    );
+    check(
+        "def f(a, b='x'):\n  return[a, b]\nprefix_rule(f('y'))",
+        &["y x=Allow"],
+    );
+    check(
+        "f = lambda x: x + 'z'\nprefix_rule([f('y')])",
+        &["yz=Allow"],
+    );
+    check(
+        "x, y = 'a', 'b' + 'c'\nprefix_rule([x, y][::-1])",
+        &["bc a=Allow"],
+    );
+    check("n = 'é'\nprefix_rule([f'{n}-{n}'])", &["é-é=Allow"]);
+    check(
+        "x = {n: n + '!' for n in ['a', 'b'] if n != 'b'}\nprefix_rule([x['a']])",
+        &["a!=Allow"],
+    );
+    check(
+        "calls = []\ndef f():\n  calls.append(1)\n  return 0\na = [1]\na[f()] += 1\nprefix_rule([str(len(calls))])",
+        &["1=Allow"],
+    );
+    // A mistake is said in the file's own words, at its own place.
+    assert_eq!(
+        refused("x = 1 + 1\n\ny = 'a' + x"),
+        "test.rules:3: starlark error: Operation `+` not supported for types `string` and `int`"
+    );
+    let many: Vec<String> = (0..10_000).map(|n| format!("'tool-{n}'")).collect();
+    let text = format!(
+        "def all(names):\n  for n in names:\n    prefix_rule([n + '-x'])\nall([{}])",
+        many.join(", ")
+    );
+    assert_eq!(compiled(&text).len(), 10_000);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
 use checkrein_execpolicy::{Entry, Example, Listing, NetworkRule, Says, list};
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::{Driver, Sources};
 use serde_json::{Value, json};
 
 use super::{paint, word};
 use crate::args::PolicyTest;
-use crate::locate::{self, CONFIG};
+use crate::locate::{self, CONFIG, Located};
 use crate::sources;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint, counted};
@@ -18,13 +18,13 @@ use crate::{exit_code, ui};
 
 pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     let here = super::here()?;
-    let (files, config) = files(args)?;
-    let (rules, listings) = list(&super::borrowed(&files), &here)?;
+    let tested = tested(args)?;
+    let (rules, listings) = list(&super::borrowed(&tested.files), &here)?;
     let failing = examples(&listings).filter(|one| !one.holds).count();
     // What is sealed is more than the files: the config's other keys of [policy].
-    let text = match config {
-        Some(located) if failing == 0 => {
-            located.0.unguarded(&located.1, Driver::Hook)?.policy.rules
+    let text = match &tested.config {
+        Some((located, sources)) if failing == 0 => {
+            located.unguarded(sources, Driver::Hook)?.policy.rules
         }
         Some(_) | None => rules.to_text(),
     };
@@ -40,12 +40,21 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     }))
 }
 
-type Config = (locate::Located, checkrein_runtime::config::Sources);
+/// Where the files come from.
+struct Tested {
+    /// Name and text.
+    files: Vec<(String, String)>,
+    /// The config that names them, if none was named.
+    config: Option<(Located, Sources)>,
+}
 
-/// Name and text of the files, and the config that names them if none was named.
-fn files(args: &PolicyTest) -> Result<(Vec<(String, String)>, Option<Config>), CommandError> {
+fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
     if !args.rules.is_empty() {
-        return Ok((super::read_all(&args.rules)?, None));
+        let files = super::read_all(&args.rules)?;
+        return Ok(Tested {
+            files,
+            config: None,
+        });
     }
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
     let sources = sources::in_force(&located)?;
@@ -61,7 +70,10 @@ fn files(args: &PolicyTest) -> Result<(Vec<(String, String)>, Option<Config>), C
             ),
         ));
     }
-    Ok((files, Some((located, sources.sources))))
+    Ok(Tested {
+        files,
+        config: Some((located, sources.sources)),
+    })
 }
 
 fn examples(listings: &[Listing]) -> impl Iterator<Item = &Example> {

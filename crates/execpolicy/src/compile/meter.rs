@@ -1,0 +1,440 @@
+//! A bound on single steps. The evaluator counts its own steps and memory, but one step may be
+//! `[0] * 1000000000`, or compare lists that contain one another forty levels deep. A file that
+//! computes is therefore evaluated twice: first with every value measured on its way into
+//! an operation, and, if none was too large, as it is. What the first time finds out is thrown away.
+
+use std::cell::Cell;
+
+use starlark::codemap::Span;
+use starlark::syntax::AstModule;
+use starlark::syntax::ast::{
+    ArgumentP, AssignOp, AssignTargetP, AstExpr, AstLiteral, AstStmt, BinOp, ClauseP, ExprP, StmtP,
+};
+use starlark::values::Value;
+use starlark::values::dict::DictRef;
+use starlark::values::list::ListRef;
+use starlark::values::tuple::TupleRef;
+
+/// What measures; no file has a name like it.
+pub(super) const NAME: &str = "__meter";
+/// Letters, items and what is in them, of one value.
+const MAX_VALUE: u64 = 300_000;
+/// The same of all values that were measured.
+const MAX_WORK: u64 = 20_000_000;
+/// Times something is repeated, and what is repeated.
+const MAX_TIMES: i32 = 10_000;
+const MAX_REPEATED: u64 = 1_000;
+/// A text that others are put into, and each of those.
+const MAX_TEXT: u64 = 8_000;
+const MAX_PART: u64 = 32_000;
+/// A text literal longer than this is measured as well.
+const LONG_LITERAL: u32 = 1_000;
+
+/// What a value is about to be used for.
+#[derive(Clone, Copy)]
+enum Use {
+    Any,
+    Factor,
+    Text,
+    Part,
+}
+
+const USES: [Use; 4] = [Use::Any, Use::Factor, Use::Text, Use::Part];
+
+/// What was measured so far.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    work: Cell<u64>,
+    spent: Cell<bool>,
+}
+
+impl Meter {
+    /// Whether something was too large.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent.get()
+    }
+
+    /// The evaluator's own bounds were met.
+    pub(super) fn spend(&self) {
+        self.spent.set(true);
+    }
+
+    /// Whether a value may be used so; `heap` is what all values take.
+    pub(super) fn admits(&self, value: Value<'_>, number: i32, heap: usize) -> bool {
+        let usage = usize::try_from(number)
+            .ok()
+            .and_then(|number| USES.get(number))
+            .copied()
+            .unwrap_or(Use::Factor);
+        let limit = match usage {
+            Use::Any => MAX_VALUE,
+            Use::Factor => MAX_REPEATED,
+            Use::Text => MAX_TEXT,
+            Use::Part => MAX_PART,
+        };
+        let size = size(value, limit);
+        self.work.set(self.work.get().saturating_add(size));
+        let times = match (usage, value.get_type()) {
+            (Use::Factor, "int") => value
+                .unpack_i32()
+                .is_some_and(|number| (-MAX_TIMES..=MAX_TIMES).contains(&number)),
+            _ => true,
+        };
+        let fits = times && size <= limit && self.work.get() <= MAX_WORK && heap <= super::MAX_HEAP;
+        self.spent.set(self.spent.get() || !fits);
+        fits
+    }
+}
+
+/// How much there is to a value when it is written out; counting ends above `limit`.
+fn size(value: Value<'_>, limit: u64) -> u64 {
+    let mut size = 0_u64;
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        size = size.saturating_add(1);
+        if let Some(text) = value.unpack_str() {
+            size = size.saturating_add(text.len() as u64);
+        } else if let Some(list) = ListRef::from_value(value) {
+            size = size.saturating_add(waiting(&mut rest, list.iter(), limit));
+        } else if let Some(tuple) = TupleRef::from_value(value) {
+            size = size.saturating_add(waiting(&mut rest, tuple.iter(), limit));
+        } else if let Some(dict) = DictRef::from_value(value) {
+            let pairs = dict.iter().flat_map(|(key, value)| [key, value]);
+            size = size.saturating_add(waiting(&mut rest, pairs, limit));
+        } else if value.get_type() == "range" {
+            size = size
+                .saturating_add(u64::try_from(value.length().unwrap_or(i32::MAX)).unwrap_or(limit));
+        }
+        if size > limit {
+            break;
+        }
+    }
+    size
+}
+
+/// Puts aside what is in a value, at most so many. What is counted twice is on the safe side.
+fn waiting<'v>(
+    rest: &mut Vec<Value<'v>>,
+    values: impl Iterator<Item = Value<'v>>,
+    limit: u64,
+) -> u64 {
+    let before = rest.len();
+    rest.extend(values.take(usize::try_from(limit).unwrap_or(usize::MAX)));
+    (rest.len() - before) as u64
+}
+
+/// The text with every value measured; none for a file that only calls our own functions, or
+/// functions of its own, with what it spells out.
+pub(super) fn measured(text: &str, module: &AstModule) -> Option<String> {
+    let mut places = Places {
+        text,
+        inserts: Vec::new(),
+        computes: false,
+    };
+    places.statement(module.statement());
+    if !places.computes {
+        return None;
+    }
+    places
+        .inserts
+        .sort_by_key(|insert| (insert.at, insert.opens));
+    let mut measured = String::with_capacity(text.len() * 2);
+    let mut done = 0;
+    for insert in &places.inserts {
+        let piece = text.get(done..insert.at).unwrap_or_default();
+        measured.push_str(piece);
+        done = insert.at;
+        // `return"x"` must stay two words.
+        let before = text
+            .get(..done)
+            .and_then(|before| before.chars().next_back());
+        if insert.opens && before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            measured.push(' ');
+        }
+        measured.push_str(&insert.text);
+    }
+    measured.push_str(text.get(done..).unwrap_or_default());
+    Some(measured)
+}
+
+/// What is put in, and where.
+struct Insert {
+    at: usize,
+    /// At the same place what closes goes before what opens.
+    opens: bool,
+    text: String,
+}
+
+struct Places<'t> {
+    text: &'t str,
+    inserts: Vec<Insert>,
+    /// Something is computed that the evaluator does in one step.
+    computes: bool,
+}
+
+impl Places<'_> {
+    fn open(&mut self, span: Span, text: String) {
+        self.inserts.push(Insert {
+            at: span.begin().get() as usize,
+            opens: true,
+            text,
+        });
+    }
+
+    fn close(&mut self, span: Span, text: String) {
+        self.inserts.push(Insert {
+            at: span.end().get() as usize,
+            opens: false,
+            text,
+        });
+    }
+
+    fn statement(&mut self, statement: &AstStmt) {
+        match &statement.node {
+            StmtP::Break | StmtP::Continue | StmtP::Pass | StmtP::Load(_) => {}
+            StmtP::Return(value) => value.iter().for_each(|value| self.value(value, Use::Any)),
+            StmtP::Expression(value) => self.inner(value),
+            StmtP::Assign(assign) => {
+                self.target(&assign.lhs.node);
+                self.value(&assign.rhs, Use::Any);
+            }
+            StmtP::AssignModify(target, op, value) => {
+                self.computes = true;
+                let (left, right) = match op {
+                    AssignOp::Multiply | AssignOp::LeftShift => (Use::Factor, Use::Factor),
+                    AssignOp::Percent => (Use::Text, Use::Part),
+                    AssignOp::Add
+                    | AssignOp::Subtract
+                    | AssignOp::Divide
+                    | AssignOp::FloorDivide
+                    | AssignOp::BitAnd
+                    | AssignOp::BitOr
+                    | AssignOp::BitXor
+                    | AssignOp::RightShift => (Use::Any, Use::Any),
+                };
+                // The target is measured in a statement of its own before.
+                let (begin, end) = (target.span.begin().get(), target.span.end().get());
+                let name = self.text.get(begin as usize..end as usize);
+                let name = name.unwrap_or_default();
+                let before = format!("{NAME}(({name}), {}); ", left as i32);
+                self.open(target.span, before);
+                self.value(value, right);
+            }
+            StmtP::Statements(statements) => statements.iter().for_each(|one| self.statement(one)),
+            StmtP::If(condition, then) => {
+                self.inner(condition);
+                self.statement(then);
+            }
+            StmtP::IfElse(condition, branches) => {
+                self.inner(condition);
+                self.statement(&branches.0);
+                self.statement(&branches.1);
+            }
+            StmtP::For(each) => {
+                self.value(&each.over, Use::Any);
+                self.statement(&each.body);
+            }
+            StmtP::Def(def) => self.statement(&def.body),
+        }
+    }
+
+    fn target(&mut self, target: &AssignTargetP<starlark::syntax::ast::AstNoPayload>) {
+        match target {
+            AssignTargetP::Identifier(_) | AssignTargetP::Dot(..) => {}
+            AssignTargetP::Tuple(targets) => {
+                targets.iter().for_each(|target| self.target(&target.node));
+            }
+            AssignTargetP::Index(pair) => self.value(&pair.1, Use::Any),
+        }
+    }
+
+    /// An expression whose value goes into something.
+    fn value(&mut self, expression: &AstExpr, usage: Use) {
+        if let ExprP::Literal(literal) = &expression.node {
+            let length = expression.span.end().get() - expression.span.begin().get();
+            let small = !matches!(literal, AstLiteral::String(_)) || length < LONG_LITERAL;
+            if small && !matches!(usage, Use::Factor) {
+                return;
+            }
+        }
+        self.open(expression.span, format!("{NAME}(("));
+        self.inner(expression);
+        self.close(expression.span, format!("), {})", usage as i32));
+    }
+
+    /// What is inside an expression.
+    fn inner(&mut self, expression: &AstExpr) {
+        match &expression.node {
+            ExprP::Identifier(_) | ExprP::Literal(_) => {}
+            ExprP::Tuple(items) | ExprP::List(items) => {
+                items.iter().for_each(|item| self.value(item, Use::Any));
+            }
+            ExprP::Dict(pairs) => {
+                for (key, value) in pairs {
+                    self.value(key, Use::Any);
+                    self.value(value, Use::Any);
+                }
+            }
+            ExprP::Dot(object, _) => {
+                self.computes = true;
+                self.value(object, Use::Any);
+            }
+            ExprP::Call(called, arguments) => {
+                let usage = self.called(called);
+                for argument in &arguments.args {
+                    match &argument.node {
+                        ArgumentP::Positional(value)
+                        | ArgumentP::Named(_, value)
+                        | ArgumentP::Args(value)
+                        | ArgumentP::KwArgs(value) => self.value(value, usage),
+                    }
+                }
+            }
+            ExprP::Index(pair) => {
+                self.inner(&pair.0);
+                self.value(&pair.1, Use::Any);
+            }
+            ExprP::Index2(triple) => {
+                self.inner(&triple.0);
+                self.value(&triple.1, Use::Any);
+                self.value(&triple.2, Use::Any);
+            }
+            ExprP::Slice(object, from, to, step) => {
+                self.computes = true;
+                self.value(object, Use::Any);
+                for bound in [from, to, step].into_iter().flatten() {
+                    self.inner(bound);
+                }
+            }
+            ExprP::Lambda(lambda) => self.value(&lambda.body, Use::Any),
+            ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
+                self.inner(value);
+            }
+            ExprP::Op(left, op, right) => {
+                self.computes = true;
+                let (left_use, right_use) = match op {
+                    BinOp::Multiply | BinOp::LeftShift => (Use::Factor, Use::Factor),
+                    BinOp::Percent => (Use::Text, Use::Part),
+                    _ => (Use::Any, Use::Any),
+                };
+                self.value(left, left_use);
+                self.value(right, right_use);
+            }
+            ExprP::If(three) => {
+                self.inner(&three.0);
+                self.inner(&three.1);
+                self.inner(&three.2);
+            }
+            ExprP::ListComprehension(item, first, rest) => {
+                self.value(item, Use::Any);
+                self.clauses(&first.over, rest);
+            }
+            ExprP::DictComprehension(pair, first, rest) => {
+                self.value(&pair.0, Use::Any);
+                self.value(&pair.1, Use::Any);
+                self.clauses(&first.over, rest);
+            }
+            ExprP::FString(text) => {
+                self.computes = true;
+                // Nothing can be put into the text, so its values are measured before it.
+                let mut before = String::from("[");
+                for value in &text.expressions {
+                    if let ExprP::Identifier(name) = &value.node {
+                        before.push_str(&format!(
+                            "{NAME}({}, {}), ",
+                            name.node.ident,
+                            Use::Part as i32
+                        ));
+                    }
+                }
+                self.open(expression.span, before);
+                self.close(expression.span, "][-1]".to_owned());
+            }
+        }
+    }
+
+    fn clauses(&mut self, over: &AstExpr, rest: &[ClauseP<starlark::syntax::ast::AstNoPayload>]) {
+        self.value(over, Use::Any);
+        for clause in rest {
+            match clause {
+                ClauseP::For(each) => self.value(&each.over, Use::Any),
+                ClauseP::If(condition) => self.inner(condition),
+            }
+        }
+    }
+
+    /// What is called; how its arguments will be used.
+    fn called(&mut self, called: &AstExpr) -> Use {
+        match &called.node {
+            ExprP::Identifier(name) => {
+                let ours = ["prefix_rule", "host_executable", "network_rule"];
+                self.computes |= !ours.contains(&name.node.ident.as_str());
+                Use::Any
+            }
+            ExprP::Dot(object, method) => {
+                self.computes = true;
+                // These put their arguments into the text as often as they like.
+                let fills = ["format", "join", "replace"].contains(&method.node.as_str());
+                let (own, arguments) = match fills {
+                    true => (Use::Text, Use::Part),
+                    false => (Use::Any, Use::Any),
+                };
+                self.value(object, own);
+                arguments
+            }
+            _ => {
+                self.computes = true;
+                self.inner(called);
+                Use::Any
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use starlark::syntax::Dialect;
+
+    use super::*;
+
+    fn measuring(text: &str) -> Option<String> {
+        let dialect = Dialect {
+            enable_f_strings: true,
+            ..Dialect::Extended
+        };
+        let module = AstModule::parse("t", text.to_owned(), &dialect).unwrap();
+        measured(text, &module)
+    }
+
+    #[test]
+    fn what_only_spells_rules_out_is_evaluated_once() {
+        for text in [
+            "prefix_rule(['a', ['b', 'c']], match=['a b'])",
+            "x = ['a', 'b']\nfor n in x:\n    if n:\n        prefix_rule([n])",
+        ] {
+            assert_eq!(measuring(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_measured_on_their_way_in() {
+        let check = |text: &str, expected: &str| {
+            let expected = expected.replace('~', NAME);
+            assert_eq!(measuring(text).unwrap(), expected);
+        };
+        check("x = a * b", "x = ~((~((a), 1) * ~((b), 1)), 0)");
+        check("x += y", "~((x), 0); x += ~((y), 0)");
+        check("if x: x *= 2", "if x: ~((x), 1); x *= ~((2), 1)");
+        check("a.b(c, d=e)", "~((a), 0).b(~((c), 0), d=~((e), 0))");
+        check("'x'.join(a)", "'x'.join(~((a), 3))");
+        check(
+            "def f():\n  return[a for a in b if a+1]",
+            "def f():\n  return ~(([~((a), 0) for a in ~((b), 0) if ~((a), 0)+1]), 0)",
+        );
+        check(
+            "x = f'{a}{b}'",
+            "x = ~(([~(a, 3), ~(b, 3), f'{a}{b}'][-1]), 0)",
+        );
+        check("x = 1, y + 2", "x = ~((1, ~((~((y), 0) + 2), 0)), 0)");
+    }
+}
