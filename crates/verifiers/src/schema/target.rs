@@ -8,6 +8,7 @@ use std::path::Path;
 use super::MAX_DOCUMENT;
 use super::document::Unfit;
 use crate::DefinitionError;
+use crate::regular;
 use crate::tree::is_ours_to_count;
 
 /// The word for the final message.
@@ -110,7 +111,7 @@ pub(super) fn read(root: &Path, name: &str) -> Result<String, Unfit> {
     }
     let unreadable =
         |error: std::io::Error| Unfit::new("unreadable", format!("{name} cannot be read: {error}"));
-    let file = std::fs::File::open(&path).map_err(unreadable)?;
+    let file = regular::open_itself(&path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_DOCUMENT as u64 + 1)
         .read_to_end(&mut bytes)
