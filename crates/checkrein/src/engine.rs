@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
 use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Look, Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_runtime::{Look, Patience, Place, Progress, Runtime, RuntimeError, Seal};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
@@ -102,6 +102,11 @@ impl Engine {
         id: SessionId,
         how: SessionSource,
     ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
+        let patience = Patience {
+            deadline: None,
+            cancelled: self.cancelled,
+        };
+        self.runtime.ask_others(&id, patience)?;
         let session = Session::new(self, id);
         let started = session.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(agent),

@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{Gathered, Sources};
 use checkrein_runtime::{Guarded, whole};
-use checkrein_verifiers::tree::{Limits, named_below};
 use serde_json::Value;
 
-use crate::locate::{self, CONFIG, Located};
+use crate::locate::{self, Located};
 
 /// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
 /// it writes itself while it works, as when a person allows a command for good.
@@ -23,9 +21,6 @@ const ABOUT_HOOKS: &[&str] = &[
     "env",
     "hooks",
 ];
-
-/// A repo may be large: longer nobody looks for the configs of its folders.
-const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
 /// How they are now for who is judged in `root`.
 pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
@@ -56,27 +51,7 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
         }
     }
     seen.others = others;
-    seen.below = below(located);
     seen
-}
-
-/// Configs of folders below, each by its name and digest.
-fn below(located: &Located) -> Option<BTreeMap<String, Digest>> {
-    // Without git only the folder itself counts.
-    if !located.top.join(".git").exists() {
-        return None;
-    }
-    let limits = Limits {
-        time: Some(LOOK_LIMIT),
-        cancelled: None,
-    };
-    let (root, state) = (&located.place.root, &located.place.state);
-    let found = named_below(root, CONFIG, state, limits).ok()?;
-    let found = found.into_iter().filter_map(|below| {
-        let file = root.join(below);
-        Some((name(located, &file), digest_of(&file)?))
-    });
-    Some(found.collect())
 }
 
 /// A config with the files it names, as they are now.
@@ -127,7 +102,7 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
 }
 
 /// Digest of the whole file, if there is one.
-pub(crate) fn digest_of(file: &Path) -> Option<Digest> {
+fn digest_of(file: &Path) -> Option<Digest> {
     bytes(file).map(|bytes| Digest::of(&bytes))
 }
 

@@ -1,12 +1,12 @@
 //! Which folder a session is judged in: that in which its policy was sealed, wherever its agent
-//! works by now and whatever configs lie there. One that begins is judged where the nearest
-//! config lies, but for one that was made or edited while another session's task was open.
+//! works by now and whatever configs and repos are made there. One that begins is judged where
+//! the nearest config lies.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::SessionId;
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Patience, RuntimeError};
 use checkrein_store::{SqliteStore, Store as _, StoreError};
@@ -29,24 +29,32 @@ pub(crate) fn of_session(
     busy: Duration,
     patience: Patience<'_>,
 ) -> Result<Settled, RuntimeError> {
-    let store = engine::store_within(&located.place, busy)?;
-    if quick && says_here(&located, &store, session)? {
-        return Ok(Settled { located, store });
+    // Nobody has begun here where there is no state: it is made for one that does.
+    let mut here = None;
+    if located.place.state.is_dir() {
+        let store = engine::store_within(&located.place, busy)?;
+        if quick && says_here(&located, &store, session)? {
+            return Ok(Settled { located, store });
+        }
+        let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
+        if let Some(sealed) = runtime.sealed_as(session)? {
+            let located = match sealed.root.filter(|root| stays(&located, root)) {
+                Some(root) => located.at(&root),
+                None => located,
+            };
+            return Ok(Settled { located, store });
+        }
+        here = Some(store);
     }
-    let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
-    let located = match runtime.sealed_as(session)? {
-        Some(sealed) => match sealed.root.filter(|root| stays(&located, root)) {
-            Some(root) => located.at(&root),
-            None => located,
-        },
-        None => match further_up(&located, session, busy)? {
-            Some(settled) => return Ok(settled),
-            None => {
-                runtime.ask_others(session, patience)?;
-                located.settled()?
-            }
-        },
+    if let Some(settled) = further_up(&located, session, busy)? {
+        return Ok(settled);
+    }
+    let store = match here {
+        Some(store) => store,
+        None => engine::store_within(&located.place, busy)?,
     };
+    engine::runtime(&located, store.clone(), Driver::Hook).ask_others(session, patience)?;
+    let located = located.settled()?;
     Ok(Settled { located, store })
 }
 
@@ -81,8 +89,8 @@ fn stays(located: &Located, root: &Path) -> bool {
     located.from.starts_with(root) || root.starts_with(&located.top)
 }
 
-/// A session that is known further up, of whose folder this one is a part: a repo that was made
-/// inside of it, or taken away above it, is no way to a new policy.
+/// A session that is known further up, or here without git, of whose folder this one is a part:
+/// a repo that was made of it or inside of it, or taken away above it, is no way to a new policy.
 fn further_up(
     located: &Located,
     session: &SessionId,
@@ -90,7 +98,7 @@ fn further_up(
 ) -> Result<Option<Settled>, RuntimeError> {
     for above in locate::with_states_above(located) {
         let knows = match SqliteStore::open_read_only(&above.place.state) {
-            Ok(store) => !store.events(session, Seq(0))?.is_empty(),
+            Ok(store) => store.knows(session)?,
             Err(_) => false,
         };
         if !knows {

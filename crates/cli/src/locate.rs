@@ -32,9 +32,6 @@ pub(crate) struct Located {
     pub(crate) from: PathBuf,
     /// Nothing of the repo counts until a person has approved it.
     pub(crate) require_trust: bool,
-    /// A config that does not count, as people are told of it: it was made or edited while a
-    /// task was open in a folder above, and what is in force there goes on.
-    pub(crate) set_aside: Option<String>,
     /// Which profile is asked for.
     profile: Wanted,
 }
@@ -62,7 +59,12 @@ pub(crate) struct Given<'a> {
 impl Located {
     /// What goes on here although it was edited.
     pub(crate) fn held(&self) -> io::Result<Option<Held>> {
-        held::read(&self.place.state, &self.from, &self.place.root)
+        held::read(&self.place.state, &self.place.root)
+    }
+
+    /// The same for who begins here, which may be in a folder whose config was taken away.
+    pub(crate) fn held_nearest(&self) -> io::Result<Option<Held>> {
+        held::nearest(&self.place.state, &self.from, &self.place.root)
     }
 
     /// What is held cannot be read, or not be written.
@@ -75,8 +77,7 @@ impl Located {
 
     /// Lets go of it.
     pub(crate) fn let_go(&self) -> io::Result<()> {
-        let config = self.below_top_of(&self.place.root.join(CONFIG));
-        held::remove(&self.place.state, &self.from, &self.place.root, &config)
+        held::remove(&self.place.state, &self.from, &self.place.root)
     }
 
     /// Under the profile that a session was sealed with, whatever is asked for here.
@@ -103,34 +104,13 @@ impl Located {
         }
     }
 
-    /// Where a session that begins here is judged: where the nearest config lies, but for one
-    /// that was made, edited or taken away while a task was open.
+    /// Where a session that begins here is judged: where the nearest config lies, or lay before
+    /// it was taken away while a task was open.
     pub(crate) fn settled(self) -> Result<Self, ConfigError> {
-        let kept = |source| self.kept(source);
-        let (state, root) = (&self.place.state, &self.place.root);
-        let file = root.join(CONFIG);
-        let config = self.below_top_of(&file);
-        let above = held::in_place_of(state, root, &self.top, &config).map_err(kept)?;
-        if let Some((above, before)) = above
-            && guarded::digest_of(&file) != before
-        {
-            return Ok(Self {
-                set_aside: Some(config),
-                ..self.at(&above)
-            });
-        }
-        match self.held().map_err(kept)? {
-            Some(held) if held.root != *root => Ok(self.at(&held.root)),
+        match self.held_nearest().map_err(|source| self.kept(source))? {
+            Some(held) if held.root != self.place.root => Ok(self.at(&held.root)),
             _ => Ok(self),
         }
-    }
-
-    /// The file as it is called from the top of the checkout on.
-    fn below_top_of(&self, file: &Path) -> String {
-        file.strip_prefix(&self.top)
-            .unwrap_or(file)
-            .display()
-            .to_string()
     }
 
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
@@ -265,7 +245,6 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         top: top.to_owned(),
         from: from.clone(),
         require_trust: given.require_trust,
-        set_aside: None,
         profile: wanted(given),
     }
 }
@@ -337,20 +316,17 @@ pub(crate) fn is_linked_worktree(top: &Path) -> bool {
     known.is_some() && known == top.join(".git").canonicalize().ok()
 }
 
-/// This place with each state folder, other than its own, that folders above have or had: as a
-/// repo, and without git.
+/// This place with each state folder, other than its own, that this folder and those above have
+/// or had: as a repo, and without git.
 pub(crate) fn with_states_above(located: &Located) -> Vec<Located> {
     let Some(all) = located.place.state.parent() else {
         return Vec::new();
     };
     let mut ids = Vec::new();
-    for folder in located.top.ancestors() {
+    for folder in located.from.ancestors() {
         let repo = git_folder(folder).unwrap_or_else(|| folder.join(".git"));
         ids.push(id_of(repo));
-        // A repo that is made in a folder of its own is a new one, as one expects.
-        if folder != located.top {
-            ids.push(id_of(folder.to_owned()));
-        }
+        ids.push(id_of(folder.to_owned()));
     }
     let states = ids.into_iter().map(|id| all.join(id));
     let others = states.filter(|state| *state != located.place.state && state.is_dir());

@@ -42,12 +42,6 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
         Err(error) => return Err(error),
     };
     let sources = Sources { repo, person };
-    if let Some(config) = &located.set_aside {
-        notes.push(format!(
-            "{config} was made or edited while a task was open: what is in force in {} goes on. To take the edit up, a person runs there: checkrein seal",
-            located.place.root.display()
-        ));
-    }
     let state = &located.place.state;
     let kept = |source| located.kept(source);
     let Some(held) = located.held().map_err(kept)? else {
@@ -55,7 +49,7 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     };
     if held.sources == sources {
         // Taken back: nothing is different any more.
-        held::taken_back(state, &held.root).map_err(kept)?;
+        held::remove(state, &held.root, &held.root).map_err(kept)?;
         return Ok(InForce { sources, notes });
     }
     if !held.sources.repo.as_ref().is_none_or(trusted) {

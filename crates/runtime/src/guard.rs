@@ -31,10 +31,6 @@ pub struct Guarded {
     pub policy: BTreeMap<String, Digest>,
     /// What else decides whether and of what anybody is judged: hook settings, ignore files.
     pub others: BTreeMap<String, Digest>,
-    /// Configs of folders below: who begins there is judged by them, and there. `None` if
-    /// nobody could look for them in time.
-    #[serde(default)]
-    pub below: Option<BTreeMap<String, Digest>>,
 }
 
 /// How they were at some time, what the session was sealed with, and where.
@@ -73,22 +69,10 @@ pub struct Held {
     pub root: PathBuf,
     /// What was edited.
     pub paths: Vec<String>,
-    /// Whether that is about what this folder is judged by; if not, it is about `configs` alone.
-    #[serde(default = "yes")]
-    pub own: bool,
-    /// Configs of folders below that were made or edited, with what they were before. They do
-    /// not count: what is in force here goes on there as well.
-    #[serde(default)]
-    pub configs: BTreeMap<String, Option<Digest>>,
     /// In which session a task was open.
     pub session: SessionId,
     /// When that was noticed.
     pub at: Millis,
-}
-
-/// Written before anything else was held.
-fn yes() -> bool {
-    true
 }
 
 /// Sessions with an open task that are looked at before another one begins.
@@ -100,8 +84,6 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 pub mod held {
     use std::io;
     use std::path::{Path, PathBuf};
-
-    use checkrein_core::digest::Digest;
 
     use super::Held;
     use crate::whole;
@@ -122,83 +104,44 @@ pub mod held {
         }
     }
 
-    /// What is held for who works in `from`, judged in `root`: the nearest, from `from` up to
-    /// `root`.
+    /// What is held for who is judged in `root`.
     ///
     /// # Errors
     /// If there is something that cannot be read: what was held must not be forgotten.
-    pub fn read(state: &Path, from: &Path, root: &Path) -> io::Result<Option<Held>> {
+    pub fn read(state: &Path, root: &Path) -> io::Result<Option<Held>> {
+        nearest(state, root, root)
+    }
+
+    /// What is held nearest to `from`, up to `root`: a config that was taken away while a task
+    /// was open goes on in its folder.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn nearest(state: &Path, from: &Path, root: &Path) -> io::Result<Option<Held>> {
         let all = all(state)?;
         let folders = from
             .ancestors()
             .take_while(|folder| folder.starts_with(root));
         let mut folders = folders.chain([root]);
-        let held = |folder| all.iter().find(|held| held.own && held.root == folder);
-        Ok(folders.find_map(|folder| held(folder).cloned()))
-    }
-
-    /// The folder further up in the checkout `top` that goes on in place of the config of the
-    /// folder `root`, and what that config was before. People are told of it as `config`.
-    ///
-    /// # Errors
-    /// As `read`.
-    pub fn in_place_of(
-        state: &Path,
-        root: &Path,
-        top: &Path,
-        config: &str,
-    ) -> io::Result<Option<(PathBuf, Option<Digest>)>> {
-        let all = all(state)?;
-        let above = root.ancestors().skip(1);
-        let mut above = above.take_while(|folder| folder.starts_with(top));
-        Ok(above.find_map(|folder| {
-            let held = all.iter().find(|held| held.root == folder)?;
-            let before = held.configs.get(config)?;
-            Some((held.root.clone(), *before))
-        }))
+        Ok(folders.find_map(|folder| all.iter().find(|held| held.root == folder).cloned()))
     }
 
     /// What was held first goes on: later edits do not loosen it.
     pub(super) fn add(state: &Path, news: &Held) -> io::Result<()> {
         let _lock = whole::lock(&file(state))?;
         let mut all = all(state)?;
-        match all.iter_mut().find(|held| held.root == news.root) {
-            None => all.push(news.clone()),
-            Some(held) => {
-                if news.own && !held.own {
-                    held.sources.clone_from(&news.sources);
-                    held.own = true;
-                }
-                for (config, before) in &news.configs {
-                    held.configs.entry(config.clone()).or_insert(*before);
-                }
-                held.paths.extend(news.paths.iter().cloned());
-                held.paths.sort_unstable();
-                held.paths.dedup();
-            }
+        if all.iter().all(|held| held.root != news.root) {
+            all.push(news.clone());
+            whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)?;
         }
-        whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)
+        Ok(())
     }
 
-    /// What the folder `root` itself is judged by was taken back.
+    /// Lets go of what is held in these folders, and of what cannot be read.
     ///
     /// # Errors
     /// If the file system does not let us.
-    pub fn taken_back(state: &Path, root: &Path) -> io::Result<()> {
-        let _lock = whole::lock(&file(state))?;
-        let mut all = all(state)?;
-        for held in all.iter_mut().filter(|held| held.root == root) {
-            held.own = false;
-        }
-        put(state, all)
-    }
-
-    /// Lets go of what is held in these folders, of what is held in place of the config that
-    /// people are told of as `config`, and of what cannot be read.
-    ///
-    /// # Errors
-    /// If the file system does not let us.
-    pub fn remove(state: &Path, from: &Path, root: &Path, config: &str) -> io::Result<()> {
+    pub fn remove(state: &Path, from: &Path, root: &Path) -> io::Result<()> {
         if !file(state).exists() {
             return Ok(());
         }
@@ -207,16 +150,6 @@ pub mod held {
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
         });
-        for held in all.iter_mut().filter(|held| root.starts_with(&held.root)) {
-            if held.configs.remove(config).is_some() {
-                held.paths.retain(|path| path != config);
-            }
-        }
-        put(state, all)
-    }
-
-    fn put(state: &Path, mut all: Vec<Held>) -> io::Result<()> {
-        all.retain(|held| held.own || !held.configs.is_empty());
         if all.is_empty() {
             whole::remove(&file(state))?;
             return Ok(());
@@ -225,36 +158,14 @@ pub mod held {
     }
 }
 
-/// What differs between two looks.
-struct Edits {
-    /// Names, in order.
-    paths: Vec<String>,
-    /// Whether a policy is compiled from any of them.
-    policy: bool,
-    /// Configs of folders below that are there and differ, with what they were.
-    configs: BTreeMap<String, Option<Digest>>,
-}
-
 impl Guarded {
-    fn edits_since(&self, before: &Self) -> Edits {
+    /// Names whose content differs, and whether a policy is compiled from any of them.
+    fn edited_since<'a>(&'a self, before: &'a Self) -> (Vec<String>, bool) {
         let policy = differing(&before.policy, &self.policy);
-        let others = differing(&before.others, &self.others);
-        let (below, configs) = match (&before.below, &self.below) {
-            (Some(before), Some(now)) => {
-                let names = differing(before, now);
-                let there = names.iter().filter(|name| now.contains_key(**name));
-                let configs = there.map(|name| ((*name).to_owned(), before.get(*name).copied()));
-                (names.clone(), configs.collect())
-            }
-            _ => (Vec::new(), BTreeMap::new()),
-        };
         let edited = !policy.is_empty();
-        let names = policy.into_iter().chain(below).chain(others);
-        Edits {
-            paths: names.map(str::to_owned).collect(),
-            policy: edited,
-            configs,
-        }
+        let others = differing(&before.others, &self.others);
+        let names = policy.into_iter().chain(others);
+        (names.map(str::to_owned).collect(), edited)
     }
 }
 
@@ -274,14 +185,8 @@ fn differing<'a>(
 }
 
 impl Runtime {
-    /// Compiles the policy that a new session is sealed with. First the others are asked
-    /// whether anything was edited while a task of theirs is open.
-    pub(crate) fn compile(
-        &self,
-        session: &SessionId,
-        patience: Patience<'_>,
-    ) -> Result<Sealing, RuntimeError> {
-        self.ask_others(session, patience)?;
+    /// Compiles the policy that a new session is sealed with.
+    pub(crate) fn compile(&self) -> Result<Sealing, RuntimeError> {
         let compiled = (self.seal)()?;
         let guard = self.guard(&compiled);
         Ok(Sealing { compiled, guard })
@@ -322,7 +227,8 @@ impl Runtime {
     }
 
     /// Has sessions with an open task, in this folder, above or below it, look for edits: what
-    /// they find is held for the one that begins.
+    /// they find is held for the one that begins. For whoever begins one to ask, before it is
+    /// settled where: what is held can say that as well.
     ///
     /// # Errors
     /// If the store cannot be written, or `held.json`.
@@ -400,27 +306,20 @@ impl Runtime {
             return Ok(());
         };
         let root = before.root.unwrap_or_else(|| root.to_owned());
-        let mut now = look(&root);
-        let Edits {
-            paths,
-            policy,
-            configs,
-        } = now.edits_since(&before.seen);
+        let now = look(&root);
+        let (paths, policy) = now.edited_since(&before.seen);
         if paths.is_empty() {
             return Ok(());
         }
-        now.below = now.below.or(before.seen.below);
         let at = clock::now();
         let open = state.open_task().is_some() && at.since(state.now) <= DAY_MS;
-        if open && (policy || !configs.is_empty()) {
+        if open && policy {
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());
             self.hold(&Held {
                 root: config.unwrap_or(&root).to_owned(),
                 sources: before.sealed.clone(),
                 paths: paths.clone(),
-                own: policy,
-                configs,
                 session: session.clone(),
                 at,
             })?;

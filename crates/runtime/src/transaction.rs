@@ -113,7 +113,7 @@ impl Runtime {
             match outcome {
                 Some(outcome) => return outcome,
                 // A new session: compile outside the transaction, then try again.
-                None => compiled = Some(self.compile(&session, patience)?),
+                None => compiled = Some(self.compile()?),
             }
         }
     }
@@ -134,7 +134,7 @@ impl Runtime {
         let policy = match self.peek(&delivery.session)? {
             Some((_, policy)) => policy,
             None => {
-                let sealing = self.compile(&delivery.session, patience)?;
+                let sealing = self.compile()?;
                 compiled.insert(sealing).compiled.policy.clone()
             }
         };

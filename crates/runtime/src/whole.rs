@@ -2,16 +2,23 @@
 //! old one or the new one, also after a power cut; and read with a bound, so that whoever puts
 //! a pipe or a device in a file's place cannot keep a hook waiting.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub use checkrein_verifiers::regular::open;
+use checkrein_verifiers::regular::open_or_make;
 
 /// Larger than this no file is that says a thing or two.
 pub const SMALL: u64 = 1 << 20;
 /// Larger than this no config is, nor a rules file.
 pub const CONFIG: u64 = 8 << 20;
+
+/// Longer nobody writes a file that we lock.
+const LONGEST_LOCK: Duration = Duration::from_secs(3);
+/// Between two tries to lock.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The bytes of the file at `path`; `None` if there is none. The caller's error names it.
 ///
@@ -74,17 +81,36 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The right to read the file at `path` and write it anew, until it is dropped. Who only reads
-/// needs none.
+/// needs none. Nobody keeps it for long: who does keeps the others waiting for a few seconds.
 ///
 /// # Errors
-/// If the file system does not let us.
+/// If the file system does not let us, or another process does not let go of it.
 pub fn lock(path: &Path) -> io::Result<File> {
+    lock_within(path, LONGEST_LOCK)
+}
+
+fn lock_within(path: &Path, longest: Duration) -> io::Result<File> {
     make_folder(path.parent().unwrap_or(Path::new(".")))?;
-    let mut options = File::options();
-    let options = options.create(true).truncate(false).write(true);
-    let lock = options.open(path.with_extension("lock"))?;
-    lock.lock()?;
-    Ok(lock)
+    let path = path.with_extension("lock");
+    let said = |kind, what: String| io::Error::new(kind, format!("{}: {what}", path.display()));
+    let lock = open_or_make(&path).map_err(|error| said(error.kind(), error.to_string()))?;
+    let until = Instant::now() + longest;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(TryLockError::WouldBlock) => {
+                let seconds = longest.as_secs();
+                let what = format!(
+                    "another process has held this lock for more than {seconds} s; end it, then try again"
+                );
+                return Err(said(ErrorKind::TimedOut, what));
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(said(error.kind(), error.to_string()));
+            }
+        }
+    }
 }
 
 /// Takes the file at `path` away; says whether there was one.
@@ -141,6 +167,18 @@ mod tests {
         assert_eq!(read(&file, 2).unwrap_err().kind(), ErrorKind::FileTooLarge);
         let folder = read(folder.path(), 3).unwrap_err();
         assert_eq!(folder.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_lock_that_another_holds_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("held.json");
+        let first = lock(&file).unwrap();
+        let error = lock_within(&file, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains("held.lock"), "{error}");
+        drop(first);
+        lock_within(&file, Duration::ZERO).unwrap();
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }
-    match located.held() {
+    match located.held_nearest() {
         Ok(Some(held)) => ui::answer(&format!(
             "edited while a task was open: {}",
             held.paths.join(", ")

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
     };
     let already = trust::approved(&located) == Some(repo.digest());
     show(&located, &now)?;
-    if already && matches!(located.held(), Ok(None)) {
+    if already && matches!(located.held_nearest(), Ok(None)) {
         ui::answer("approved already");
         return Ok(exit_code::exit(exit_code::YES));
     }

@@ -93,6 +93,22 @@ fn held_json() {
 }
 
 #[test]
+fn held_lock() {
+    for put in ENDLESS {
+        let world = World::with_check("exit 1");
+        let lock = in_store(&world, "held.lock");
+        put(&lock);
+        world.config("# edited\n");
+        world.write("work", "1");
+        let agent = Agent::named(&world, "claude-code", "first");
+        let (answer, _) = told(&agent, &agent.stop_message(false, "Done."));
+        let notice = answer.notice();
+        assert!(notice.contains(&lock.display().to_string()), "{notice}");
+        assert!(notice.contains(WHAT), "{notice}");
+    }
+}
+
+#[test]
 fn trust_json() {
     for put in ENDLESS {
         let world = World::with_check("true");

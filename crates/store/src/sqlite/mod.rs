@@ -99,6 +99,14 @@ impl SqliteStore {
         ))
     }
 
+    /// Whether there is a log of this session. It is not read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn knows(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.read(|conn| Ok(read::session(conn, session)?.is_some()))
+    }
+
     fn of(folder: &Path, patience: Patience, conn: Connection, writable: bool) -> Self {
         Self {
             folder: folder.to_owned(),

@@ -85,25 +85,26 @@ fn judge(definition: Definition, job: &Job<'_>) -> Report {
         );
         return Report::inconclusive(Cause::MissingFile, Retryable::No, why);
     };
-    let source = match &target {
-        Target::File(name) => target::read(job.root, name),
-        Target::Message => match job.message {
-            Some(message) => target::message(message),
-            None => {
-                let why = "it judges the final message, which is there at a stop only";
-                return Report::inconclusive(Cause::Internal, Retryable::Yes, why);
-            }
-        },
-    };
-    let source = match source {
-        Ok(source) => source,
-        Err(unfit) => return refused(&target, unfit, &schema),
-    };
+    let message = job.message.map(str::to_owned);
+    if target == Target::Message && message.is_none() {
+        let why = "it judges the final message, which is there at a stop only";
+        return Report::inconclusive(Cause::Internal, Retryable::Yes, why);
+    }
     let form = target.clone();
     let name = schema.clone();
     let budget = Arc::<Budget>::default();
     let ours = budget.clone();
+    let root = job.root.to_owned();
+    // A file is opened there as well: a file system that does not answer takes only its time.
     let ended = bounded::within(job, &budget, move || {
+        let source = match &form {
+            Target::File(name) => target::read(&root, name),
+            Target::Message => target::message(&message.unwrap_or_default()),
+        };
+        let source = match source {
+            Ok(source) => source,
+            Err(unfit) => return Ok(Err(unfit)),
+        };
         let compiled = validator::compile(&name, &text, ours)?;
         let document = document::read(&form, source);
         Ok::<_, String>(document.map(|document| problems::problems(&compiled, &document)))

@@ -110,7 +110,7 @@ pub(super) fn read(root: &Path, name: &str) -> Result<String, Unfit> {
     }
     let unreadable =
         |error: std::io::Error| Unfit::new("unreadable", format!("{name} cannot be read: {error}"));
-    let file = regular::open(&path).map_err(unreadable)?;
+    let file = regular::open_itself(&path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_DOCUMENT as u64 + 1)
         .read_to_end(&mut bytes)

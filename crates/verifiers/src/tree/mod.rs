@@ -107,20 +107,6 @@ impl TreeReader {
     }
 }
 
-/// Paths relative to `root` of what bears this name in a folder below it, without what ignore
-/// files name, without other checkouts that lie within, and without the folder `apart`.
-///
-/// # Errors
-/// If the root cannot be read, or a limit is reached.
-pub fn named_below(
-    root: &Path,
-    name: &str,
-    apart: &Path,
-    limits: Limits<'_>,
-) -> Result<Vec<String>, TreeError> {
-    walk::named(root, name, apart, &Time::new(limits))
-}
-
 /// Why a tree could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
