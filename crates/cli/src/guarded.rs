@@ -1,5 +1,5 @@
-//! Which files are guarded (law 10), and what counts of each: config and rules as they are,
-//! an agent's settings as far as they are about hooks, ignore files.
+//! Which files are guarded (law 10), and what counts of each: config, rules and schemas as they
+//! are, an agent's settings as far as they are about hooks, ignore files.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -39,11 +39,9 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
             continue;
         };
         seen.policy.insert(name(located, config), digest);
-        let rules = locate::read(config).ok().flatten();
-        let rules = rules.and_then(|source| Gathered::of(source).ok());
-        for rules in rules.into_iter().flat_map(|gathered| gathered.rules) {
-            let digest = Digest::of(rules.text.as_bytes());
-            seen.policy.insert(name(located, &rules.name), digest);
+        for named in gathered(config).iter().flat_map(Gathered::named) {
+            let digest = Digest::of(named.text.as_bytes());
+            seen.policy.insert(name(located, &named.name), digest);
         }
     }
     let mut others = BTreeMap::new();
@@ -81,6 +79,12 @@ fn below(located: &Located) -> Option<BTreeMap<String, Digest>> {
     Some(found.collect())
 }
 
+/// A config with the files it names, as they are now.
+pub(crate) fn gathered(config: &Path) -> Option<Gathered> {
+    let source = locate::read(config).ok().flatten()?;
+    Gathered::of(source).ok()
+}
+
 /// Settings in which hooks of agents are installed: of this repo, and of the person.
 pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -90,16 +94,10 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
         found.push(folder.join(".codex/hooks.json"));
         found.push(folder.join(".codex/config.toml"));
     }
-    let own = |variable: &str, usual: &str| {
-        let named = std::env::var_os(variable).filter(|value| !value.is_empty());
-        named
-            .map(PathBuf::from)
-            .or_else(|| locate::home().map(|home| home.join(usual)))
-    };
-    if let Some(folder) = own("CLAUDE_CONFIG_DIR", ".claude") {
+    if let Some(folder) = locate::agent_folder("CLAUDE_CONFIG_DIR", ".claude") {
         found.push(folder.join("settings.json"));
     }
-    if let Some(folder) = own("CODEX_HOME", ".codex") {
+    if let Some(folder) = locate::agent_folder("CODEX_HOME", ".codex") {
         found.push(folder.join("hooks.json"));
         found.push(folder.join("config.toml"));
     }
@@ -109,12 +107,12 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
 }
 
 /// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
-/// and the rules in force.
+/// and the rules and schemas in force.
 pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
     let mut paths: Vec<PathBuf> = settings(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
-        paths.extend(gathered.rules.iter().map(|rules| rules.name.clone()));
+        paths.extend(gathered.named().map(|named| named.name.clone()));
     }
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
     paths.into_iter().filter_map(text).collect()

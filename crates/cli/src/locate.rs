@@ -148,15 +148,36 @@ impl Located {
         sources: &Sources,
         driver: Driver,
     ) -> Result<Compiled, ConfigError> {
-        let profile = match &self.profile {
+        let mut compiled = self.unguarded(sources, driver)?;
+        config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        Ok(compiled)
+    }
+
+    /// The same without the paths of this machine, so that it is the same on every one.
+    pub(crate) fn unguarded(
+        &self,
+        sources: &Sources,
+        driver: Driver,
+    ) -> Result<Compiled, ConfigError> {
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        config::compile_gathered(repo, person, driver, self.profile())
+    }
+
+    /// Name and text of the rules files that would be compiled.
+    pub(crate) fn rules_files(
+        &self,
+        sources: &Sources,
+    ) -> Result<Vec<(String, String)>, ConfigError> {
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        config::rules_files(repo, person, self.profile())
+    }
+
+    fn profile(&self) -> Profile<'_> {
+        match &self.profile {
             Wanted::Plain => Profile::Plain,
             Wanted::Named(name) => Profile::Named(name),
             Wanted::IfThere(name) => Profile::IfThere(name),
-        };
-        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        let mut compiled = config::compile_gathered(repo, person, driver, profile)?;
-        config::protect(&mut compiled.policy, guarded::protected(self, sources));
-        Ok(compiled)
+        }
     }
 
     /// The same under this profile, whatever was asked for.
@@ -432,6 +453,14 @@ pub(crate) fn home() -> Option<PathBuf> {
         return account_home();
     }
     env::home_dir()
+}
+
+/// A person's folder of an agent: what this variable names, or the usual one in their own.
+pub(crate) fn agent_folder(variable: &str, usual: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(usual)))
 }
 
 /// The person's folder by their account, whatever the environment says. `None` where only the

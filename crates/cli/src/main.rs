@@ -12,6 +12,7 @@ mod locate;
 mod notify;
 mod off;
 mod person;
+mod programs;
 mod settings;
 mod shell;
 mod signals;

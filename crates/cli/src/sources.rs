@@ -90,12 +90,11 @@ fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
     if let Some(gathered) = gathered(located.repo.as_deref())? {
         return Ok(Some(gathered));
     }
-    Ok(trust::text(located).map(|text| Gathered {
-        config: Source {
+    Ok(trust::text(located).map(|text| {
+        Gathered::alone(Source {
             name: located.place.root.join(CONFIG),
             text,
-        },
-        rules: Vec::new(),
+        })
     }))
 }
 

@@ -40,6 +40,8 @@ pub enum Cause {
     TreeUnreadable,
     /// Checkrein itself failed while running it.
     Internal,
+    /// A file that it judges by is not there. Never retried: it can never succeed.
+    MissingFile,
     /// The person has not answered yet: no stance stands in as long as they can.
     Unanswered,
     /// The person did not answer in time.

@@ -45,6 +45,7 @@ impl Runtime {
         &self,
         session: &SessionId,
         first: Handled,
+        message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Settled, RuntimeError> {
@@ -79,6 +80,7 @@ impl Runtime {
                     &handled.policy,
                     handled.state.task.as_ref().map(Task::fails_hold_since),
                     effects,
+                    message,
                     patience,
                     progress,
                     &mut parked,
@@ -112,6 +114,7 @@ impl Runtime {
         policy: &Policy,
         since: Option<Millis>,
         effects: Vec<Effect>,
+        message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
         parked: &mut Vec<Approval>,
@@ -159,6 +162,7 @@ impl Runtime {
             Origin::Gate,
             true,
             since,
+            message,
             patience,
             progress,
             &mut |mut done| {
@@ -207,7 +211,7 @@ impl Runtime {
                 session: session.clone(),
                 what: "disappeared".to_owned(),
             })?;
-            let effects = outstanding(&state, scope);
+            let effects = outstanding(&policy, &state, scope);
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();

@@ -114,7 +114,7 @@ fn show(row: &Approval) {
         }
         About::Work { verifier, subject } => {
             line("verifier", verifier);
-            line("on", &format!("the tree {}", subject.to_hex()));
+            line("on", &subject.to_hex());
         }
     }
     for (at, text) in row.why.lines().enumerate() {

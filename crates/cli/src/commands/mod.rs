@@ -11,6 +11,7 @@ pub(crate) mod hook;
 mod init;
 pub(crate) mod lookup;
 mod off;
+mod policy;
 mod replay;
 mod run;
 mod seal;
@@ -44,5 +45,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Approvals(args) => approvals::run(&args),
         Command::Approve(args) => answer::approve(&args),
         Command::Deny(args) => answer::deny(&args),
+        Command::Policy(args) => policy::run(&args),
     }
 }

@@ -27,6 +27,7 @@ use std::process::{Command, Stdio};
 use self::loans::Loans;
 use self::plan::Plan;
 use crate::locate::Located;
+use crate::programs::on_path;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
@@ -195,11 +196,4 @@ fn refused(why: String) -> CommandError {
         format!("--confine: no namespace can be made here, so nothing was started ({why})"),
         "install bubblewrap and allow unprivileged user namespaces, or run without --confine",
     )
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
 }

@@ -16,6 +16,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Timeout => "ran out of time",
         Cause::Crash => "crashed",
         Cause::MissingProgram => "its program is not installed, or misspelt in run",
+        Cause::MissingFile => "a file that it judges by is not there",
         Cause::VacuousPass => "said yes without checking anything",
         Cause::TreeMoving => "files kept changing while it ran",
         Cause::ReplyDeadline => "cut: the agent's answer was due",

@@ -457,3 +457,30 @@ fn what_is_asked_hides_secrets_and_cannot_write_over_the_screen() {
     assert!(!said.stdout.contains("\u{1b}[2K"), "{said:?}");
     assert!(said.stdout.contains("git push"), "{said:?}");
 }
+
+#[test]
+fn a_person_looks_at_what_the_agent_says_last() {
+    let review = "[[verifier]]\nname = \"answer\"\nkind = \"human\"\nask = \"Is this fit to be sent?\"\ntarget = \"message\"\n";
+    let world = world_with("true", review);
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("write to them");
+    world.write("work", "1");
+    let answer = agent.stop_saying("Dear customer, no.");
+    assert!(
+        answer.notice().contains("awaiting_human (answer)"),
+        "{answer:?}"
+    );
+    let id = waiting(&world);
+    let said = approve(&world, &id);
+    assert!(said.stdout.contains("Dear customer, no."), "{said:?}");
+    // Exactly these words, whatever happens to the tree.
+    let answer = agent.stop_saying("Dear customer, never.");
+    assert!(
+        answer.notice().contains("awaiting_human (answer)"),
+        "{answer:?}"
+    );
+    world.write("work", "2");
+    assert_eq!(agent.stop_saying("Dear customer, no."), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    world.replays(&agent.session);
+}

@@ -314,6 +314,16 @@ fn a_config_made_in_a_sub_folder_counts_for_nobody_who_begins_there_before_a_per
     let run = run.current_dir(world.root().join("sub"));
     let said = run.stdin(Stdio::null()).output().unwrap();
     assert_eq!(said.status.code(), Some(11), "{said:?}");
+    let mut doctor = world.checkrein(&["doctor"]);
+    let said = doctor
+        .current_dir(world.root().join("sub"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        said.contains("sub/checkrein.toml was made or edited"),
+        "{said}"
+    );
     // Who is sealed already keeps its checks, and is told.
     let text = agent.stop();
     assert!(text.sent_back().contains("sub/checkrein.toml"), "{text:?}");

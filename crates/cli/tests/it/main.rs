@@ -24,6 +24,7 @@ mod keeping;
 mod many;
 mod person;
 mod places;
+mod policy;
 mod review;
 mod run;
 mod sealed;

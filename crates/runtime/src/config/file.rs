@@ -242,13 +242,18 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// The kind: `command`, or `human`, which asks a person.
+    /// The kind: `command`, `schema`, or `human`, which asks a person.
     pub kind: Option<String>,
     /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
-    /// What a person is asked, with kind `human`.
+    /// Of kind `schema`: the file of a JSON Schema, relative to the config file.
+    pub schema: Option<String>,
+    /// Of kind `schema`: the file that is judged by it, or `"message"` for the final message;
+    /// of kind `human` only that.
+    pub target: Option<String>,
+    /// Of kind `human`: what a person is asked.
     pub ask: Option<String>,
-    /// How long a person has to answer, with kind `human`; by default `approvals.expires`.
+    /// Of kind `human`: how long a person has to answer; by default `approvals.expires`.
     pub expires: Option<Span>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.
@@ -410,8 +415,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "progress",
     "verifier.report",
     "verifier.baseline",
-    "verifier.schema",
-    "verifier.target",
     "verifier.model",
     "verifier.trigger",
     "verifier.keywords",
@@ -467,6 +470,8 @@ pub(super) const KNOWN: &[&str] = &[
     "verifier.name",
     "verifier.kind",
     "verifier.run",
+    "verifier.schema",
+    "verifier.target",
     "verifier.ask",
     "verifier.expires",
     "verifier.inputs",

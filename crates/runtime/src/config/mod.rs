@@ -7,6 +7,7 @@ mod file;
 mod gathered;
 mod keys;
 mod profile;
+mod schema;
 mod tighten;
 
 use std::collections::BTreeSet;
@@ -213,7 +214,7 @@ fn compile_noting(
         }
         None => (&nowhere, ConfigFile::default()),
     };
-    let mut policy = policy_of(name, &file, driver)?;
+    let mut policy = policy_of(name, &file, repo, driver)?;
     let mut retention = Retention::default();
     retention.set(name, &file)?;
     if let Some(gathered) = person {
@@ -239,6 +240,23 @@ fn compile_noting(
         sources,
         profile: profile.into(),
     })
+}
+
+/// Name and text of the rules files that these texts name, in the order in which they count.
+///
+/// # Errors
+/// If a config cannot be used, or names no file.
+pub fn rules_files(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    profile: Profile<'_>,
+) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut rules = Vec::new();
+    for gathered in repo.into_iter().chain(person) {
+        let file = read(&gathered.config, profile, &mut Vec::new())?;
+        rules.extend(gathered.rules_of(&file)?);
+    }
+    Ok(rules)
 }
 
 /// Files and folders that no command and no tool of a session with this policy may write.
@@ -353,11 +371,16 @@ fn bare(text: &str, at: usize) -> Option<(&str, &str)> {
     fits.then_some((key, word))
 }
 
-fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, ConfigError> {
+fn policy_of(
+    name: &Path,
+    file: &ConfigFile,
+    gathered: Option<&Gathered>,
+    driver: Driver,
+) -> Result<Policy, ConfigError> {
     let verifiers: Vec<VerifierSpec> = file
         .verifier
         .iter()
-        .map(|table| verifier(name, table))
+        .map(|table| verifier(name, table, gathered))
         .collect::<Result<_, _>>()?;
     let mut known = BTreeSet::new();
     for spec in &verifiers {
@@ -581,7 +604,11 @@ pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
     }
 }
 
-fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+fn verifier(
+    name: &Path,
+    table: &VerifierTable,
+    gathered: Option<&Gathered>,
+) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
@@ -593,7 +620,7 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
         ));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if ["schema", "judge", "http"].contains(&kind) {
+    if ["judge", "http"].contains(&kind) {
         return Err(ConfigError::NotYet {
             name: name.to_owned(),
             key: key(&format!("kind = \"{kind}\"")),
@@ -623,6 +650,10 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
             format!("cannot be '{kind}'; this build has: {}", known.join(", ")),
         ));
     };
+    if kind == "schema" {
+        return schema::verifier(name, table, gathered);
+    }
+    schema::none_of_its_keys(name, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         return Err(value(
@@ -635,10 +666,6 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
     implementation
         .check_definition(&definition)
         .map_err(|error| value(name, &key("definition"), error.to_string()))?;
-    let retries = match table.retries {
-        None | Some(0) => 0,
-        other => positive(name, &key("retries"), other)?.unwrap_or(0),
-    };
     for pattern in table.inputs.iter().chain(&table.outputs) {
         globset::Glob::new(pattern)
             .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
@@ -652,7 +679,7 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
         timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(10 * 60_000),
-        retries: u32::try_from(retries).unwrap_or(u32::MAX),
+        retries: retries(name, table)?,
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
     })
@@ -668,12 +695,22 @@ fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError
         ("timeout", table.timeout.is_some()),
         ("retries", table.retries.is_some()),
         ("env", !table.env.is_empty()),
+        ("schema", table.schema.is_some()),
     ] {
         if set {
             let what = format!("says nothing to a person; with kind = \"{HUMAN}\" leave it out");
             return Err(value(name, &key(word), what));
         }
     }
+    let subject = match table.target.as_deref() {
+        None => SubjectKind::Tree,
+        Some("message") => SubjectKind::Message,
+        Some(_) => {
+            let what =
+                "of a person can only be \"message\"; name files by inputs = [\"report.md\"]";
+            return Err(value(name, &key("target"), what.to_owned()));
+        }
+    };
     let ask = table.ask.as_deref().unwrap_or_default().trim();
     if ask.is_empty() {
         let what = "is missing; write what a person is to look at, ask = \"Is the report right?\"";
@@ -691,7 +728,7 @@ fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError
         name: VerifierName::new(table.name.as_str()),
         kind: HUMAN.to_owned(),
         tier: Tier::Person,
-        subject: SubjectKind::Tree,
+        subject,
         definition: serde_json::to_string(&definition).unwrap_or_default(),
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
@@ -701,6 +738,15 @@ fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
     })
+}
+
+fn retries(name: &Path, table: &VerifierTable) -> Result<u32, ConfigError> {
+    let key = format!("verifier '{}': retries", table.name);
+    let retries = match table.retries {
+        None | Some(0) => 0,
+        other => positive(name, &key, other)?.unwrap_or(0),
+    };
+    Ok(u32::try_from(retries).unwrap_or(u32::MAX))
 }
 
 fn stance(text: StanceText) -> Stance {

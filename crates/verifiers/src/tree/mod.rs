@@ -28,6 +28,8 @@ pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
 pub use tracked::tracked_files;
 
+pub(crate) use walk::is_ours_to_count;
+
 use content::Contents;
 use globs::Selector;
 use stat_cache::StatCache;

@@ -254,7 +254,8 @@ fn add_always(
     Ok(())
 }
 
-fn is_ours_to_count(name: &str) -> bool {
+/// Whether this is the plain name of something that may be part of the tree.
+pub(crate) fn is_ours_to_count(name: &str) -> bool {
     let mut parts = name.split('/');
     parts.clone().next() != Some(OURS)
         && parts.all(|part| {

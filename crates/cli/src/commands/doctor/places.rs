@@ -10,6 +10,7 @@ use checkrein_runtime::whole;
 use serde_json::{Value, json};
 
 use super::lines_of::{line_of, steps};
+use crate::locate;
 
 /// An agent.
 #[derive(Debug)]
@@ -137,10 +138,7 @@ impl Agent {
     /// Its own folder.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let (variable, below_home) = self.home;
-        env::var_os(variable)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-            .or_else(|| Some(env::home_dir()?.join(below_home)))
+        locate::agent_folder(variable, below_home)
     }
 
     /// The settings files that are there.
@@ -195,24 +193,4 @@ pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading
         reading,
         json: json!({ "hooks": events }),
     }
-}
-
-/// The program of this name on the PATH.
-pub(in crate::commands) fn on_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
-        .find(|file| is_program(file))
-}
-
-#[cfg(unix)]
-pub(super) fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_program(file: &Path) -> bool {
-    file.is_file()
 }

@@ -12,10 +12,10 @@ use checkrein_runtime::{Patience, Progress};
 
 use super::Site;
 use super::write::Pen;
-use crate::commands::doctor::on_path;
 use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;
+use crate::programs::on_path;
 use crate::settings::record::What;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
