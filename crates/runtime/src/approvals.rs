@@ -152,7 +152,7 @@ impl Runtime {
                 Question { row, is_new: true }
             }
         };
-        request.facts.approval = Some(question.fact());
+        request.facts.approval = Some(Box::new(question.fact()));
         Ok(Some(question))
     }
 
