@@ -53,8 +53,9 @@ impl Off {
             at: StanceAt::Stop,
             stance: Stance::Allow,
             why: format!(
-                "it {STAND_IN}{} ({})",
+                "it {STAND_IN}{} by {} ({})",
                 style::clock(self.until, checkrein_runtime::now()),
+                self.by.name(),
                 self.reason
             ),
         })

@@ -13,6 +13,9 @@ use crate::ui::errors::CommandError;
 /// What was looked at before an act was taken for a person's. Recorded with the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Checked {
+    /// What their account is called, as the environment has it.
+    #[serde(default)]
+    pub(crate) who: String,
     /// stdin and stderr are terminals.
     pub(crate) terminal: bool,
     /// Variables that agents set for what they run.
@@ -24,12 +27,21 @@ pub(crate) struct Checked {
 impl Checked {
     /// In one line, for logs.
     pub(crate) fn words(&self) -> String {
+        let who = self.name();
         match &self.ancestors {
             Some(names) => format!(
-                "a person: terminal, no agent's marks, under {}",
+                "{who}: terminal, no agent's marks, under {}",
                 names.join(" < ")
             ),
-            None => "a person: terminal, no agent's marks, ancestors unknown".to_owned(),
+            None => format!("{who}: terminal, no agent's marks, ancestors unknown"),
+        }
+    }
+
+    /// Who, in a word or two.
+    pub(crate) fn name(&self) -> &str {
+        match self.who.as_str() {
+            "" => "a person",
+            who => who,
         }
     }
 }
@@ -116,7 +128,11 @@ fn look() -> (Checked, Option<String>) {
         }
         None => (None, None),
     };
+    let who = ["USER", "LOGNAME", "USERNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let checked = Checked {
+        who: who.unwrap_or_default(),
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         marks,
         ancestors,

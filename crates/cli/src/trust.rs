@@ -130,6 +130,7 @@ mod tests {
             })
             .collect();
         let by = Checked {
+            who: String::new(),
             terminal: true,
             marks: Vec::new(),
             ancestors: None,

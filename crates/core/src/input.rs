@@ -166,7 +166,7 @@ pub struct ToolFacts {
     /// Where this very call stands with a person; `None` if nobody is to be asked, or the
     /// agent asks itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<ApprovalFact>,
+    pub approval: Option<Box<ApprovalFact>>,
 }
 
 /// Where something that a person is asked about stands.

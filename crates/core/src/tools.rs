@@ -248,7 +248,7 @@ fn exec_policy(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Optio
             why.push(Because::Rule {
                 reason: reason.clone(),
             });
-            match &facts.approval {
+            match facts.approval.as_deref() {
                 None => ask(unknown(request), None),
                 Some(ApprovalFact { id, until, answer }) => match answer {
                     None => {

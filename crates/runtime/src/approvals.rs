@@ -152,7 +152,7 @@ impl Runtime {
                 Question { row, is_new: true }
             }
         };
-        request.facts.approval = Some(question.fact());
+        request.facts.approval = Some(Box::new(question.fact()));
         Ok(Some(question))
     }
 
@@ -202,6 +202,7 @@ impl Runtime {
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
+        message: Option<&str>,
     ) -> Result<Word, RuntimeError> {
         let key = key_of_work(&self.place.root_text(), spec, subject);
         let Some(session) = session else {
@@ -242,7 +243,11 @@ impl Runtime {
                 subject,
             };
             let nth = known.map_or(0, |row| row.nth + 1);
-            let why = human.ask.clone();
+            let mut why = human.ask.clone();
+            if let Some(message) = message {
+                why = format!("{why}\n{message}");
+                fit::text(&self.redactor, &mut why, SHOWN);
+            }
             let mut row = self.question(session, policy, &state, key, nth, about, why);
             if let Some(expires_ms) = human.expires_ms {
                 row.until = Millis(row.at.0.saturating_add(expires_ms));

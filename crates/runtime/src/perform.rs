@@ -246,7 +246,11 @@ impl<'a> Batch<'a> {
     /// What a person said about exactly this. By hand nobody is asked.
     fn person(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
         let asks = self.session.filter(|_| self.origin == Origin::Gate);
-        let word = self.runtime.word_about(asks, self.policy, spec, subject)?;
+        let ours = |message: &&str| Digest::of(message.as_bytes()) == subject;
+        let message = self.message.filter(ours);
+        let word = self
+            .runtime
+            .word_about(asks, self.policy, spec, subject, message)?;
         let none = Digest::of(b"");
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);

@@ -51,7 +51,7 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     let store = engine::store(&located.place)?;
     let answer = PersonAnswer {
         approved,
-        by: format!("{}, {}", name(), by.words()),
+        by: by.words(),
         reason,
     };
     let patience = Patience {
@@ -114,7 +114,7 @@ fn show(row: &Approval) {
         }
         About::Work { verifier, subject } => {
             line("verifier", verifier);
-            line("on", &format!("the tree {}", subject.to_hex()));
+            line("on", &subject.to_hex());
         }
     }
     for (at, text) in row.why.lines().enumerate() {
@@ -147,12 +147,4 @@ fn reason(args: &Answer, approved: bool) -> Result<Option<Option<String>>, Comma
     // Somebody who types `n` means no.
     let no = line.is_empty() || matches!(line.to_lowercase().as_str(), "n" | "no");
     Ok((!no).then(|| Some(line.to_owned())))
-}
-
-/// What the person's account is called.
-fn name() -> String {
-    ["USER", "LOGNAME", "USERNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .unwrap_or_else(|| "somebody".to_owned())
 }

@@ -137,16 +137,17 @@ fn commands(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
         let definition = serde_json::from_str::<Value>(&spec.definition).unwrap_or_default();
         let text = |key: &str| definition.get(key).and_then(Value::as_str);
-        let (does, what) = match (spec.tier, text("target"), text("schema")) {
-            (Tier::Person, _, _) => ("asks", text("ask").map(str::to_owned)),
-            (_, Some(target), Some(schema)) => ("judges", Some(format!("{target} by {schema}"))),
-            _ => ("runs", text("run").map(str::to_owned)),
+        let asks = text("ask").filter(|_| spec.tier == Tier::Person);
+        let (does, what) = match (asks, text("run"), text("target"), text("schema")) {
+            (Some(ask), ..) => ("asks  ", ask.to_owned()),
+            (None, Some(run), ..) => ("runs  ", run.to_owned()),
+            (None, None, Some(target), Some(schema)) => ("judges", format!("{target} by {schema}")),
+            _ => ("runs  ", spec.definition.clone()),
         };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
-        let what = what.unwrap_or_else(|| spec.definition.clone());
         ui::answer(&format!(
-            "  {does:<6} {name}{advisory}{which}: {}",
+            "  {does} {name}{advisory}{which}: {}",
             printable(&what)
         ));
     }

@@ -392,3 +392,95 @@ fn that_nobody_could_be_told_is_told() {
     let said = world.says(&["approvals"]);
     assert!(said.stdout.contains("nobody was told of it"), "{said:?}");
 }
+
+#[test]
+fn a_clone_that_nobody_trusts_tells_nobody() {
+    let world = World::new();
+    world.write("own.rules", RULES);
+    let told = world.outside("told");
+    world.config(&format!(
+        "[policy]\nrules = [\"own.rules\"]\n[approvals]\nnotify = '''echo told >> '{}' '''\n",
+        told.display()
+    ));
+    world.commit();
+    let session = |name: &str| {
+        let mut agent = Agent::named(&world, "codex", name);
+        let state = world.state().display().to_string();
+        agent.extra = ["--source", "user", "--require-trust", "--state", &state]
+            .map(str::to_owned)
+            .to_vec();
+        agent
+    };
+    let agent = session("before");
+    let prompt = agent.message(
+        "UserPromptSubmit",
+        serde_json::json!({ "prompt": "ship it" }),
+    );
+    let notice = agent.tell(&prompt);
+    assert!(notice.notice().contains("not approved"), "{notice:?}");
+    assert_eq!(
+        agent.shell(PUSH, ""),
+        Answer::Nothing,
+        "none of its rules counts"
+    );
+    gone(&world);
+    assert!(!told.exists());
+
+    // A person sees what would run before they approve it.
+    let said = Terminal::new(&world).typing("y\n").says(&["trust"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.stdout.contains("approvals.notify: echo told"),
+        "{said:?}"
+    );
+    let agent = session("after");
+    agent.prompt("ship it");
+    agent.shell(PUSH, "").denied();
+    gone(&world);
+    assert!(told.exists());
+}
+
+#[test]
+fn what_is_asked_hides_secrets_and_cannot_write_over_the_screen() {
+    let world = prompting();
+    let agent = unattended(&world, "codex");
+    agent.prompt("ship it");
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    agent
+        .shell(&format!("git push https://x:{token}@host\r\u{1b}[2Kls"), "")
+        .denied();
+    let said = world.says(&["approvals", "--json"]);
+    assert!(!said.stdout.contains(&token), "{said:?}");
+    let id = waiting(&world);
+    let said = Terminal::new(&world).typing("\n").says(&["approve", &id]);
+    assert!(!said.stdout.contains(&token), "{said:?}");
+    assert!(!said.stdout.contains("\u{1b}[2K"), "{said:?}");
+    assert!(said.stdout.contains("git push"), "{said:?}");
+}
+
+#[test]
+fn a_person_looks_at_what_the_agent_says_last() {
+    let review = "[[verifier]]\nname = \"answer\"\nkind = \"human\"\nask = \"Is this fit to be sent?\"\ntarget = \"message\"\n";
+    let world = world_with("true", review);
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("write to them");
+    world.write("work", "1");
+    let answer = agent.stop_saying("Dear customer, no.");
+    assert!(
+        answer.notice().contains("awaiting_human (answer)"),
+        "{answer:?}"
+    );
+    let id = waiting(&world);
+    let said = approve(&world, &id);
+    assert!(said.stdout.contains("Dear customer, no."), "{said:?}");
+    // Exactly these words, whatever happens to the tree.
+    let answer = agent.stop_saying("Dear customer, never.");
+    assert!(
+        answer.notice().contains("awaiting_human (answer)"),
+        "{answer:?}"
+    );
+    world.write("work", "2");
+    assert_eq!(agent.stop_saying("Dear customer, no."), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    world.replays(&agent.session);
+}

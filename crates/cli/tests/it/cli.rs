@@ -6,9 +6,25 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 15] = [
-    "check", "demo", "doctor", "gc", "hook", "init", "off", "on", "replay", "run", "seal",
-    "sessions", "show", "trust", "watch",
+const COMMANDS: [&str; 18] = [
+    "approvals",
+    "approve",
+    "check",
+    "demo",
+    "deny",
+    "doctor",
+    "gc",
+    "hook",
+    "init",
+    "off",
+    "on",
+    "replay",
+    "run",
+    "seal",
+    "sessions",
+    "show",
+    "trust",
+    "watch",
 ];
 
 #[test]

@@ -304,7 +304,7 @@ impl World {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
                 outside: name.starts_with("install"),
-                approval: self.approval.clone(),
+                approval: self.approval.clone().map(Box::new),
                 ..ToolFacts::default()
             },
             can_ask: self.can_ask,

@@ -248,11 +248,12 @@ pub struct VerifierTable {
     pub run: Option<String>,
     /// Of kind `schema`: the file of a JSON Schema, relative to the config file.
     pub schema: Option<String>,
-    /// Of kind `schema`: the file that is judged by it, or `"message"` for the final message.
+    /// Of kind `schema`: the file that is judged by it, or `"message"` for the final message;
+    /// of kind `human` only that.
     pub target: Option<String>,
-    /// What a person is asked, with kind `human`.
+    /// Of kind `human`: what a person is asked.
     pub ask: Option<String>,
-    /// How long a person has to answer, with kind `human`; by default `approvals.expires`.
+    /// Of kind `human`: how long a person has to answer; by default `approvals.expires`.
     pub expires: Option<Span>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.

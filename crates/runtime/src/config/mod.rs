@@ -704,12 +704,22 @@ fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError
         ("timeout", table.timeout.is_some()),
         ("retries", table.retries.is_some()),
         ("env", !table.env.is_empty()),
+        ("schema", table.schema.is_some()),
     ] {
         if set {
             let what = format!("says nothing to a person; with kind = \"{HUMAN}\" leave it out");
             return Err(value(name, &key(word), what));
         }
     }
+    let subject = match table.target.as_deref() {
+        None => SubjectKind::Tree,
+        Some("message") => SubjectKind::Message,
+        Some(_) => {
+            let what =
+                "of a person can only be \"message\"; name files by inputs = [\"report.md\"]";
+            return Err(value(name, &key("target"), what.to_owned()));
+        }
+    };
     let ask = table.ask.as_deref().unwrap_or_default().trim();
     if ask.is_empty() {
         let what = "is missing; write what a person is to look at, ask = \"Is the report right?\"";
@@ -727,7 +737,7 @@ fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError
         name: VerifierName::new(table.name.as_str()),
         kind: HUMAN.to_owned(),
         tier: Tier::Person,
-        subject: SubjectKind::Tree,
+        subject,
         definition: serde_json::to_string(&definition).unwrap_or_default(),
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
