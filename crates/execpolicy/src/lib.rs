@@ -9,13 +9,16 @@
 mod canonical;
 mod check;
 mod compile;
+mod effects;
 mod network;
 mod own;
+mod policy;
 mod rules;
 mod shell;
 
 pub use check::{Answer, RuleMatch, Surroundings};
 pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
 pub use network::{NetworkRule, Protocol};
+pub use policy::{Bounds, Unmatched};
 pub use rules::{Match, RuleSet, RuleSetError};
 pub use shell::{judge_argv, judge_script, judge_writes};
