@@ -10,6 +10,7 @@ mod ci;
 mod fuzz;
 mod install;
 mod laws;
+mod policy_table;
 mod targets;
 
 use std::process::ExitCode;
@@ -48,6 +49,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "laws",
         "which test keeps which law; --break [LAW]... breaks them and sees each test go red",
         laws::run,
+    ),
+    (
+        "policy-table",
+        "DIR: what the shipped exec policy lets through, of recorded runs in DIR and of our own lists",
+        policy_table::run,
     ),
     (
         "targets",

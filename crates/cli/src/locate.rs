@@ -88,6 +88,7 @@ impl Located {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         let mut compiled = config::compile_gathered(repo, person, driver, profile)?;
         config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        config::rooted(&mut compiled.policy, &self.place.root);
         Ok(compiled)
     }
 

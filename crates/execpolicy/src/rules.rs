@@ -138,6 +138,18 @@ impl RuleSet {
         Self { bounds, ..self }
     }
 
+    /// The same, in these folders.
+    #[must_use]
+    pub fn rooted(mut self, roots: Vec<String>) -> Self {
+        self.bounds.roots = roots;
+        self
+    }
+
+    /// Whether it matters where the project lies.
+    pub fn reads_paths(&self) -> bool {
+        crate::effects::judge::matter(&self.bounds)
+    }
+
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds
     }
@@ -481,10 +493,10 @@ mod tests {
             (golden, made)
         );
         assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":3,"rules":[]}"#).unwrap_err();
+        let later = RuleSet::from_text(r#"{"v":4,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
-            "compiled rules have format 4, this build reads 2: upgrade it"
+            "compiled rules have format 4, this build reads 3: upgrade it"
         );
     }
 }

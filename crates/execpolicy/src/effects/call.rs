@@ -2,8 +2,8 @@
 
 use super::row::{On, Operands, Row};
 use super::{Act, Deed, Effect};
-use crate::shell::Word;
 use crate::shell::Known;
+use crate::shell::Word;
 
 /// Sub-commands inside one another.
 const MAX_SUBS: usize = 6;
@@ -101,7 +101,9 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         return;
     }
     for (name, value) in &call.options {
-        let Some(on) = meaning(row, name) else { continue };
+        let Some(on) = meaning(row, name) else {
+            continue;
+        };
         match (on, value) {
             (On::Reads, Some(word)) => out.push(Effect::File(Act::Read, word.clone())),
             (On::Writes, Some(word)) => out.push(Effect::File(Act::Write, word.clone())),
@@ -138,7 +140,9 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
             .any(|(name, _)| meaning(row, name) == Some(wanted))
     };
     let into = call.options.iter().find_map(|(name, value)| {
-        (meaning(row, name) == Some(On::Into)).then_some(value.as_ref()).flatten()
+        (meaning(row, name) == Some(On::Into))
+            .then_some(value.as_ref())
+            .flatten()
     });
     let all = call.operands.as_slice();
     let mut act = |act: Act, words: &[&Word]| {
@@ -232,7 +236,9 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
             continue;
         }
         let next = words.get(at);
-        let long = lead.strip_prefix("--").or_else(|| lead.strip_prefix('-').filter(|_| row.words));
+        let long = lead
+            .strip_prefix("--")
+            .or_else(|| lead.strip_prefix('-').filter(|_| row.words));
         match long {
             Some(_) => at += long_option(row, word, next, &mut call),
             None => at += cluster(row, word, next, &mut call),

@@ -104,16 +104,22 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
     let system = SYSTEM.iter().any(|kept| same(kept, path));
     let kept = KEPT.iter().any(|kept| {
         if let [parts @ .., "**"] = kept {
-            return path.windows(parts.len()).any(|window| same(parts, window));
+            let named = |window: &[&str]| window.iter().all(|part| !is_all(part));
+            let mut windows = path.windows(parts.len());
+            return windows.any(|window| named(window) && same(parts, window));
         }
-        let Some(end) = path.len().checked_sub(kept.len()).and_then(|at| path.get(at..)) else {
+        let Some(end) = path
+            .len()
+            .checked_sub(kept.len())
+            .and_then(|at| path.get(at..))
+        else {
             return false;
         };
         if inside && kept.len() == 1 {
             return end.first() == kept.first();
         }
         // A whole pattern says nothing of what it is after: `~/*/*`, but not `/var/*`.
-        let named = end.iter().any(|part| !part.chars().all(|c| c == '*' || c == '?'));
+        let named = end.iter().any(|part| !is_all(part));
         same(kept, end) && (named || path.starts_with(home))
     });
     // A folder of a home, or what homes lie in, with all that is in it.
@@ -123,10 +129,17 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
             ([] | ["home" | "root" | "Users"] | ["home" | "Users", _], _) => !inside,
             (_, Some([])) => true,
             (_, Some([first, ..])) => !inside && FOLDERS.contains(first),
-            (["home" | "Users", _, first], None) | (["root", first], None) => FOLDERS.contains(first),
+            (["home" | "Users", _, first], None) | (["root", first], None) => {
+                FOLDERS.contains(first)
+            }
             _ => false,
         };
     system || kept || folder
+}
+
+/// A pattern that says nothing.
+fn is_all(part: &str) -> bool {
+    part.chars().all(|c| c == '*' || c == '?')
 }
 
 fn same(kept: &[&str], path: &[&str]) -> bool {

@@ -127,7 +127,10 @@ fn reaches(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
         (Some((&"**", rest)), _) => {
-            reaches(rest, path) || path.split_first().is_some_and(|(_, path)| reaches(pattern, path))
+            reaches(rest, path)
+                || path
+                    .split_first()
+                    .is_some_and(|(_, path)| reaches(pattern, path))
         }
         (_, Some((&"**", rest))) => {
             reaches(pattern, rest)

@@ -59,12 +59,22 @@ pub(crate) struct Judged {
 }
 
 /// Judges the effects of one command.
-pub(crate) fn judge(effects: &[Effect], scene: &Scene<'_>, bounds: &Bounds, links: &[(Spot, Spot)]) -> Judged {
+pub(crate) fn judge(
+    effects: &[Effect],
+    scene: &Scene<'_>,
+    bounds: &Bounds,
+    links: &[(Spot, Spot)],
+) -> Judged {
     let mut sight = Sight {
         scene,
         bounds,
         links,
-        from: scene.dirs.iter().flat_map(|dir| spots(scene, dir)).take(MOST).collect(),
+        from: scene
+            .dirs
+            .iter()
+            .flat_map(|dir| spots(scene, dir))
+            .take(MOST)
+            .collect(),
         judged: Judged::default(),
     };
     for effect in effects {
@@ -158,8 +168,12 @@ impl Sight<'_, '_> {
             Effect::RunsFile(word) => {
                 for spot in self.spots(word) {
                     match self.scene.ground.place(&spot) {
-                        Place::Nowhere | Place::Unknown | Place::Device => self.asks("runs code that cannot be read beforehand"),
-                        _ if self.bounds.opaque_asks => self.asks("runs code that is not read beforehand"),
+                        Place::Nowhere | Place::Unknown | Place::Device => {
+                            self.asks("runs code that cannot be read beforehand")
+                        }
+                        _ if self.bounds.opaque_asks => {
+                            self.asks("runs code that is not read beforehand")
+                        }
                         _ => self.judged.started.push(spot),
                     }
                 }
@@ -189,17 +203,30 @@ impl Sight<'_, '_> {
                 if act == Act::Write {
                     self.judged.made.push(spot.clone());
                 }
-                self.judged.written.push(if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) { word.text.clone() } else { shown(spot) });
+                self.judged.written.push(
+                    if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) {
+                        word.text.clone()
+                    } else {
+                        shown(spot)
+                    },
+                );
             }
             Act::Remove => {
                 self.protected(spot, true);
                 match place {
-                    Place::Tree { sure: true } if ground.is_everything(spot) => self.asks("removes all that is in the project's tree"),
-                    Place::Tree { sure: true } | Place::Scratch { sure: true } | Place::Nowhere => {}
-                    Place::Tree { sure: false } | Place::Scratch { sure: false } | Place::Unknown => self.asks("removes what only the run knows"),
+                    Place::Tree { sure: true } if ground.is_everything(spot) => {
+                        self.asks("removes all that is in the project's tree")
+                    }
+                    Place::Tree { sure: true } | Place::Scratch { sure: true } | Place::Nowhere => {
+                    }
+                    Place::Tree { sure: false }
+                    | Place::Scratch { sure: false }
+                    | Place::Unknown => self.asks("removes what only the run knows"),
                     Place::WholeTree => self.asks("removes all that is in the project's tree"),
                     Place::Git => self.asks_at(spot, "removes Git's own files"),
-                    Place::Device | Place::Startup | Place::Outside => self.asks_at(spot, "removes what lies outside the project's tree"),
+                    Place::Device | Place::Startup | Place::Outside => {
+                        self.asks_at(spot, "removes what lies outside the project's tree")
+                    }
                 }
             }
         }
@@ -210,7 +237,9 @@ impl Sight<'_, '_> {
             Place::Tree { .. } | Place::WholeTree | Place::Nowhere | Place::Scratch { .. } => {}
             Place::Git => self.asks_at(spot, "writes Git's own files"),
             Place::Device => self.asks_at(spot, "writes a device"),
-            Place::Startup => self.asks_at(spot, "writes what a login or a scheduler starts by itself"),
+            Place::Startup => {
+                self.asks_at(spot, "writes what a login or a scheduler starts by itself")
+            }
             Place::Outside => self.asks_at(spot, "writes outside the project's tree"),
             Place::Unknown => self.asks("writes where only the run knows"),
         }
@@ -242,7 +271,11 @@ impl Sight<'_, '_> {
             // From where the link lies, not from here.
             for target in &targets {
                 let paths = self.scene.names.paths(source, self.scene.hole);
-                sources.extend(paths.iter().map(|path| self.scene.ground.spot(&target.parent(), path)));
+                sources.extend(
+                    paths
+                        .iter()
+                        .map(|path| self.scene.ground.spot(&target.parent(), path)),
+                );
             }
         }
         for spot in &sources {
@@ -251,7 +284,11 @@ impl Sight<'_, '_> {
                 self.asks_at(spot, "gives another name to what may be a secret");
             }
             let place = self.scene.ground.place(spot);
-            if !symbolic && !matches!(place, Place::Tree { .. } | Place::Scratch { .. }) || place == Place::Git || place == Place::Device || place == Place::Startup {
+            if !symbolic && !matches!(place, Place::Tree { .. } | Place::Scratch { .. })
+                || place == Place::Git
+                || place == Place::Device
+                || place == Place::Startup
+            {
                 self.writes(place, spot);
             }
             for target in &targets {
@@ -275,13 +312,28 @@ impl Sight<'_, '_> {
             }
             return;
         };
-        let parts: Vec<String> = parts.iter().map(|part| if part.contains(super::place::UNKNOWN) { "**".to_owned() } else { part.clone() }).collect();
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|part| {
+                if part.contains(super::place::UNKNOWN) {
+                    "**".to_owned()
+                } else {
+                    part.clone()
+                }
+            })
+            .collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         for pattern in &self.bounds.protect {
-            let pieces: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+            let pieces: Vec<&str> = pattern
+                .split('/')
+                .filter(|part| !part.is_empty() && *part != ".")
+                .collect();
             match glob::names(&pieces, &parts, below) {
                 glob::Hit::Sure if !open => {
-                    let why = format!("{} is protected by `{pattern}`: leave it as it is, or ask the person", shown(spot));
+                    let why = format!(
+                        "{} is protected by `{pattern}`: leave it as it is, or ask the person",
+                        shown(spot)
+                    );
                     self.judged.protected = Some((RuleDecision::Forbidden, why));
                     return;
                 }
@@ -302,9 +354,12 @@ impl Sight<'_, '_> {
 /// A path for people.
 fn shown(spot: &Spot) -> String {
     let path = spot.path();
-    let path = path.strip_prefix(super::place::TREE).map_or(path.as_str(), |rest| rest.trim_start_matches('/'));
+    let path = path
+        .strip_prefix(super::place::TREE)
+        .map_or(path.as_str(), |rest| rest.trim_start_matches('/'));
     let path = if path.is_empty() { "." } else { path };
-    path.replace("/\u{2}home", "~").replace(['\u{1}', '\u{2}', '\u{3}'], "…")
+    path.replace("/\u{2}home", "~")
+        .replace(['\u{1}', '\u{2}', '\u{3}'], "…")
 }
 
 /// Whether effects are worth finding out.

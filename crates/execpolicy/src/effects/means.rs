@@ -132,8 +132,11 @@ impl Names {
             "HOME" => Some("~"),
             "PWD" | "CWD" => Some("."),
             "TMPDIR" => Some("/tmp/?*"),
-            "RANDOM" | "$" | "?" | "#" | "!" | "UID" | "EUID" | "PPID" | "SECONDS" | "EPOCHSECONDS" | "LINENO" | "BASHPID"
-            | "SRANDOM" | "HOSTNAME" | "USER" | "LOGNAME" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "BASH_VERSION" | "SHLVL" => Some(PIECE),
+            "RANDOM" | "$" | "?" | "#" | "!" | "UID" | "EUID" | "PPID" | "SECONDS"
+            | "EPOCHSECONDS" | "LINENO" | "BASHPID" | "SRANDOM" | "HOSTNAME" | "USER"
+            | "LOGNAME" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "BASH_VERSION" | "SHLVL" => {
+                Some(PIECE)
+            }
             _ => None,
         };
         match (known, own) {
@@ -172,7 +175,10 @@ impl Names {
         match sign {
             '%' | '#' => {
                 let pattern = rest.trim_start_matches(sign);
-                values.iter().map(|value| cut(value, sign, pattern)).collect()
+                values
+                    .iter()
+                    .map(|value| cut(value, sign, pattern))
+                    .collect()
             }
             ':' | '-' | '=' | '+' | '?' => {
                 let default = match action.strip_prefix(':').unwrap_or(action) {
@@ -229,7 +235,10 @@ fn closed(text: &str, open: char, close: char) -> (&str, &str) {
             depth += 1;
         } else if c == close {
             if depth == 0 {
-                return (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or(""));
+                return (
+                    text.get(..at).unwrap_or(""),
+                    text.get(at + 1..).unwrap_or(""),
+                );
             }
             depth -= 1;
         }
@@ -245,16 +254,33 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
         return open;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let plain = words.iter().all(|word| !word.contains(['$', '`', ';', '&', '<', '>', '(']));
+    let plain = words
+        .iter()
+        .all(|word| !word.contains(['$', '`', ';', '&', '<', '>', '(']));
     match words.as_slice() {
         ["pwd", ..] => vec![".".to_owned()],
         ["git", "rev-parse", "--show-toplevel"] => vec![ROOT.to_string()],
-        ["mktemp", rest @ ..] if rest.iter().all(|word| word.starts_with('-') && !matches!(*word, "-p") && !word.contains('=')) => {
+        ["mktemp", rest @ ..]
+            if rest.iter().all(|word| {
+                word.starts_with('-') && !matches!(*word, "-p") && !word.contains('=')
+            }) =>
+        {
             vec![format!("/tmp/{PIECE}")]
         }
-        ["date" | "nproc" | "whoami" | "hostname" | "uname" | "arch" | "seq" | "basename" | "id" | "expr" | "wc" | "uuidgen", ..]
-        | ["git", "rev-parse" | "describe" | "merge-base" | "branch" | "symbolic-ref", ..]
-        | ["node" | "python" | "python3" | "cargo" | "rustc" | "go" | "ruby", "--version" | "-v" | "-V" | "version"] => {
+        [
+            "date" | "nproc" | "whoami" | "hostname" | "uname" | "arch" | "seq" | "basename" | "id"
+            | "expr" | "wc" | "uuidgen",
+            ..,
+        ]
+        | [
+            "git",
+            "rev-parse" | "describe" | "merge-base" | "branch" | "symbolic-ref",
+            ..,
+        ]
+        | [
+            "node" | "python" | "python3" | "cargo" | "rustc" | "go" | "ruby",
+            "--version" | "-v" | "-V" | "version",
+        ] => {
             vec![PIECE.to_owned()]
         }
         ["dirname", path] if !path.contains(['`', '(']) => {
@@ -274,7 +300,11 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
             let mut found = Vec::new();
             names.expand(&Word::open(*path, Known::One), depth + 1, &mut found);
             let cut = command.contains('|');
-            if cut { found.iter().map(|value| piece(value)).collect() } else { found }
+            if cut {
+                found.iter().map(|value| piece(value)).collect()
+            } else {
+                found
+            }
         }
         _ if plain && filtered(command) => {
             let words: Vec<Word> = words.iter().map(|word| Word::fixed(*word)).collect();
@@ -289,10 +319,12 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
 
 /// Whether the rest of a pipe leaves the lines as they are.
 fn filtered(command: &str) -> bool {
-    command
-        .split('|')
-        .skip(1)
-        .all(|part| matches!(part.split_whitespace().next(), Some("sort" | "head" | "tail" | "uniq" | "grep" | "shuf")) && !part.contains("-o"))
+    command.split('|').skip(1).all(|part| {
+        matches!(
+            part.split_whitespace().next(),
+            Some("sort" | "head" | "tail" | "uniq" | "grep" | "shuf")
+        ) && !part.contains("-o")
+    })
 }
 
 /// A word with a placeholder filled.
@@ -348,7 +380,11 @@ fn braces(text: &str) -> Vec<String> {
             text.get(end + 1..).unwrap_or(""),
         );
         if inner.contains(',') {
-            open.extend(inner.split(',').map(|part| format!("{before}{part}{after}")));
+            open.extend(
+                inner
+                    .split(',')
+                    .map(|part| format!("{before}{part}{after}")),
+            );
         } else if inner.contains("..") {
             open.push(format!("{before}{PIECE}{after}"));
         } else {

@@ -10,6 +10,8 @@ pub(crate) mod means;
 pub(crate) mod place;
 mod row;
 mod table;
+#[cfg(test)]
+mod tests;
 pub(crate) mod variables;
 
 pub(crate) use code::Language;
@@ -79,11 +81,47 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
         Some(row) => call::judge(row, words, &mut out),
         None if brought => out.push(Effect::Deed(Deed::Opaque)),
         // A program that the project brings, or built.
-        None if program.contains('/') => out.push(Effect::RunsFile(words.first().cloned().unwrap_or_else(|| Word::fixed(program)))),
+        None if program.contains('/') => out.push(Effect::RunsFile(
+            words
+                .first()
+                .cloned()
+                .unwrap_or_else(|| Word::fixed(program)),
+        )),
         None if only_asks(words) => {}
         None => out.push(Effect::Deed(Deed::Unknown)),
     }
     out
+}
+
+/// Whether what a program writes is what its words or the network say, and not what it builds.
+pub(crate) fn carries(name: &str) -> bool {
+    matches!(
+        name,
+        "tee"
+            | "sponge"
+            | "cp"
+            | "mv"
+            | "ln"
+            | "install"
+            | "dd"
+            | "curl"
+            | "wget"
+            | "wget2"
+            | "aria2c"
+            | "base64"
+            | "xxd"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "python"
+            | "python3"
+            | "perl"
+            | "ruby"
+            | "rsync"
+            | "scp"
+            | "http"
+            | "xh"
+    )
 }
 
 /// `PROGRAM --version`: whatever it is, it says so and ends.

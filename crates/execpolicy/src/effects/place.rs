@@ -66,7 +66,9 @@ impl Ground {
         }
         let first = split.first().map_or(&[][..], Vec::as_slice);
         let home = match first {
-            [base, name, ..] if base == "home" || base == "Users" => vec![base.clone(), name.clone()],
+            [base, name, ..] if base == "home" || base == "Users" => {
+                vec![base.clone(), name.clone()]
+            }
             [base, ..] if base == "root" => vec![base.clone()],
             _ => parts_of(HOME),
         };
@@ -133,7 +135,11 @@ impl Ground {
         }
         match known {
             [] if !sure => Place::Unknown,
-            ["dev", "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdin" | "stdout" | "stderr" | "ptmx"]
+            [
+                "dev",
+                "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdin" | "stdout"
+                | "stderr" | "ptmx",
+            ]
             | ["dev", "fd", ..]
             | ["proc", "self", "fd", ..] => Place::Nowhere,
             ["dev", "shm", ..] => Place::Scratch { sure },
@@ -141,6 +147,7 @@ impl Ground {
             // The folder itself, or all that everybody has in it.
             ["tmp" | "var", ..] | ["private", ..] if self.scratch(known).is_some() => {
                 match self.scratch(known) {
+                    Some([]) if !sure => Place::Scratch { sure },
                     Some([]) | None => Place::Outside,
                     Some([only]) if is_all(only) => Place::Outside,
                     Some(_) => Place::Scratch { sure },
@@ -161,7 +168,9 @@ impl Ground {
 
     fn scratch<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
         match known {
-            ["tmp", rest @ ..] | ["var", "tmp", rest @ ..] | ["private", "tmp", rest @ ..] => Some(rest),
+            ["tmp", rest @ ..] | ["var", "tmp", rest @ ..] | ["private", "tmp", rest @ ..] => {
+                Some(rest)
+            }
             // What `mktemp` makes on a Mac.
             ["var", "folders", rest @ ..] => Some(rest),
             _ => None,
@@ -170,7 +179,8 @@ impl Ground {
 
     fn starts_by_itself(&self, known: &[&str]) -> bool {
         let home = self.home.iter().map(String::as_str);
-        let at_home = known.len() > self.home.len() && home.zip(known).all(|(home, part)| home == *part);
+        let at_home =
+            known.len() > self.home.len() && home.zip(known).all(|(home, part)| home == *part);
         let below = known.get(self.home.len()..).unwrap_or(&[]);
         match (at_home, below) {
             (true, [name]) => STARTUP.contains(name),
@@ -179,10 +189,26 @@ impl Ground {
             | (true, ["Library", "LaunchAgents", ..]) => true,
             _ => matches!(
                 known,
-                ["etc", "profile" | "profile.d" | "bash.bashrc" | "zshrc" | "zsh" | "environment" | "crontab" | "rc.local", ..]
-                    | ["etc", "cron.d" | "cron.daily" | "cron.hourly" | "cron.weekly" | "cron.monthly", ..]
-                    | ["etc" | "lib" | "usr", "systemd" | "init.d" | "ld.so.preload", ..]
-                    | ["var", "spool", "cron", ..]
+                [
+                    "etc",
+                    "profile"
+                        | "profile.d"
+                        | "bash.bashrc"
+                        | "zshrc"
+                        | "zsh"
+                        | "environment"
+                        | "crontab"
+                        | "rc.local",
+                    ..
+                ] | [
+                    "etc",
+                    "cron.d" | "cron.daily" | "cron.hourly" | "cron.weekly" | "cron.monthly",
+                    ..
+                ] | [
+                    "etc" | "lib" | "usr",
+                    "systemd" | "init.d" | "ld.so.preload",
+                    ..
+                ] | ["var", "spool", "cron", ..]
                     | ["Library", "LaunchAgents" | "LaunchDaemons", ..]
             ),
         }
@@ -308,7 +334,18 @@ mod tests {
             for whole in [".", "./", "*", "./*", "a/..", ".*", "**/*"] {
                 check(ground, whole, Place::WholeTree);
             }
-            for outside in ["..", "../x", "a/../../b", "/", "/etc/hosts", "~", "~/x", "~bob/x", "/tmp", "/tmp/*"] {
+            for outside in [
+                "..",
+                "../x",
+                "a/../../b",
+                "/",
+                "/etc/hosts",
+                "~",
+                "~/x",
+                "~bob/x",
+                "/tmp",
+                "/tmp/*",
+            ] {
                 check(ground, outside, Place::Outside);
             }
             check(ground, ".git", Place::Git);
@@ -316,7 +353,12 @@ mod tests {
             check(ground, "/tmp/x", Place::Scratch { sure: true });
             check(ground, "/dev/null", Place::Nowhere);
             check(ground, "/dev/sda", Place::Device);
-            for startup in ["~/.bashrc", "~/.ssh/authorized_keys", "/etc/cron.d/x", "~/.config/autostart/x"] {
+            for startup in [
+                "~/.bashrc",
+                "~/.ssh/authorized_keys",
+                "/etc/cron.d/x",
+                "~/.config/autostart/x",
+            ] {
                 check(ground, startup, Place::Startup);
             }
             check(ground, "\u{1}", Place::Unknown);

@@ -192,7 +192,10 @@ impl Row {
 
     /// One that does this, whatever its words are.
     pub(super) const fn does(names: &'static [&'static str], does: &'static [Deed]) -> Self {
-        Self { does, ..Self::of(names) }
+        Self {
+            does,
+            ..Self::of(names)
+        }
     }
 
     /// Letters that take a value.
@@ -230,7 +233,10 @@ impl Row {
 
     /// Its options are words after one dash.
     pub(super) const fn one_dash(self) -> Self {
-        Self { words: true, ..self }
+        Self {
+            words: true,
+            ..self
+        }
     }
 
     /// What a row cannot say.

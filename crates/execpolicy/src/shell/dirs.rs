@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::word::{Known, Word};
+use crate::effects::place::UNKNOWN;
 
 /// Folders that are told apart; with more of them it is not known.
 const MOST: usize = 8;
@@ -37,7 +38,11 @@ pub(crate) fn step(from: &Dir, to: &Word) -> Dir {
     let lost = deep > LONGEST;
     Some(Rc::new(Step {
         from: if lost { None } else { from.clone() },
-        to: if lost { Word::open("", Known::One) } else { to.clone() },
+        to: if lost {
+            Word::open(UNKNOWN, Known::One)
+        } else {
+            to.clone()
+        },
         deep: if lost { 1 } else { deep },
     }))
 }
@@ -54,7 +59,7 @@ pub(crate) fn either(a: &Dirs, b: &Dirs) -> Dirs {
         }
     }
     if all.len() > MOST {
-        return Rc::new([None, step(&None, &Word::open("", Known::One))]);
+        return Rc::new([None, step(&None, &Word::open(UNKNOWN, Known::One))]);
     }
     all.into()
 }

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use super::quote;
-use crate::effects;
 use super::word::{Known, Word};
+use crate::effects;
 
 /// Standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,7 +72,9 @@ pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
         {
             input.clone()
         }
-        Some(_) => effects::names_printed(words).map_or(Feed::Unknown, |names| Feed::Paths(names.into())),
+        Some(_) => {
+            effects::names_printed(words).map_or(Feed::Unknown, |names| Feed::Paths(names.into()))
+        }
         None => Feed::Unknown,
     }
 }
@@ -81,7 +83,12 @@ pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
 fn filters(arguments: &[Word]) -> bool {
     arguments.iter().all(|word| {
         word.as_fixed().is_some_and(|text| {
-            !text.contains('/') && !matches!(text, "-o" | "-oE" | "-Eo" | "-oP" | "-n" | "-c" | "-A" | "-B" | "-C") || text.starts_with("-n")
+            !text.contains('/')
+                && !matches!(
+                    text,
+                    "-o" | "-oE" | "-Eo" | "-oP" | "-n" | "-c" | "-A" | "-B" | "-C"
+                )
+                || text.starts_with("-n")
         })
     })
 }

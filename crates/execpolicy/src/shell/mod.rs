@@ -43,6 +43,8 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
 const MAX_COMMANDS: usize = 200_000;
+/// Files that are kept in mind.
+const MOST_FILES: usize = 256;
 /// Words of a command of unsure shape that are each tried as a command.
 const MAX_TRIED: usize = 64;
 
@@ -129,6 +131,8 @@ struct Judge<'r> {
     /// Files that this request puts something into, and files whose code it runs.
     made: Vec<Spot>,
     started: Vec<Spot>,
+    /// Judged last: a link that a command makes leads elsewhere.
+    redirected: Vec<tree::Redirected>,
 }
 
 impl<'r> Judge<'r> {
@@ -147,12 +151,16 @@ impl<'r> Judge<'r> {
             links: Vec::new(),
             made: Vec::new(),
             started: Vec::new(),
+            redirected: Vec::new(),
         }
     }
 
     fn finish(mut self) -> ToolFacts {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
+        }
+        for redirected in std::mem::take(&mut self.redirected) {
+            self.redirected(&redirected);
         }
         if self.by_effect()
             && let Some(spot) = self.started.iter().find(|spot| self.made.contains(spot))
@@ -183,14 +191,10 @@ impl<'r> Judge<'r> {
         for path in &judged.written {
             self.verdict.written(path);
         }
-        const MOST: usize = 256;
-        if self.made.len() < MOST {
-            self.made.extend_from_slice(&judged.made);
-        }
-        if self.started.len() < MOST {
+        if self.started.len() < MOST_FILES {
             self.started.extend_from_slice(&judged.started);
         }
-        if self.links.len() < MOST {
+        if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
         }
         judged
@@ -228,9 +232,7 @@ impl<'r> Judge<'r> {
         for (name, value) in &script.assigned {
             self.assigned(name, value.as_ref(), depth, dirs);
         }
-        for redirected in &script.redirected {
-            self.redirected(redirected);
-        }
+        self.redirected.extend(script.redirected);
         for path in own::patched(text) {
             self.verdict.written(path);
             let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
@@ -258,8 +260,12 @@ impl<'r> Judge<'r> {
             self.verdict.written(&redirected.path.text);
         }
         // `>&2` and `2>&1` name no file.
-        let digits = |text: &str| text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-        if redirected.path.as_fixed().is_some_and(digits) || redirected.path.text.starts_with(['<', '>']) {
+        let digits = |text: &str| {
+            text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
+        };
+        if redirected.path.as_fixed().is_some_and(digits)
+            || redirected.path.text.starts_with(['<', '>'])
+        {
             return;
         }
         let act = match redirected.written {
@@ -276,6 +282,9 @@ impl<'r> Judge<'r> {
             return;
         }
         let judged = self.effects(effects, dirs, None);
+        if self.made.len() < MOST_FILES {
+            self.made.extend_from_slice(&judged.made);
+        }
         if self.by_effect()
             && let Some(why) = judged.asks
         {
@@ -286,9 +295,12 @@ impl<'r> Judge<'r> {
     fn assigned(&mut self, name: &str, value: Option<&Word>, depth: u16, dirs: &Dirs) {
         self.names.set(name, value.cloned());
         match variables::set(name, value) {
-            Some(variables::Sets::Runs(run)) => self.run(run, &Feed::Nothing, depth + 1, dirs, None),
+            Some(variables::Sets::Runs(run)) => {
+                self.run(run, &Feed::Nothing, depth + 1, dirs, None)
+            }
             Some(variables::Sets::Asks(why)) if self.by_effect() => {
-                self.verdict.asks(format!("policy asks: setting {name} {why}"));
+                self.verdict
+                    .asks(format!("policy asks: setting {name} {why}"));
             }
             Some(variables::Sets::Asks(_)) | None => {}
         }
@@ -323,24 +335,40 @@ impl<'r> Judge<'r> {
 
     /// What is known of a command beside its words: why a person would be asked, and whether
     /// code in it could be read.
-    fn facts(&mut self, command: &Command, words: &[Word], program: &str) -> (Option<String>, bool) {
+    fn facts(
+        &mut self,
+        command: &Command,
+        words: &[Word],
+        program: &str,
+    ) -> (Option<String>, bool) {
         let name = basename(program);
         if self.functions.contains(program) || self.aliases.contains_key(program) {
             return (None, true);
         }
         let mut effects = effects::of(program, words, command.kind != Kind::Plain);
-        let fed: Vec<_> = effects.iter().filter_map(|effect| match effect {
-            Effect::Fed(language) => Some(*language),
-            _ => None,
-        }).collect();
+        let fed: Vec<_> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Fed(language) => Some(*language),
+                _ => None,
+            })
+            .collect();
         for language in fed {
             fed_code(language, &command.feed, &mut effects);
         }
         if command.kind == Kind::Inside {
-            effects.retain(|effect| !matches!(effect, Effect::File(..) | Effect::PutInto(..) | Effect::Link(..) | Effect::RunsFile(_)));
+            effects.retain(|effect| {
+                !matches!(
+                    effect,
+                    Effect::File(..) | Effect::PutInto(..) | Effect::Link(..) | Effect::RunsFile(_)
+                )
+            });
         }
         let readable = !effects.contains(&Effect::Deed(Deed::Code));
         let judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        if self.made.len() < MOST_FILES && effects::carries(name) {
+            self.made.extend_from_slice(&judged.made);
+        }
         if matches!(name, "env" | "genv") {
             for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
                 if let Some((name, _)) = word.text.split_once('=') {
@@ -349,7 +377,13 @@ impl<'r> Judge<'r> {
             }
         }
         for run in judged.runs {
-            self.run(run, &command.feed, command.depth + 1, &command.dirs, command.hole.clone());
+            self.run(
+                run,
+                &command.feed,
+                command.depth + 1,
+                &command.dirs,
+                command.hole.clone(),
+            );
         }
         (judged.asks, readable)
     }
@@ -375,15 +409,17 @@ impl<'r> Judge<'r> {
             return;
         };
         let restricts = self.verdict.rules().has_restrictions();
-        let (asks, readable) = match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
-            true => self.facts(command, words, program),
-            false => (None, false),
-        };
-        self.verdict.command(words, program, command.sure, asks.as_deref());
+        let (asks, readable) =
+            match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
+                true => self.facts(command, words, program),
+                false => (None, false),
+            };
+        self.verdict
+            .command(words, program, command.sure, asks.as_deref());
         self.alias(command, words, program);
         for inner in unfold::unfold(basename(program), words, &command.feed) {
             match inner {
-                Inner::Code(_) if readable => {}
+                Inner::Code(_) if readable && self.by_effect() => {}
                 Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
                 inner => self.inner(command, words, inner),
             }
@@ -490,9 +526,13 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
     match feed {
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
-        Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => effects.push(Effect::Deed(Deed::Unclear)),
+        Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
+            effects.push(Effect::Deed(Deed::Unclear))
+        }
         Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => effects.push(Effect::Deed(Deed::Code)),
+        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => {
+            effects.push(Effect::Deed(Deed::Code))
+        }
     }
 }
 
@@ -503,7 +543,9 @@ fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
         "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),
         "fd" | "fdfind" => Some(("{}".to_owned(), effects::names_printed(words)?)),
         "xargs" | "gxargs" => {
-            let Feed::Paths(paths) = feed else { return None };
+            let Feed::Paths(paths) = feed else {
+                return None;
+            };
             let placeholder = unfold::xargs_placeholder(words).unwrap_or_default();
             Some((placeholder, paths.to_vec()))
         }

@@ -221,9 +221,15 @@ impl<'t, 's> Walk<'t, 's> {
                 let target = node.child_by_field_name("destination");
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
-                if !duplicates && let Some(path) = target.and_then(|node| word::read(node, self.text)) {
+                if !duplicates
+                    && let Some(path) = target.and_then(|node| word::read(node, self.text))
+                {
                     let dirs = self.now.clone();
-                    let redirected = Redirected { path, written, dirs };
+                    let redirected = Redirected {
+                        path,
+                        written,
+                        dirs,
+                    };
                     self.script.redirected.push(redirected);
                 }
                 self.descend(node, &feed);
@@ -359,11 +365,16 @@ impl<'t, 's> Walk<'t, 's> {
     }
 
     fn assigned(&mut self, node: Node<'t>) {
-        let name = node.child_by_field_name("name").map(|name| self.source(name));
+        let name = node
+            .child_by_field_name("name")
+            .map(|name| self.source(name));
         let value = node.child_by_field_name("value");
         let Some(name) = name else { return };
         let plain = name.split('[').next().unwrap_or(name).to_owned();
-        let adds = self.source(node).get(name.len()..).is_some_and(|rest| rest.starts_with("+="));
+        let adds = self
+            .source(node)
+            .get(name.len()..)
+            .is_some_and(|rest| rest.starts_with("+="));
         let value = match value {
             Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
             None => Some(Word::fixed("")),
@@ -392,8 +403,14 @@ impl<'t, 's> Walk<'t, 's> {
     fn enter(&mut self, node: Node<'t>) {
         let how = match node.kind() {
             "subshell" | "command_substitution" | "process_substitution" => How::Undone,
-            "if_statement" | "while_statement" | "for_statement" | "c_style_for_statement"
-            | "case_statement" | "elif_clause" | "else_clause" | "case_item" => How::Maybe,
+            "if_statement"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "case_item" => How::Maybe,
             "function_definition" => How::Function,
             "list" => match self.ends_script(node) {
                 true => How::Sure,
@@ -431,7 +448,9 @@ impl<'t, 's> Walk<'t, 's> {
         let child = |at: u32| node.child(at).map_or("", |child| self.source(child));
         let right = child(count.saturating_sub(1));
         child(count.saturating_sub(2)) == "||"
-            && ["exit", "return", "{ exit", "{ echo"].iter().any(|word| right.starts_with(word))
+            && ["exit", "return", "{ exit", "{ echo"]
+                .iter()
+                .any(|word| right.starts_with(word))
             && (right.contains("exit") || right.contains("return"))
     }
 
@@ -516,7 +535,9 @@ impl<'t, 's> Walk<'t, 's> {
         known.words.append(&mut attached.words);
         known.feed = attached.feed.or(known.feed.take());
         inside.reverse();
-        let inside = inside.into_iter().map(|(node, feed)| Item::Node(node, feed));
+        let inside = inside
+            .into_iter()
+            .map(|(node, feed)| Item::Node(node, feed));
         self.pending.extend(inside);
         self.pending.push(Item::Node(body, feed));
     }
@@ -532,7 +553,9 @@ impl<'t, 's> Walk<'t, 's> {
             }
         }
         members.reverse();
-        let members = members.into_iter().map(|(node, feed)| Item::Node(node, feed));
+        let members = members
+            .into_iter()
+            .map(|(node, feed)| Item::Node(node, feed));
         self.pending.extend(members);
     }
 

@@ -115,7 +115,9 @@ fn fed(feed: &Feed) -> Vec<Inner> {
                 sure: *sure,
             }]
         }
-        Feed::Unknown | Feed::Paths(_) => vec![Inner::Unreadable("commands read from a pipe".to_owned())],
+        Feed::Unknown | Feed::Paths(_) => {
+            vec![Inner::Unreadable("commands read from a pipe".to_owned())]
+        }
     }
 }
 
@@ -279,8 +281,7 @@ pub(crate) fn xargs_placeholder(words: &[Word]) -> Option<String> {
 }
 
 fn placeholder(seen: &Seen) -> Option<String> {
-    seen
-        .iter()
+    seen.iter()
         .rev()
         .find_map(|(name, value)| match name.as_str() {
             "I" | "J" => value.as_ref().map(|word| word.text.clone()),
@@ -375,7 +376,9 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
     match feed {
         Feed::Nothing => Vec::new(),
         Feed::Text { text, .. } => vec![Inner::Code(text.to_string())],
-        Feed::Unknown | Feed::Paths(_) => vec![Inner::Code("a program read from a pipe".to_owned())],
+        Feed::Unknown | Feed::Paths(_) => {
+            vec![Inner::Code("a program read from a pipe".to_owned())]
+        }
     }
 }
 

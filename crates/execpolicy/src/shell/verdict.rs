@@ -72,7 +72,13 @@ impl<'r> Verdict<'r> {
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
     /// `asks` is why its effects would be asked about, if they are.
-    pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool, asks: Option<&str>) {
+    pub(super) fn command(
+        &mut self,
+        words: &[Word],
+        program: &str,
+        sure: bool,
+        asks: Option<&str>,
+    ) {
         self.own(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
@@ -120,7 +126,11 @@ impl<'r> Verdict<'r> {
 
     /// What holds for a command that no rule names.
     fn unmatched(&mut self, words: &[Word], asks: Option<&str>) -> Option<RuleDecision> {
-        let shown: Vec<&str> = words.iter().take(3).map(|word| word.text.as_str()).collect();
+        let shown: Vec<&str> = words
+            .iter()
+            .take(3)
+            .map(|word| word.text.as_str())
+            .collect();
         let shown = bounded(&shown.join(" "));
         let why = match (self.rules.bounds().unmatched, asks) {
             (Unmatched::Allow, _) => return None,
@@ -216,7 +226,9 @@ impl<'r> Verdict<'r> {
                 self.facts.reason =
                     Some(format!("policy asks: `{piece}` cannot be read beforehand"));
             }
-        } else if (self.any || self.rules.bounds().unmatched == Unmatched::ByEffect) && !self.uncovered {
+        } else if (self.any || self.rules.bounds().unmatched == Unmatched::ByEffect)
+            && !self.uncovered
+        {
             self.facts.rule = Some(RuleDecision::Allow);
         }
         self.facts

@@ -83,7 +83,11 @@ impl Word {
         };
         let text = self.text.get(at..).unwrap_or("").to_owned();
         Self {
-            lead: if known == Known::Fixed { text.len() } else { lead },
+            lead: if known == Known::Fixed {
+                text.len()
+            } else {
+                lead
+            },
             tail: self.tail.saturating_sub(at),
             known,
             text,
@@ -99,7 +103,11 @@ impl Word {
         };
         Self {
             lead: self.lead.min(text.len()),
-            tail: if known == Known::Fixed { 0 } else { self.tail.min(text.len()) },
+            tail: if known == Known::Fixed {
+                0
+            } else {
+                self.tail.min(text.len())
+            },
             known,
             text,
         }
@@ -112,9 +120,9 @@ impl Word {
     }
 
     /// Whether nothing of it is known, not even that it is one word: `$X`, `$(...)`. A glob is
-    /// not: names of files are not taken for options here.
+    /// not, nor what `xargs` adds: names of files are not taken for options here.
     pub(crate) fn is_wide_open(&self) -> bool {
-        self.known == Known::Many && self.lead == 0 && !self.text.starts_with(['*', '?', '[', '{', '~'])
+        self.known == Known::Many && self.lead == 0 && self.text.starts_with(['$', '`'])
     }
 
     /// The text as the name of a program: fixed, or one word whose folder alone is not

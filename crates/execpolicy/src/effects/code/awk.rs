@@ -1,6 +1,7 @@
 //! Awk: it reads, unless it has a pipe, a redirect or a call by name.
 
 use super::text::names;
+use crate::effects::place::UNKNOWN;
 use crate::effects::row::Deed;
 use crate::effects::{Act, Effect};
 use crate::shell::{Known, Word};
@@ -12,7 +13,13 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
     if program.known != Known::Fixed && !plain_hole(text) {
         return out.push(Effect::Deed(Deed::Code));
     }
-    if names(text).any(|name| matches!(name, "system" | "extension" | "load" | "include" | "nsmatch")) || calls_by_name(text) {
+    if names(text).any(|name| {
+        matches!(
+            name,
+            "system" | "extension" | "load" | "include" | "nsmatch"
+        )
+    }) || calls_by_name(text)
+    {
         return out.push(Effect::Deed(Deed::Code));
     }
     let mut rest = Bare::new(text);
@@ -26,10 +33,14 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
                 rest.pass();
             }
             '|' => return out.push(Effect::Deed(Deed::Code)),
-            '>' if prints && !word.starts_with(">=") && rest.depth == 0 => target(word.trim_start_matches('>'), Act::Write, out),
+            '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
+                target(word.trim_start_matches('>'), Act::Write, out)
+            }
             'g' if word.starts_with("getline") => {
                 let behind = word.get(7..).unwrap_or("").trim_start();
-                let behind = behind.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').trim_start();
+                let behind = behind
+                    .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+                    .trim_start();
                 if let Some(file) = behind.strip_prefix('<') {
                     target(file, Act::Read, out);
                 }
@@ -41,7 +52,12 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
 
 /// `@name(...)` calls what the name holds; an address in a text or a pattern does not.
 fn calls_by_name(text: &str) -> bool {
-    Bare::new(text).any(|(at, c)| c == '@' && text.get(at + 1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_')))
+    Bare::new(text).any(|(at, c)| {
+        c == '@'
+            && text
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    })
 }
 
 /// Only a number or a name of a shell comes in from outside: `'$1 > '"$limit"`, which cannot be
@@ -53,14 +69,19 @@ fn plain_hole(_: &str) -> bool {
 /// The file behind a redirect.
 fn target(text: &str, act: Act, out: &mut Vec<Effect>) {
     let text = text.trim_start();
-    let fixed = text.strip_prefix('"').and_then(|inner| inner.split_once('"'));
+    let fixed = text
+        .strip_prefix('"')
+        .and_then(|inner| inner.split_once('"'));
     match fixed {
         // What follows would be joined to it.
-        Some((path, rest)) if rest.trim_start().is_empty() || rest.trim_start().starts_with([';', '}', '\n', ')', ']']) => {
+        Some((path, rest))
+            if rest.trim_start().is_empty()
+                || rest.trim_start().starts_with([';', '}', '\n', ')', ']']) =>
+        {
             out.push(Effect::File(act, Word::fixed(path)));
         }
         // `> $1".txt"`: a name that only the run knows.
-        _ => out.push(Effect::File(act, Word::open("", Known::One))),
+        _ => out.push(Effect::File(act, Word::open(UNKNOWN, Known::One))),
     }
 }
 
@@ -108,7 +129,9 @@ impl Iterator for Bare<'_> {
                     continue;
                 }
                 // A pattern stands where no value has ended.
-                '/' if !(self.last.is_alphanumeric() || matches!(self.last, ')' | ']' | '_' | '$' | '"')) => {
+                '/' if !(self.last.is_alphanumeric()
+                    || matches!(self.last, ')' | ']' | '_' | '$' | '"')) =>
+                {
                     self.to('/');
                     self.last = '"';
                     continue;

@@ -22,16 +22,28 @@ pub(in crate::effects) fn sed(script: &Word, out: &mut Vec<Effect>) {
 
 /// A substitution whose flags stand at the end and are plain: a hole in it is taken for a text.
 fn is_simple(text: &str) -> bool {
-    let Some(delimiter) = text.chars().nth(1).filter(|c| c.is_ascii_punctuation() && *c != '\\') else {
+    let Some(delimiter) = text
+        .chars()
+        .nth(1)
+        .filter(|c| c.is_ascii_punctuation() && *c != '\\')
+    else {
         return false;
     };
     let flags = text.rsplit(delimiter).next().unwrap_or("");
-    text.matches(delimiter).count() == 3 && !text.contains('\n') && flags.chars().all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
+    text.matches(delimiter).count() == 3
+        && !text.contains('\n')
+        && flags
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
 }
 
 /// `$1,${2}p`: lines by number.
 fn is_lines(text: &str) -> bool {
-    text.ends_with(['p', 'd', 'q']) && text.chars().all(|c| c.is_ascii_alphanumeric() || "$,{}_ +;-()".contains(c)) && !text.contains("$(")
+    text.ends_with(['p', 'd', 'q'])
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "$,{}_ +;-()".contains(c))
+        && !text.contains("$(")
 }
 
 /// Reads it to the end; `None` if it is not understood, or runs something.
@@ -55,10 +67,16 @@ fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
         rest = match command {
             '{' | '}' | ';' | '\n' => after,
             '#' => line(after).1,
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => after,
-            'l' | 'L' | 'q' | 'Q' => after.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()),
+            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {
+                after
+            }
+            'l' | 'L' | 'q' | 'Q' => after
+                .trim_start()
+                .trim_start_matches(|c: char| c.is_ascii_digit()),
             'a' | 'i' | 'c' => text_of(after),
-            ':' | 'b' | 't' | 'T' | 'v' => after.split_once([';', '\n', '}']).map_or("", |(_, rest)| rest),
+            ':' | 'b' | 't' | 'T' | 'v' => after
+                .split_once([';', '\n', '}'])
+                .map_or("", |(_, rest)| rest),
             'r' | 'R' | 'w' | 'W' => {
                 let (name, rest) = line(after);
                 named(command, name, out);
@@ -76,7 +94,11 @@ fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
 }
 
 fn named(command: char, name: &str, out: &mut Vec<Effect>) {
-    let act = if matches!(command, 'w' | 'W') { Act::Write } else { Act::Read };
+    let act = if matches!(command, 'w' | 'W') {
+        Act::Write
+    } else {
+        Act::Read
+    };
     out.push(Effect::File(act, Word::fixed(name.trim())));
 }
 

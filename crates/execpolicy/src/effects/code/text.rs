@@ -35,7 +35,12 @@ pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>>
             continue;
         }
         if matches!(c, '"' | '\'' | '`') {
-            let format = matches!(tokens.last(), Some(Token::Name("f" | "F" | "rf" | "fr" | "Rf" | "fR" | "RF" | "FR" | "rF" | "Fr")));
+            let format = matches!(
+                tokens.last(),
+                Some(Token::Name(
+                    "f" | "F" | "rf" | "fr" | "Rf" | "fR" | "RF" | "FR" | "rF" | "Fr"
+                ))
+            );
             let (inner, after) = quoted(rest, c)?;
             tokens.push(Token::Quoted(inner, format || c == '`'));
             rest = after;

@@ -6,8 +6,19 @@ use crate::effects::{Act, Effect};
 use crate::shell::{Known, Word};
 
 pub(super) const ROWS: &[Row] = &[
-    Row::removes(&["rm", "rmdir", "unlink", "grm", "trash", "trash-put", "rimraf", "del-cli"]),
-    Row::removes(&["shred", "srm", "wipe"]).values("ns").longs(&["iterations", "size"]),
+    Row::removes(&[
+        "rm",
+        "rmdir",
+        "unlink",
+        "grm",
+        "trash",
+        "trash-put",
+        "rimraf",
+        "del-cli",
+    ]),
+    Row::removes(&["shred", "srm", "wipe"])
+        .values("ns")
+        .longs(&["iterations", "size"]),
     Row::writes(&["mkdir", "touch", "mkfifo", "gmkdir", "gtouch"])
         .values("mtd")
         .longs(&["mode", "date", "time"])
@@ -47,11 +58,33 @@ pub(super) const ROWS: &[Row] = &[
     Row::of(&["rename", "prename", "mmv", "zmv"]).more(renamed),
     Row::of(&["chmod", "gchmod"]).more(modes),
     Row::of(&["chown", "chgrp"]).more(owners),
-    Row::does(&["chattr", "setfacl", "setfattr", "xattr", "setcap", "chflags", "chcon", "restorecon"], &[Deed::Privilege]),
+    Row::does(
+        &[
+            "chattr",
+            "setfacl",
+            "setfattr",
+            "xattr",
+            "setcap",
+            "chflags",
+            "chcon",
+            "restorecon",
+        ],
+        &[Deed::Privilege],
+    ),
     Row::of(&["dd", "gdd", "dcfldd"]).more(dd),
     Row::of(&["patch", "gpatch"])
         .values("pFgVzYBDdr")
-        .longs(&["strip", "fuzz", "prefix", "suffix", "basename-prefix", "ifdef", "version-control", "quoting-style", "read-only"])
+        .longs(&[
+            "strip",
+            "fuzz",
+            "prefix",
+            "suffix",
+            "basename-prefix",
+            "ifdef",
+            "version-control",
+            "quoting-style",
+            "read-only",
+        ])
         .on(&[
             ("i", On::Reads),
             ("input", On::Reads),
@@ -62,12 +95,29 @@ pub(super) const ROWS: &[Row] = &[
             ("dry-run", On::Inert),
         ])
         .more(patch),
-    Row::reads(&["dos2unix", "unix2dos"]).on(&[("n", On::Edits)]).more(edited),
+    Row::reads(&["dos2unix", "unix2dos"])
+        .on(&[("n", On::Edits)])
+        .more(edited),
     Row::of(&["find", "gfind"]).more(find),
-    Row::of(&["fd", "fdfind"]).operands(Operands::Text).values("eEtdSocjg").longs(&[
-        "extension", "exclude", "type", "max-depth", "min-depth", "size", "owner", "color", "threads",
-        "changed-within", "changed-before", "base-directory", "format", "max-results",
-    ]),
+    Row::of(&["fd", "fdfind"])
+        .operands(Operands::Text)
+        .values("eEtdSocjg")
+        .longs(&[
+            "extension",
+            "exclude",
+            "type",
+            "max-depth",
+            "min-depth",
+            "size",
+            "owner",
+            "color",
+            "threads",
+            "changed-within",
+            "changed-before",
+            "base-directory",
+            "format",
+            "max-results",
+        ]),
 ];
 
 /// `cp -r` reads all that lies below.
@@ -91,7 +141,11 @@ fn installed(call: &Call<'_>, out: &mut Vec<Effect>) {
         out.push(Effect::Deed(Deed::Privilege));
     }
     if call.has(&["d", "directory"]) {
-        out.extend(call.operands.iter().map(|word| Effect::File(Act::Write, (*word).clone())));
+        out.extend(
+            call.operands
+                .iter()
+                .map(|word| Effect::File(Act::Write, (*word).clone())),
+        );
     }
 }
 
@@ -121,15 +175,34 @@ fn linked(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// `rename EXPRESSION FILES`: the expression is Perl or a plain text.
 fn renamed(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let skip = if call.words.first().is_some_and(|word| word.text == "prename") { 1 } else { 2 };
+    let skip = if call
+        .words
+        .first()
+        .is_some_and(|word| word.text == "prename")
+    {
+        1
+    } else {
+        2
+    };
     let code = call.operands.first().is_some_and(|word| {
-        let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || " ._-/\\$^*+?()[]|sy".contains(c));
-        !word.as_fixed().is_some_and(plain) || word.text.ends_with('e')  && word.text.contains('/')
+        let plain = |text: &str| {
+            text.chars()
+                .all(|c| c.is_ascii_alphanumeric() || " ._-/\\$^*+?()[]|sy".contains(c))
+        };
+        !word.as_fixed().is_some_and(plain) || word.text.ends_with('e') && word.text.contains('/')
     });
     if code {
         out.push(Effect::Deed(Deed::Code));
     }
-    let skip = if call.operands.first().is_some_and(|word| word.text.contains('/')) { 1 } else { skip };
+    let skip = if call
+        .operands
+        .first()
+        .is_some_and(|word| word.text.contains('/'))
+    {
+        1
+    } else {
+        skip
+    };
     for word in call.operands.iter().skip(skip) {
         out.push(Effect::File(Act::Remove, (*word).clone()));
     }
@@ -200,7 +273,10 @@ fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
         None => {
             let folder = call.values_of(&["d", "directory"]).next().cloned();
-            out.push(Effect::File(Act::WriteBelow, folder.unwrap_or_else(|| Word::fixed("."))));
+            out.push(Effect::File(
+                Act::WriteBelow,
+                folder.unwrap_or_else(|| Word::fixed(".")),
+            ));
         }
     }
     if let Some(file) = call.operands.get(1) {
@@ -209,22 +285,112 @@ fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn edited(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.extend(call.operands.iter().map(|word| Effect::File(Act::Write, (*word).clone())));
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| Effect::File(Act::Write, (*word).clone())),
+    );
 }
 
 /// Options of `find` that take a word, beside those that do something.
 const TESTS: &[&str] = &[
-    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fstype", "-gid",
-    "-group", "-ilname", "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname",
-    "-maxdepth", "-mindepth", "-mmin", "-mtime", "-name", "-newer", "-path", "-perm", "-printf",
-    "-regex", "-regextype", "-samefile", "-size", "-type", "-uid", "-used", "-user", "-wholename",
-    "-xtype", "-newermt", "-newerct", "-newerat", "-newermm", "-newercc", "-newerac", "-newercm", "-newerBt", "-D", "-files0-from",
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-context",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-regextype",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+    "-newermt",
+    "-newerct",
+    "-newerat",
+    "-newermm",
+    "-newercc",
+    "-newerac",
+    "-newercm",
+    "-newerBt",
+    "-D",
+    "-files0-from",
 ];
 const ALONE: &[&str] = &[
-    "-H", "-L", "-P", "-X", "-E", "-a", "-o", "-and", "-or", "-not", "!", "(", ")", ",", "-daystart", "-depth",
-    "-d", "-empty", "-executable", "-false", "-follow", "-ignore_readdir_race", "-ls", "-mount",
-    "-nogroup", "-noleaf", "-nouser", "-nowarn", "-print", "-print0", "-prune", "-quit",
-    "-readable", "-true", "-warn", "-writable", "-xdev", "-x", "-s", "-O1", "-O2", "-O3", "-O0", "--", "-help", "--help", "--version", "-version",
+    "-H",
+    "-L",
+    "-P",
+    "-X",
+    "-E",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-daystart",
+    "-depth",
+    "-d",
+    "-empty",
+    "-executable",
+    "-false",
+    "-follow",
+    "-ignore_readdir_race",
+    "-ls",
+    "-mount",
+    "-nogroup",
+    "-noleaf",
+    "-nouser",
+    "-nowarn",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-true",
+    "-warn",
+    "-writable",
+    "-xdev",
+    "-x",
+    "-s",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-O0",
+    "--",
+    "-help",
+    "--help",
+    "--version",
+    "-version",
 ];
 
 /// Where it starts, and by what names it chooses.
@@ -245,7 +411,10 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
     }
     // A name counts only where nothing else can choose: with `-o`, `-not` or parentheses all may.
     let any = words.iter().skip(at).any(|word| {
-        matches!(word.as_fixed(), Some("-o" | "-or" | "-not" | "!" | "," | "-regex" | "-iregex"))
+        matches!(
+            word.as_fixed(),
+            Some("-o" | "-or" | "-not" | "!" | "," | "-regex" | "-iregex")
+        )
     });
     while let Some(word) = words.get(at) {
         at += 1;
@@ -268,8 +437,25 @@ pub(super) fn chooses(words: &[Word]) -> bool {
         matches!(
             word.as_fixed(),
             Some(
-                "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex" | "-empty" | "-newer"
-                    | "-mtime" | "-mmin" | "-size" | "-perm" | "-atime" | "-ctime" | "-lname" | "-xtype" | "-iwholename" | "-user"
+                "-name"
+                    | "-iname"
+                    | "-path"
+                    | "-ipath"
+                    | "-wholename"
+                    | "-regex"
+                    | "-iregex"
+                    | "-empty"
+                    | "-newer"
+                    | "-mtime"
+                    | "-mmin"
+                    | "-size"
+                    | "-perm"
+                    | "-atime"
+                    | "-ctime"
+                    | "-lname"
+                    | "-xtype"
+                    | "-iwholename"
+                    | "-user"
             )
         )
     })
@@ -278,7 +464,11 @@ pub(super) fn chooses(words: &[Word]) -> bool {
 fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
     let words = call.words;
     let (starts, names) = find_scope(words);
-    out.extend(starts.iter().map(|word| Effect::File(Act::List, word.clone())));
+    out.extend(
+        starts
+            .iter()
+            .map(|word| Effect::File(Act::List, word.clone())),
+    );
     let mut at = 1 + starts.len();
     let mut lists = starts.len();
     while let Some(word) = words.get(at) {
@@ -292,16 +482,27 @@ fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
         match text {
             "-delete" => {
                 let chosen = chooses(words);
-                out.extend(starts.iter().map(|word| Effect::File(Act::Remove, found(word, names.first(), chosen))));
+                out.extend(
+                    starts
+                        .iter()
+                        .map(|word| Effect::File(Act::Remove, found(word, names.first(), chosen))),
+                );
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                out.extend(words.get(at).map(|word| Effect::File(Act::Write, word.clone())));
+                out.extend(
+                    words
+                        .get(at)
+                        .map(|word| Effect::File(Act::Write, word.clone())),
+                );
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
             // What they run is judged as a command of its own.
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
-                at += words.get(at..).and_then(|rest| rest.iter().position(ends)).map_or(words.len(), |end| end + 1);
+                at += words
+                    .get(at..)
+                    .and_then(|rest| rest.iter().position(ends))
+                    .map_or(words.len(), |end| end + 1);
             }
             _ if TESTS.contains(&text) => at += 1,
             _ if ALONE.contains(&text) => {}

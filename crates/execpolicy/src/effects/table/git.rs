@@ -38,24 +38,98 @@ const SHOWS: &[(&str, On)] = &[
 
 const SUBS: &[Row] = &[
     Row::of(&[
-        "status", "log", "show", "diff", "whatchanged", "shortlog", "range-diff",
-        "diff-tree", "diff-index", "diff-files", "cherry", "rev-list", "show-branch",
+        "status",
+        "log",
+        "show",
+        "diff",
+        "whatchanged",
+        "shortlog",
+        "range-diff",
+        "diff-tree",
+        "diff-index",
+        "diff-files",
+        "cherry",
+        "rev-list",
+        "show-branch",
     ])
-    .longs(&["author", "since", "until", "after", "before", "grep", "format", "max-count", "skip", "word-diff-regex", "inter-hunk-context", "diff-algorithm"])
+    .longs(&[
+        "author",
+        "since",
+        "until",
+        "after",
+        "before",
+        "grep",
+        "format",
+        "max-count",
+        "skip",
+        "word-diff-regex",
+        "inter-hunk-context",
+        "diff-algorithm",
+    ])
     .on(SHOWS)
     .more(shown),
     Row::of(&[
-        "describe", "rev-parse", "ls-files", "ls-tree", "cat-file", "name-rev", "merge-base",
-        "for-each-ref", "show-ref", "count-objects", "check-ignore", "check-attr", "check-ref-format",
-        "check-mailmap", "version", "help", "fsck", "verify-commit", "verify-tag", "verify-pack", "blame", "annotate",
-        "diff-pairs", "stripspace", "patch-id", "get-tar-commit-id", "request-pull", "var", "column", "unpack-file",
-        "merge-tree", "fmt-merge-msg", "show-index", "bugreport", "diagnose", "backfill",
-        "hash-object", "mktree", "write-tree", "commit-tree", "rerere", "update-server-info", "pack-refs",
+        "describe",
+        "rev-parse",
+        "ls-files",
+        "ls-tree",
+        "cat-file",
+        "name-rev",
+        "merge-base",
+        "for-each-ref",
+        "show-ref",
+        "count-objects",
+        "check-ignore",
+        "check-attr",
+        "check-ref-format",
+        "check-mailmap",
+        "version",
+        "help",
+        "fsck",
+        "verify-commit",
+        "verify-tag",
+        "verify-pack",
+        "blame",
+        "annotate",
+        "diff-pairs",
+        "stripspace",
+        "patch-id",
+        "get-tar-commit-id",
+        "request-pull",
+        "var",
+        "column",
+        "unpack-file",
+        "merge-tree",
+        "fmt-merge-msg",
+        "show-index",
+        "bugreport",
+        "diagnose",
+        "backfill",
+        "hash-object",
+        "mktree",
+        "write-tree",
+        "commit-tree",
+        "rerere",
+        "update-server-info",
+        "pack-refs",
     ])
     .values("LSCMe")
-    .longs(&["format", "exclude", "match", "abbrev", "contents", "sort", "points-at"])
+    .longs(&[
+        "format",
+        "exclude",
+        "match",
+        "abbrev",
+        "contents",
+        "sort",
+        "points-at",
+    ])
     .more(shown),
-    Row::does(&["ls-remote"], &[Deed::Network]).on(&[("upload-pack", On::With(Deed::Code)), ("exec", On::With(Deed::Code))]).more(remote_place),
+    Row::does(&["ls-remote"], &[Deed::Network])
+        .on(&[
+            ("upload-pack", On::With(Deed::Code)),
+            ("exec", On::With(Deed::Code)),
+        ])
+        .more(remote_place),
     Row::of(&["grep"])
         .values("ABCmef")
         .longs(&["max-depth", "threads", "max-count"])
@@ -63,13 +137,29 @@ const SUBS: &[Row] = &[
             ("O", On::Does(Deed::Code)),
             ("open-files-in-pager", On::Does(Deed::Code)),
         ]),
-    Row::of(&["init"]).on(&[("template", On::With(Deed::Code)), ("separate-git-dir", On::Writes)]).operands(Operands::Write),
+    Row::of(&["init"])
+        .on(&[
+            ("template", On::With(Deed::Code)),
+            ("separate-git-dir", On::Writes),
+        ])
+        .operands(Operands::Write),
     Row::of(&["add", "stage", "notes", "sparse-checkout", "update-index"])
         .longs(&["chmod", "pathspec-from-file"])
         .on(&[("p", On::Value)]),
     Row::of(&["commit"])
         .values("mCcFtuS")
-        .longs(&["message", "file", "author", "date", "template", "fixup", "squash", "reuse-message", "cleanup", "trailer"])
+        .longs(&[
+            "message",
+            "file",
+            "author",
+            "date",
+            "template",
+            "fixup",
+            "squash",
+            "reuse-message",
+            "cleanup",
+            "trailer",
+        ])
         .on(&[
             ("no-verify", On::Does(Deed::Unchecked)),
             ("n", On::Does(Deed::Unchecked)),
@@ -87,7 +177,16 @@ const SUBS: &[Row] = &[
         ]),
     Row::of(&["tag"])
         .values("mFun")
-        .longs(&["message", "file", "local-user", "sort", "format", "points-at", "contains", "merged"])
+        .longs(&[
+            "message",
+            "file",
+            "local-user",
+            "sort",
+            "format",
+            "points-at",
+            "contains",
+            "merged",
+        ])
         .on(&[
             ("d", On::Does(Deed::History)),
             ("delete", On::Does(Deed::History)),
@@ -104,19 +203,24 @@ const SUBS: &[Row] = &[
             ("pathspec-from-file", On::With(Deed::Drops)),
         ])
         .more(checkout),
-    Row::does(&["switch"], &[Deed::Moves]).values("c").longs(&["create", "orphan", "conflict"]).on(&[
-        ("C", On::With(Deed::History)),
-        ("force-create", On::With(Deed::History)),
-        ("f", On::Does(Deed::Drops)),
-        ("force", On::Does(Deed::Drops)),
-        ("discard-changes", On::Does(Deed::Drops)),
-    ]),
+    Row::does(&["switch"], &[Deed::Moves])
+        .values("c")
+        .longs(&["create", "orphan", "conflict"])
+        .on(&[
+            ("C", On::With(Deed::History)),
+            ("force-create", On::With(Deed::History)),
+            ("f", On::Does(Deed::Drops)),
+            ("force", On::Does(Deed::Drops)),
+            ("discard-changes", On::Does(Deed::Drops)),
+        ]),
     Row::of(&["restore"])
         .values("s")
         .longs(&["source", "conflict"])
         .on(&[("pathspec-from-file", On::With(Deed::Drops))])
         .more(restore),
-    Row::of(&["reset"]).on(&[("pathspec-from-file", On::Value)]).more(reset),
+    Row::of(&["reset"])
+        .on(&[("pathspec-from-file", On::Value)])
+        .more(reset),
     Row::of(&["clean"])
         .values("e")
         .longs(&["exclude"])
@@ -124,7 +228,15 @@ const SUBS: &[Row] = &[
     Row::of(&["stash"]).more(stash),
     Row::does(&["merge", "cherry-pick", "revert"], &[Deed::Moves])
         .values("msSXF")
-        .longs(&["message", "strategy", "strategy-option", "mainline", "file", "into-name", "cleanup"])
+        .longs(&[
+            "message",
+            "strategy",
+            "strategy-option",
+            "mainline",
+            "file",
+            "into-name",
+            "cleanup",
+        ])
         .on(&[("no-verify", On::Does(Deed::Unchecked))]),
     Row::does(&["rebase"], &[Deed::Moves])
         .values("sXC")
@@ -140,7 +252,17 @@ const SUBS: &[Row] = &[
         ]),
     Row::does(&["fetch"], &[Deed::Network])
         .values("jo")
-        .longs(&["depth", "deepen", "shallow-since", "shallow-exclude", "jobs", "refmap", "server-option", "negotiation-tip", "filter"])
+        .longs(&[
+            "depth",
+            "deepen",
+            "shallow-since",
+            "shallow-exclude",
+            "jobs",
+            "refmap",
+            "server-option",
+            "negotiation-tip",
+            "filter",
+        ])
         .on(&[
             ("upload-pack", On::With(Deed::Code)),
             ("f", On::Does(Deed::History)),
@@ -150,7 +272,13 @@ const SUBS: &[Row] = &[
         .more(remote_place),
     Row::does(&["pull"], &[Deed::Network, Deed::Moves])
         .values("sXjo")
-        .longs(&["depth", "strategy", "strategy-option", "jobs", "server-option"])
+        .longs(&[
+            "depth",
+            "strategy",
+            "strategy-option",
+            "jobs",
+            "server-option",
+        ])
         .on(&[
             ("upload-pack", On::With(Deed::Code)),
             ("f", On::Does(Deed::History)),
@@ -177,7 +305,16 @@ const SUBS: &[Row] = &[
         .more(push),
     Row::does(&["clone"], &[Deed::Network])
         .values("bojc")
-        .longs(&["branch", "depth", "origin", "jobs", "filter", "shallow-since", "reference", "server-option"])
+        .longs(&[
+            "branch",
+            "depth",
+            "origin",
+            "jobs",
+            "filter",
+            "shallow-since",
+            "reference",
+            "server-option",
+        ])
         .on(&[
             ("c", On::With(Deed::Unclear)),
             ("config", On::With(Deed::Unclear)),
@@ -188,7 +325,17 @@ const SUBS: &[Row] = &[
         ])
         .more(clone),
     Row::of(&["remote"]).subs(&[
-        Row::of(&["show", "get-url", "rename", "prune", "update", "set-head", "set-branches", "remove", "rm"]),
+        Row::of(&[
+            "show",
+            "get-url",
+            "rename",
+            "prune",
+            "update",
+            "set-head",
+            "set-branches",
+            "remove",
+            "rm",
+        ]),
         Row::does(&["add", "set-url"], &[Deed::Uploads]).values("tm"),
     ]),
     Row::of(&["config"])
@@ -196,23 +343,65 @@ const SUBS: &[Row] = &[
         .longs(&["file", "blob", "type", "default", "value", "comment"])
         .more(config),
     Row::of(&["submodule"]).on(&[("quiet", On::Value)]).subs(&[
-        Row::does(&["status", "init", "summary", "sync", "set-branch", "absorbgitdirs"], &[]),
-        Row::does(&["update"], &[Deed::Network]).longs(&["reference", "depth", "jobs"]).on(&[
-            ("f", On::Does(Deed::Drops)),
-            ("force", On::Does(Deed::Drops)),
-        ]),
-        Row::does(&["add", "set-url"], &[Deed::Network]).values("b").longs(&["branch", "name", "reference", "depth"]),
-        Row::does(&["deinit"], &[]).on(&[("f", On::Does(Deed::Drops)), ("force", On::Does(Deed::Drops))]).operands(Operands::Remove),
+        Row::does(
+            &[
+                "status",
+                "init",
+                "summary",
+                "sync",
+                "set-branch",
+                "absorbgitdirs",
+            ],
+            &[],
+        ),
+        Row::does(&["update"], &[Deed::Network])
+            .longs(&["reference", "depth", "jobs"])
+            .on(&[
+                ("f", On::Does(Deed::Drops)),
+                ("force", On::Does(Deed::Drops)),
+            ]),
+        Row::does(&["add", "set-url"], &[Deed::Network])
+            .values("b")
+            .longs(&["branch", "name", "reference", "depth"]),
+        Row::does(&["deinit"], &[])
+            .on(&[
+                ("f", On::Does(Deed::Drops)),
+                ("force", On::Does(Deed::Drops)),
+            ])
+            .operands(Operands::Remove),
         Row::of(&["foreach"]).more(foreach),
     ]),
     Row::of(&["worktree"]).subs(&[
         Row::of(&["list", "prune", "lock", "unlock", "repair"]).longs(&["reason", "expire"]),
-        Row::of(&["add"]).values("bB").longs(&["reason"]).more(worktree),
+        Row::of(&["add"])
+            .values("bB")
+            .longs(&["reason"])
+            .more(worktree),
         Row::of(&["move"]).operands(Operands::Move),
-        Row::of(&["remove"]).on(&[("f", On::Does(Deed::Drops)), ("force", On::Does(Deed::Drops))]),
+        Row::of(&["remove"]).on(&[
+            ("f", On::Does(Deed::Drops)),
+            ("force", On::Does(Deed::Drops)),
+        ]),
     ]),
     Row::of(&["bisect"]).subs(&[
-        Row::does(&["start", "good", "bad", "new", "old", "skip", "reset", "log", "visualize", "view", "terms", "replay", "next"], &[Deed::Moves]),
+        Row::does(
+            &[
+                "start",
+                "good",
+                "bad",
+                "new",
+                "old",
+                "skip",
+                "reset",
+                "log",
+                "visualize",
+                "view",
+                "terms",
+                "replay",
+                "next",
+            ],
+            &[Deed::Moves],
+        ),
         Row::of(&["run"]).more(bisect),
     ]),
     Row::of(&["apply"])
@@ -227,31 +416,91 @@ const SUBS: &[Row] = &[
             ("directory", On::Value),
         ])
         .more(apply),
-    Row::of(&["am"]).values("pC").longs(&["whitespace", "exclude", "include", "patch-format"]).on(&[("no-verify", On::Does(Deed::Unchecked))]).more(apply),
-    Row::of(&["rm"]).on(&[("cached", On::Inert), ("n", On::Inert), ("dry-run", On::Inert)]).operands(Operands::Remove),
+    Row::of(&["am"])
+        .values("pC")
+        .longs(&["whitespace", "exclude", "include", "patch-format"])
+        .on(&[("no-verify", On::Does(Deed::Unchecked))])
+        .more(apply),
+    Row::of(&["rm"])
+        .on(&[
+            ("cached", On::Inert),
+            ("n", On::Inert),
+            ("dry-run", On::Inert),
+        ])
+        .operands(Operands::Remove),
     Row::of(&["mv"]).operands(Operands::Move),
     Row::of(&["archive", "bundle"])
         .longs(&["format", "prefix"])
-        .on(&[("o", On::Writes), ("output", On::Writes), ("exec", On::With(Deed::Code)), ("remote", On::With(Deed::Network))]),
+        .on(&[
+            ("o", On::Writes),
+            ("output", On::Writes),
+            ("exec", On::With(Deed::Code)),
+            ("remote", On::With(Deed::Network)),
+        ]),
     Row::of(&["format-patch"])
         .values("nv")
-        .longs(&["start-number", "subject-prefix", "reroll-count", "to", "cc", "in-reply-to", "base", "suffix"])
+        .longs(&[
+            "start-number",
+            "subject-prefix",
+            "reroll-count",
+            "to",
+            "cc",
+            "in-reply-to",
+            "base",
+            "suffix",
+        ])
         .on(&[("o", On::Writes), ("output-directory", On::Writes)]),
     Row::of(&["fast-export"]),
     Row::of(&["reflog"]).more(reflog),
-    Row::of(&["gc", "repack", "multi-pack-index", "commit-graph", "maintenance"]).more(collect),
+    Row::of(&[
+        "gc",
+        "repack",
+        "multi-pack-index",
+        "commit-graph",
+        "maintenance",
+    ])
+    .more(collect),
     Row::does(
-        &["filter-branch", "filter-repo", "replace", "update-ref", "fast-import", "prune"],
+        &[
+            "filter-branch",
+            "filter-repo",
+            "replace",
+            "update-ref",
+            "fast-import",
+            "prune",
+        ],
         &[Deed::History],
     ),
-    Row::of(&["symbolic-ref"]).values("m").on(&[("d", On::Does(Deed::History)), ("delete", On::Does(Deed::History))]).more(symbolic),
+    Row::of(&["symbolic-ref"])
+        .values("m")
+        .on(&[
+            ("d", On::Does(Deed::History)),
+            ("delete", On::Does(Deed::History)),
+        ])
+        .more(symbolic),
     Row::does(&["read-tree", "checkout-index"], &[Deed::Drops]),
-    Row::does(&["difftool", "mergetool", "hook", "instaweb", "gui", "citool"], &[Deed::Code]),
-    Row::does(&["credential", "credential-store", "credential-cache"], &[Deed::Secret]),
-    Row::does(&["send-email", "imap-send", "p4", "svn", "cvsserver"], &[Deed::Uploads]),
+    Row::does(
+        &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
+        &[Deed::Code],
+    ),
+    Row::does(
+        &["credential", "credential-store", "credential-cache"],
+        &[Deed::Secret],
+    ),
+    Row::does(
+        &["send-email", "imap-send", "p4", "svn", "cvsserver"],
+        &[Deed::Uploads],
+    ),
     Row::does(&["daemon", "fsmonitor--daemon"], &[Deed::Persists]),
     Row::of(&["lfs"]).subs(&[
-        Row::does(&["pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track", "untrack", "install", "logs", "fsck", "pointer", "locks"], &[Deed::Network]).values("IX"),
+        Row::does(
+            &[
+                "pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track",
+                "untrack", "install", "logs", "fsck", "pointer", "locks",
+            ],
+            &[Deed::Network],
+        )
+        .values("IX"),
         Row::does(&["push"], &[Deed::Network]),
         Row::does(&["migrate", "prune"], &[Deed::History]),
     ]),
@@ -260,46 +509,127 @@ const SUBS: &[Row] = &[
 
 /// Settings that name no program and skip no check.
 const PLAIN: &[&str] = &[
-    "user.", "color.", "core.pager=cat", "core.pager=", "core.autocrlf", "core.quotepath", "core.filemode",
-    "core.abbrev", "core.whitespace", "core.ignorecase", "core.longpaths", "core.eol", "core.safecrlf",
-    "diff.renames", "diff.renamelimit", "diff.algorithm", "diff.noprefix", "diff.mnemonicprefix",
-    "merge.conflictstyle", "merge.renamelimit", "merge.ff", "log.", "advice.", "init.defaultbranch", "pull.", "push.default",
-    "push.autosetupremote", "rebase.autostash", "rebase.autosquash", "fetch.prune", "fetch.parallel", "http.lowspeed",
-    "http.postbuffer", "http.version", "gc.auto", "column.", "status.", "format.pretty", "commit.gpgsign=false", "tag.gpgsign=false",
-    "commit.verbose", "branch.", "submodule.recurse", "submodule.fetchjobs", "safe.directory", "pack.", "index.", "feature.", "help.autocorrect=0", "tag.sort", "grep.", "blame.",
-    "rerere.enabled", "stash.", "protocol.version", "core.compression", "core.editor=true", "core.editor=:", "sequence.editor=true", "sequence.editor=:", "core.editor=cat", "pager.",
+    "user.",
+    "color.",
+    "core.pager=cat",
+    "core.pager=",
+    "core.autocrlf",
+    "core.quotepath",
+    "core.filemode",
+    "core.abbrev",
+    "core.whitespace",
+    "core.ignorecase",
+    "core.longpaths",
+    "core.eol",
+    "core.safecrlf",
+    "diff.renames",
+    "diff.renamelimit",
+    "diff.algorithm",
+    "diff.noprefix",
+    "diff.mnemonicprefix",
+    "merge.conflictstyle",
+    "merge.renamelimit",
+    "merge.ff",
+    "log.",
+    "advice.",
+    "init.defaultbranch",
+    "pull.",
+    "push.default",
+    "push.autosetupremote",
+    "rebase.autostash",
+    "rebase.autosquash",
+    "fetch.prune",
+    "fetch.parallel",
+    "http.lowspeed",
+    "http.postbuffer",
+    "http.version",
+    "gc.auto",
+    "column.",
+    "status.",
+    "format.pretty",
+    "commit.gpgsign=false",
+    "tag.gpgsign=false",
+    "commit.verbose",
+    "branch.",
+    "submodule.recurse",
+    "submodule.fetchjobs",
+    "safe.directory",
+    "pack.",
+    "index.",
+    "feature.",
+    "help.autocorrect=0",
+    "tag.sort",
+    "grep.",
+    "blame.",
+    "rerere.enabled",
+    "stash.",
+    "protocol.version",
+    "core.compression",
+    "core.editor=true",
+    "core.editor=:",
+    "sequence.editor=true",
+    "sequence.editor=:",
+    "core.editor=cat",
+    "pager.",
 ];
 
 fn is_plain(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
-    PLAIN.iter().any(|plain| match plain.strip_suffix(['.', '=']) {
-        Some("pager") => setting.starts_with("pager.") && setting.ends_with("false"),
-        Some("core.pager") => setting == "core.pager=",
-        Some(_) => setting.starts_with(plain),
-        None if plain.contains('=') => setting == *plain,
-        None => setting.split('=').next() == Some(plain),
-    })
+    PLAIN
+        .iter()
+        .any(|plain| match plain.strip_suffix(['.', '=']) {
+            Some("pager") => setting.starts_with("pager.") && setting.ends_with("false"),
+            Some("core.pager") => setting == "core.pager=",
+            Some(_) => setting.starts_with(plain),
+            None if plain.contains('=') => setting == *plain,
+            None => setting.split('=').next() == Some(plain),
+        })
 }
 
 /// `-c NAME=VALUE` can name programs to run.
 fn settings(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let open = call
-        .values_of(&["c"])
-        .any(|word| !is_plain(word.lead()) || (word.known != Known::Fixed && !word.lead().contains('=')));
+    let open = call.values_of(&["c"]).any(|word| {
+        !is_plain(word.lead()) || (word.known != Known::Fixed && !word.lead().contains('='))
+    });
     if open || call.has(&["exec-path"]) && call.values_of(&["exec-path"]).next().is_some() {
         out.push(Effect::Deed(Deed::Code));
     }
 }
 
 fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let reads = call.has(&["get", "get-all", "get-regexp", "get-urlmatch", "l", "list", "name-only", "get-color", "get-colorbool"]);
+    let reads = call.has(&[
+        "get",
+        "get-all",
+        "get-regexp",
+        "get-urlmatch",
+        "l",
+        "list",
+        "name-only",
+        "get-color",
+        "get-colorbool",
+    ]);
     let first = call.operand(0).unwrap_or("");
     if reads || matches!(first, "get" | "list") {
         return;
     }
-    let modern = matches!(first, "set" | "unset" | "edit" | "remove-section" | "rename-section");
+    let modern = matches!(
+        first,
+        "set" | "unset" | "edit" | "remove-section" | "rename-section"
+    );
     let at = usize::from(modern);
-    if call.operands.len() <= at + 1 && !modern && !call.has(&["unset", "unset-all", "e", "edit", "remove-section", "rename-section", "add", "replace-all"]) {
+    if call.operands.len() <= at + 1
+        && !modern
+        && !call.has(&[
+            "unset",
+            "unset-all",
+            "e",
+            "edit",
+            "remove-section",
+            "rename-section",
+            "add",
+            "replace-all",
+        ])
+    {
         return;
     }
     let name = call.operand(at).unwrap_or("");
@@ -314,8 +644,17 @@ fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// `git diff --no-index` and `git hash-object` read files by name.
 fn shown(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["no-index"]) || call.words.first().is_some_and(|word| word.text == "hash-object") {
-        out.extend(call.operands.iter().map(|word| Effect::File(Act::Read, (*word).clone())));
+    if call.has(&["no-index"])
+        || call
+            .words
+            .first()
+            .is_some_and(|word| word.text == "hash-object")
+    {
+        out.extend(
+            call.operands
+                .iter()
+                .map(|word| Effect::File(Act::Read, (*word).clone())),
+        );
     }
 }
 
@@ -323,7 +662,10 @@ fn shown(call: &Call<'_>, out: &mut Vec<Effect>) {
 fn many(word: &Word) -> bool {
     let text = word.text.as_str();
     let name = text.rsplit('/').next().unwrap_or(text);
-    word.known == Known::Many || text.starts_with(':') || name.is_empty() || !name.trim_start_matches('.').contains('.')
+    word.known == Known::Many
+        || text.starts_with(':')
+        || name.is_empty()
+        || !name.trim_start_matches('.').contains('.')
 }
 
 /// What is thrown away by going back to what is kept.
@@ -341,7 +683,9 @@ fn all(out: &mut Vec<Effect>) {
 }
 
 fn dashes(call: &Call<'_>) -> Option<usize> {
-    call.words.iter().position(|word| word.as_fixed() == Some("--"))
+    call.words
+        .iter()
+        .position(|word| word.as_fixed() == Some("--"))
 }
 
 fn checkout(call: &Call<'_>, out: &mut Vec<Effect>) {
@@ -359,7 +703,11 @@ fn checkout(call: &Call<'_>, out: &mut Vec<Effect>) {
     match call.operands.as_slice() {
         [one] => {
             let text = one.text.as_str();
-            if matches!(text, "." | "./" | "*" | ":/" | "..") || text.ends_with('/') || text.starts_with(':') || one.text.contains('*') {
+            if matches!(text, "." | "./" | "*" | ":/" | "..")
+                || text.ends_with('/')
+                || text.starts_with(':')
+                || one.text.contains('*')
+            {
                 back(&[one], out);
             } else if text.contains('.') {
                 out.push(Effect::File(Act::WriteBelow, (*one).clone()));
@@ -379,7 +727,11 @@ fn restore(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn reset(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.options.iter().any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k')) {
+    if call
+        .options
+        .iter()
+        .any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k'))
+    {
         out.push(Effect::Deed(Deed::Drops));
         all(out);
     }
@@ -402,13 +754,25 @@ fn stash(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn apply(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.extend(call.operands.iter().map(|word| Effect::File(Act::Read, (*word).clone())));
-    out.push(Effect::Patch(call.values_of(&["directory"]).next().cloned()));
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| Effect::File(Act::Read, (*word).clone())),
+    );
+    out.push(Effect::Patch(
+        call.values_of(&["directory"]).next().cloned(),
+    ));
 }
 
 /// A place that is not called by a name: what is pushed there goes elsewhere.
 fn foreign(word: &Word) -> bool {
-    word.text.contains("://") || word.text.starts_with(['/', '~']) || word.text.split('/').next().is_some_and(|host| host.contains('@') && host.contains(':'))
+    word.text.contains("://")
+        || word.text.starts_with(['/', '~'])
+        || word
+            .text
+            .split('/')
+            .next()
+            .is_some_and(|host| host.contains('@') && host.contains(':'))
 }
 
 fn push(call: &Call<'_>, out: &mut Vec<Effect>) {
@@ -424,10 +788,18 @@ fn push(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// `ext::COMMAND` runs it.
 fn remote_place(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.operands.iter().any(|word| word.text.starts_with("ext::") || word.text.starts_with("fd::")) {
+    if call
+        .operands
+        .iter()
+        .any(|word| word.text.starts_with("ext::") || word.text.starts_with("fd::"))
+    {
         out.push(Effect::Deed(Deed::Code));
     }
-    let own = call.operands.iter().skip(1).any(|word| word.text.starts_with('+'));
+    let own = call
+        .operands
+        .iter()
+        .skip(1)
+        .any(|word| word.text.starts_with('+'));
     if own {
         out.push(Effect::Deed(Deed::History));
     }
@@ -442,7 +814,11 @@ fn clone(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 fn worktree(call: &Call<'_>, out: &mut Vec<Effect>) {
     // A linked tree beside this one is where they are usually made.
-    if let Some(folder) = call.operands.first().filter(|word| word.text.starts_with(['/', '~', '$'])) {
+    if let Some(folder) = call
+        .operands
+        .first()
+        .filter(|word| word.text.starts_with(['/', '~', '$']))
+    {
         out.push(Effect::File(Act::Write, (*folder).clone()));
     }
     if call.has(&["B", "f", "force"]) {
@@ -451,14 +827,22 @@ fn worktree(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn foreach(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.extend(call.operands.iter().map(|word| Effect::Runs((*word).clone())));
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| Effect::Runs((*word).clone())),
+    );
     if call.operands.len() > 1 {
-        out.push(Effect::Command(call.operands.iter().map(|word| (*word).clone()).collect()));
+        out.push(Effect::Command(
+            call.operands.iter().map(|word| (*word).clone()).collect(),
+        ));
     }
 }
 
 fn bisect(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Command(call.words.iter().skip(1).cloned().collect()));
+    out.push(Effect::Command(
+        call.words.iter().skip(1).cloned().collect(),
+    ));
 }
 
 fn reflog(call: &Call<'_>, out: &mut Vec<Effect>) {
@@ -469,7 +853,10 @@ fn reflog(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 fn collect(call: &Call<'_>, out: &mut Vec<Effect>) {
     let drops = call.options.iter().any(|(name, value)| {
-        name == "prune" && value.as_ref().is_none_or(|word| !word.text.contains("weeks"))
+        name == "prune"
+            && value
+                .as_ref()
+                .is_none_or(|word| !word.text.contains("weeks"))
             || name.starts_with("cruft-exp")
     });
     if drops {

@@ -52,7 +52,10 @@ pub(super) fn find(name: &str) -> Option<&'static Row> {
 pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
     let (first, rest) = words.split_first()?;
     let name = crate::rules::basename(first.as_fixed()?);
-    let flag = |wanted: &[&str]| rest.iter().any(|word| word.as_fixed().is_some_and(|text| wanted.contains(&text)));
+    let flag = |wanted: &[&str]| {
+        rest.iter()
+            .any(|word| word.as_fixed().is_some_and(|text| wanted.contains(&text)))
+    };
     let lists = |wanted: char| {
         rest.iter().any(|word| {
             let text = word.lead();
@@ -75,13 +78,24 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
             let shaped = flag(&["-printf", "-fprintf", "-ls", "-exec", "-execdir", "-fls"]);
             (!shaped).then(|| found_by(words))
         }
-        "git" => match rest.iter().find_map(|word| word.as_fixed().filter(|text| !text.starts_with('-'))) {
+        "git" => match rest
+            .iter()
+            .find_map(|word| word.as_fixed().filter(|text| !text.starts_with('-')))
+        {
             Some("ls-files") => Some(vec![Word::fixed("**/?*")]),
-            Some("diff" | "show" | "log" | "diff-tree" | "diff-index") if flag(&["--name-only"]) => Some(vec![Word::fixed("**/?*")]),
-            Some("grep") if lists('l') || flag(&["--name-only", "--files-with-matches"]) => Some(vec![Word::fixed("**/?*")]),
+            Some("diff" | "show" | "log" | "diff-tree" | "diff-index")
+                if flag(&["--name-only"]) =>
+            {
+                Some(vec![Word::fixed("**/?*")])
+            }
+            Some("grep") if lists('l') || flag(&["--name-only", "--files-with-matches"]) => {
+                Some(vec![Word::fixed("**/?*")])
+            }
             _ => None,
         },
-        "grep" | "egrep" | "fgrep" if lists('l') || lists('L') || flag(&["--files-with-matches"]) => {
+        "grep" | "egrep" | "fgrep"
+            if lists('l') || lists('L') || flag(&["--files-with-matches"]) =>
+        {
             Some(match operands.get(1..) {
                 Some(folders) if lists('r') || lists('R') || flag(&["--recursive"]) => {
                     // A folder, or a file by its own name.
@@ -101,17 +115,19 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
             Some(found)
         }
         "fd" | "fdfind" => Some(below(operands.get(1..).unwrap_or(&[]))),
-        "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => Some(match operands.as_slice() {
-            // Names without their folder.
-            [] => vec![Word::fixed("?*")],
-            folders => folders
-                .iter()
-                .map(|word| match word.known {
-                    crate::shell::Known::Many => (*word).clone(),
-                    _ => Word::fixed("?*"),
-                })
-                .collect(),
-        }),
+        "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => {
+            Some(match operands.as_slice() {
+                // Names without their folder.
+                [] => vec![Word::fixed("?*")],
+                folders => folders
+                    .iter()
+                    .map(|word| match word.known {
+                        crate::shell::Known::Many => (*word).clone(),
+                        _ => Word::fixed("?*"),
+                    })
+                    .collect(),
+            })
+        }
         _ => None,
     }
 }
