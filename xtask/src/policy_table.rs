@@ -21,6 +21,23 @@ struct Runs {
     roots: &'static [&'static str],
 }
 
+/// Words that a harness defines for its agents, in its own container: no programs of a shell.
+const HARNESS: &[&str] = &[
+    "connect_start",
+    "connect_sendline",
+    "connect_stop",
+    "decompile",
+    "disassemble",
+    "set_cursors",
+    "submit",
+    "skip",
+    "debug_start",
+    "debug_exec",
+    "goto",
+    "scroll_down",
+    "scroll_up",
+];
+
 const RECORDED: &[Runs] = &[
     Runs {
         name: "intercode bash",
@@ -37,7 +54,7 @@ const RECORDED: &[Runs] = &[
     },
 ];
 
-pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of the recorded runs".to_owned());
     };
@@ -129,6 +146,10 @@ fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
         if let (Some("tool_call"), Some(tool), Some(script)) =
             (field("type"), field("tool"), script)
             && tools.contains(&tool)
+            && !script
+                .split_whitespace()
+                .next()
+                .is_some_and(|word| HARNESS.contains(&word))
             && !field("result").is_some_and(|result| result.contains("command not found"))
             && parses(script)?
         {

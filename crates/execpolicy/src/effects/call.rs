@@ -153,6 +153,7 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         Operands::Text => {}
         Operands::Read if edits => act(Act::Write, all),
         Operands::Read => act(Act::Read, all),
+        Operands::List => act(Act::List, all),
         Operands::Write => act(Act::Write, all),
         Operands::Remove => act(Act::Remove, all),
         Operands::FirstText => {

@@ -118,8 +118,13 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
         if inside && kept.len() == 1 {
             return end.first() == kept.first();
         }
-        // A whole pattern says nothing of what it is after: `~/*/*`, but not `/var/*`.
-        let named = end.iter().any(|part| !is_all(part));
+        // A whole pattern says nothing of what it is after: `~/*/*`, but not `/var/*`, nor
+        // `src/**/*.key` of what is in `.ssh`.
+        let folders = end.len() - 1;
+        let named = match folders {
+            0 => !is_all(end.first().unwrap_or(&"")),
+            _ => end.iter().take(folders).all(|part| !is_all(part)),
+        };
         same(kept, end) && (named || path.starts_with(home))
     });
     // A folder of a home, or what homes lie in, with all that is in it.

@@ -199,7 +199,9 @@ impl Sight<'_, '_> {
             }
             Act::Write | Act::WriteBelow | Act::Unpack => {
                 self.protected(spot, act != Act::Write);
-                self.writes(place, spot);
+                if !ground.is_passing(spot) {
+                    self.writes(place, spot);
+                }
                 if act == Act::Write {
                     self.judged.made.push(spot.clone());
                 }

@@ -87,6 +87,13 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
                 .cloned()
                 .unwrap_or_else(|| Word::fixed(program)),
         )),
+        // A script of the environment, by its name.
+        None if [".py", ".sh", ".js", ".mjs", ".ts", ".pl", ".rb"]
+            .iter()
+            .any(|end| name.ends_with(end)) =>
+        {
+            out.push(Effect::Deed(Deed::Opaque))
+        }
         None if only_asks(words) => {}
         None => out.push(Effect::Deed(Deed::Unknown)),
     }

@@ -222,6 +222,15 @@ impl Ground {
         credentials::read_at(&parts, &home, inside, deep)
     }
 
+    /// Whether it is a folder for passing files itself, into which something is put.
+    pub(crate) fn is_passing(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        matches!(
+            parts.as_slice(),
+            ["tmp"] | ["var", "tmp"] | ["private", "tmp"] | ["dev", "shm"]
+        )
+    }
+
     /// Whether all files are meant, by names that leave none out.
     pub(crate) fn is_everything(&self, spot: &Spot) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();

@@ -127,6 +127,8 @@ pub(crate) enum Operands {
     Text,
     /// They are read.
     Read,
+    /// Only their names and what is known of them is shown.
+    List,
     /// They are written or made.
     Write,
     /// They are removed.
@@ -249,12 +251,11 @@ impl Row {
 
     /// Whether an option could turn it into something else.
     pub(super) fn has_teeth(&self) -> bool {
-        self.more.is_some()
-            || self.options.iter().any(|(_, on)| {
-                matches!(
-                    on,
-                    On::Writes | On::Runs | On::Edits | On::Does(_) | On::With(_)
-                )
-            })
+        self.options.iter().any(|(_, on)| {
+            matches!(
+                on,
+                On::Writes | On::Runs | On::Edits | On::Does(_) | On::With(_)
+            )
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{RuleDecision, ToolFacts};
+use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 use checkrein_execpolicy::{Bounds, DEFAULT_RULES, RuleSet, Unmatched, compile, judge_script};
 
 /// The one rule that is added to what is shipped.
@@ -54,23 +54,31 @@ impl Share {
     /// Counts one script.
     pub(crate) fn add(&mut self, rules: &RuleSet, script: &str) {
         let facts = judge_script(rules, script);
-        let whole = facts.rule == Some(RuleDecision::Allow);
-        let blamed = facts
-            .commands
-            .iter()
-            .any(|command| command.rule > Some(RuleDecision::Allow));
+        let blamed = |command: &&CommandFact| command.rule > Some(RuleDecision::Allow);
         for command in &facts.commands {
-            let own = command.rule > Some(RuleDecision::Allow);
-            let stopped = !whole && (own || !blamed);
-            let unit = unit(&command.argv);
-            let (all, through) = self.units.entry(unit.clone()).or_default();
-            *all += 1;
-            *through += usize::from(!stopped);
-            if stopped {
-                self.interrupted
-                    .entry(unit)
-                    .or_insert_with(|| (why(&facts), script.to_owned()));
-            }
+            self.count_one(unit(&command.argv), blamed(&command), &facts, script);
+        }
+        // Something beside its commands: a redirect, a name or a text that cannot be read.
+        if facts.rule != Some(RuleDecision::Allow)
+            && !facts.commands.iter().any(|command| blamed(&command))
+        {
+            let piece = facts
+                .unresolved
+                .first()
+                .map_or("(redirect)", String::as_str);
+            let first = piece.split_whitespace().next().unwrap_or(piece);
+            self.count_one(format!("(unreadable) {first}"), true, &facts, script);
+        }
+    }
+
+    fn count_one(&mut self, unit: String, stopped: bool, facts: &ToolFacts, script: &str) {
+        let (all, through) = self.units.entry(unit.clone()).or_default();
+        *all += 1;
+        *through += usize::from(!stopped);
+        if stopped {
+            self.interrupted
+                .entry(unit)
+                .or_insert_with(|| (why(facts), script.to_owned()));
         }
     }
 
@@ -79,14 +87,15 @@ impl Share {
         self.units.len()
     }
 
-    /// The share that goes through, each unit counted once, in tenths of a per cent.
+    /// The share that goes through, each unit counted once by how often it does, in tenths of a
+    /// per cent. What the added rule forbids is left out: it is meant to be interrupted.
     pub(crate) fn per_mille(&self) -> usize {
-        let sum: usize = self
-            .units
-            .values()
-            .map(|(all, through)| through * 100_000 / all)
+        let meant = |unit: &&String| unit.as_str() == "rm" || unit.starts_with("rm ");
+        let units = || self.units.iter().filter(|(unit, _)| !meant(unit));
+        let sum: usize = units()
+            .map(|(_, (all, through))| through * 100_000 / all)
             .sum();
-        sum / self.units.len().max(1) / 100
+        sum / units().count().max(1) / 100
     }
 }
 

@@ -10,7 +10,7 @@ use crate::shell::{Known, Word};
 pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
     let text = program.text.as_str();
     // Behind an expansion all of a program can stand.
-    if program.known != Known::Fixed && !plain_hole(text) {
+    if program.known != Known::Fixed {
         return out.push(Effect::Deed(Deed::Code));
     }
     if names(text).any(|name| {
@@ -58,12 +58,6 @@ fn calls_by_name(text: &str) -> bool {
                 .get(at + 1..)
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_'))
     })
-}
-
-/// Only a number or a name of a shell comes in from outside: `'$1 > '"$limit"`, which cannot be
-/// told from a program here.
-fn plain_hole(_: &str) -> bool {
-    false
 }
 
 /// The file behind a redirect.

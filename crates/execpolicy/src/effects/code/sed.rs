@@ -130,17 +130,56 @@ fn address(text: &str) -> Option<&str> {
     match c {
         '0'..='9' => Some(text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~')),
         '$' => text.get(1..),
-        '/' => Some(part(text.get(1..)?, '/')?.trim_start_matches(['I', 'M'])),
+        '/' => Some(pattern(text.get(1..)?, '/')?.trim_start_matches(['I', 'M'])),
         '\\' => {
             let (delimiter, after) = first(text.get(1..)?)?;
-            Some(part(after, delimiter)?.trim_start_matches(['I', 'M']))
+            Some(pattern(after, delimiter)?.trim_start_matches(['I', 'M']))
         }
         _ => Some(text),
     }
 }
 
-/// What stands behind the next delimiter that is not escaped. A class keeps it, in GNU's reading
-/// not, so both must agree.
+/// What stands behind the pattern: a delimiter in a class is one of its characters.
+fn pattern(text: &str, delimiter: char) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        let at = rest.find(|c| c == delimiter || c == '\\' || c == '[')?;
+        let c = rest.get(at..)?.chars().next()?;
+        let after = rest.get(at + c.len_utf8()..)?;
+        rest = match c {
+            _ if c == delimiter => return Some(after),
+            '\\' => after.get(after.chars().next()?.len_utf8()..)?,
+            _ => {
+                // `[]x]` and `[^]x]`: a bracket that comes first is one of the class.
+                let inner = after.strip_prefix('^').unwrap_or(after);
+                let inner = inner.strip_prefix(']').unwrap_or(inner);
+                class(inner)?
+            }
+        };
+    }
+}
+
+/// What stands behind a class; `[:alpha:]` in it has brackets of its own.
+fn class(text: &str) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        let at = rest.find(['[', ']', '\n'])?;
+        let after = rest.get(at + 1..)?;
+        match rest.get(at..at + 1)? {
+            "]" => return Some(after),
+            "[" => match after.chars().next() {
+                Some(kind @ (':' | '.' | '=')) => {
+                    let end = format!("{kind}]");
+                    rest = after.get(1..)?.split_once(end.as_str())?.1;
+                }
+                _ => rest = after,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// What stands behind the next delimiter that is not escaped.
 fn part(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -157,7 +196,7 @@ fn part(text: &str, delimiter: char) -> Option<&str> {
 
 fn substitution<'t>(text: &'t str, out: &mut Vec<Effect>) -> Option<&'t str> {
     let (delimiter, after) = first(text)?;
-    let mut rest = part(part(after, delimiter)?, delimiter)?;
+    let mut rest = part(pattern(after, delimiter)?, delimiter)?;
     loop {
         let Some(flag) = rest.chars().next() else {
             return Some(rest);

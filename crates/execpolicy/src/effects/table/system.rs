@@ -129,6 +129,12 @@ pub(super) const ROWS: &[Row] = &[
         ("K", On::Does(Deed::Machine)),
         ("kill", On::Does(Deed::Machine)),
     ]),
+    Row::of(&["ss"]).on(&[
+        ("K", On::Does(Deed::Machine)),
+        ("kill", On::Does(Deed::Machine)),
+        ("D", On::Writes),
+    ]),
+    Row::of(&["tshark", "tcpdump", "capinfos", "editcap"]).more(captures),
     Row::of(&["printenv"]),
     Row::of(&["kill"]).more(kill),
     Row::of(&[
@@ -374,6 +380,42 @@ pub(super) const ROWS: &[Row] = &[
     ]),
 ];
 
+/// What was captured before is read; capturing listens to the machine.
+fn captures(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let named = |flags: &[&str]| {
+        call.words
+            .iter()
+            .zip(call.words.iter().skip(1))
+            .filter(|(flag, _)| flags.contains(&flag.text.as_str()))
+            .map(|(_, file)| file.clone())
+            .collect::<Vec<_>>()
+    };
+    let reads = named(&["-r", "--read-file"]);
+    let code = call.words.iter().any(|word| {
+        word.text.starts_with("-X")
+            || word.text == "-z"
+                && call
+                    .words
+                    .first()
+                    .is_some_and(|first| first.text.ends_with("tcpdump"))
+    });
+    if reads.is_empty()
+        && call
+            .words
+            .iter()
+            .all(|word| word.text != "--version" && word.text != "-D")
+        || code
+    {
+        out.push(Effect::Deed(Deed::Machine));
+    }
+    out.extend(reads.into_iter().map(|word| Effect::File(Act::Read, word)));
+    out.extend(
+        named(&["-w", "--export-objects"])
+            .into_iter()
+            .map(|word| Effect::File(Act::Write, word)),
+    );
+}
+
 fn machine(_: &Call<'_>, out: &mut Vec<Effect>) {
     out.push(Effect::Deed(Deed::Machine));
 }
@@ -419,7 +461,6 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
                 )
         }
         "ldconfig" => call.has(&["p", "print-cache"]),
-        "tcpdump" | "nmap" => false,
         "smartctl" | "nvme" => {
             call.has(&["a", "i", "H", "all", "info"]) || matches!(call.operand(0), Some("list"))
         }

@@ -90,17 +90,7 @@ pub(super) const ROWS: &[Row] = &[
         "b2sum",
         "cksum",
         "sum",
-        "stat",
         "file",
-        "readlink",
-        "realpath",
-        "ls",
-        "dir",
-        "vdir",
-        "lsd",
-        "exa",
-        "eza",
-        "df",
         "comm",
         "cmp",
         "join",
@@ -134,18 +124,11 @@ pub(super) const ROWS: &[Row] = &[
         "otool",
         "c++filt",
         "addr2line",
-        "namei",
-        "pathchk",
         "look",
         "tail",
         "head",
         "cut",
-        "test",
-        "[",
-        "[[",
         "hexyl",
-        "bat",
-        "batcat",
         "mdcat",
         "glow",
         "cloc",
@@ -160,17 +143,12 @@ pub(super) const ROWS: &[Row] = &[
         "jsonlint",
         "yamllint",
         "zless",
-        "lsattr",
-        "getfacl",
-        "getfattr",
         "jless",
         "dwdiff",
         "diffstat",
         "filterdiff",
         "lsdiff",
         "cpuinfo",
-        "mdls",
-        "mdfind",
         "ascii",
         "chardet",
         "chardetect",
@@ -224,7 +202,39 @@ pub(super) const ROWS: &[Row] = &[
         "exclude-ext",
         "include-lang",
     ])
-    .on(&[("files0-from", On::Reads), ("pager", On::Runs)]),
+    .on(&[("files0-from", On::Reads)]),
+    Row::reads(&["bat", "batcat"])
+        .longs(&[
+            "line-range",
+            "theme",
+            "style",
+            "language",
+            "color",
+            "wrap",
+            "tabs",
+            "highlight-line",
+        ])
+        .values("rlHm")
+        .on(&[("pager", On::Runs)]),
+    // They show what is known of files, not what is in them.
+    Row::of(&[
+        "ls", "dir", "vdir", "lsd", "exa", "eza", "stat", "readlink", "realpath", "df", "namei",
+        "pathchk", "test", "[", "[[", "lsattr", "getfacl", "getfattr", "mdls", "mdfind",
+    ])
+    .values("cfIwT")
+    .longs(&[
+        "format",
+        "printf",
+        "ignore",
+        "hide",
+        "block-size",
+        "sort",
+        "time",
+        "color",
+        "time-style",
+        "width",
+    ])
+    .operands(Operands::List),
     Row::of(&["tr"]),
     Row::reads(&["base64"])
         .values("bwi")
@@ -268,7 +278,7 @@ pub(super) const ROWS: &[Row] = &[
             ("e", On::Inert),
             ("echo", On::Inert),
         ]),
-    Row::reads(&["tree"])
+    Row::of(&["tree"])
         .values("LPIHT")
         .longs(&[
             "filelimit",
@@ -279,7 +289,7 @@ pub(super) const ROWS: &[Row] = &[
             "fromtabfile",
         ])
         .on(&[("o", On::Writes)])
-        .operands(Operands::Read),
+        .operands(Operands::List),
     Row::of(&["du", "ncdu", "dust"])
         .values("dtXBo")
         .longs(&[
