@@ -11,6 +11,7 @@ mod fuzz;
 mod install;
 mod laws;
 mod parity;
+mod policy_table;
 mod targets;
 
 use std::process::ExitCode;
@@ -54,6 +55,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "parity",
         "rules [--pairs N] [--seed N]: the same answers as the real program that reads the same files",
         parity::run,
+    ),
+    (
+        "policy-table",
+        "DIR: what the shipped exec policy lets through, of recorded runs in DIR and of our own lists",
+        policy_table::run,
     ),
     (
         "targets",

@@ -130,6 +130,7 @@ impl Located {
     ) -> Result<Compiled, ConfigError> {
         let mut compiled = self.unguarded(sources, driver)?;
         config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        config::rooted(&mut compiled.policy, &self.place.root);
         Ok(compiled)
     }
 

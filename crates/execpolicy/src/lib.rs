@@ -9,13 +9,19 @@
 mod canonical;
 mod check;
 mod compile;
+mod effects;
 mod network;
 mod own;
+mod policy;
 mod rules;
 mod shell;
 
 pub use check::{Answer, RuleMatch, Surroundings};
 pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
 pub use network::{NetworkRule, Protocol};
+pub use policy::{Bounds, Unmatched};
 pub use rules::{Match, RuleSet, RuleSetError};
+/// The rules of the policy that is shipped; with them belongs [`Unmatched::ByEffect`].
+pub const DEFAULT_RULES: &str = include_str!("default.rules");
+
 pub use shell::{judge_argv, judge_script, judge_writes};

@@ -12,9 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::canonical::{canonical, same};
 use crate::check::{Hosts, plain};
 use crate::network::NetworkRule;
+use crate::policy::{Bounds, Unmatched};
 
 /// Version of the text form; a higher one is refused, never guessed at.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+/// With canonical rules, but nothing on commands that no rule names.
+const CANONICAL: u32 = 2;
 /// What builds wrote that knew no canonical rules. They would take one for an exact one, which
 /// forbids less: a text without any keeps this number.
 const EXACT_ONLY: u32 = 1;
@@ -58,6 +61,7 @@ pub struct RuleSet {
     network: Vec<NetworkRule>,
     /// Paths that no command and no tool writes; see `own`.
     protected: Vec<String>,
+    bounds: Bounds,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,6 +74,8 @@ struct RuleSetWire {
     network: Vec<NetworkRule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
+    #[serde(default, skip_serializing_if = "Bounds::is_open")]
+    bounds: Bounds,
 }
 
 /// Why a stored rule set cannot be read.
@@ -126,6 +132,28 @@ impl RuleSet {
         Self { protected, ..self }
     }
 
+    /// The same, with what holds for commands that no rule names, and for paths.
+    #[must_use]
+    pub fn bounded(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    /// The same, in these folders.
+    #[must_use]
+    pub fn rooted(mut self, roots: Vec<String>) -> Self {
+        self.bounds.roots = roots;
+        self
+    }
+
+    /// Whether it matters where the project lies.
+    pub fn reads_paths(&self) -> bool {
+        crate::effects::judge::matter(&self.bounds)
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     pub(crate) fn protected(&self) -> &[String] {
         &self.protected
     }
@@ -142,11 +170,16 @@ impl RuleSet {
         let canonical = self.rules.iter().any(|rule| rule.canonical);
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetWire {
-            v: if canonical { FORMAT } else { EXACT_ONLY },
+            v: match canonical {
+                _ if !self.bounds.is_open() => FORMAT,
+                true => CANONICAL,
+                false => EXACT_ONLY,
+            },
             rules: self.rules.clone(),
             hosts: self.hosts.clone(),
             network: self.network.clone(),
             protected: self.protected.clone(),
+            bounds: self.bounds.clone(),
         })
         .unwrap_or_default()
     }
@@ -165,7 +198,8 @@ impl RuleSet {
         }
         Ok(Self::new(wire.rules)
             .with(wire.hosts, wire.network)
-            .protecting(wire.protected))
+            .protecting(wire.protected)
+            .bounded(wire.bounds))
     }
 
     /// Whether there is no rule at all.
@@ -175,16 +209,20 @@ impl RuleSet {
 
     /// Whether any rule prompts or forbids. Only then is an unreadable command worth a question.
     pub fn has_restrictions(&self) -> bool {
-        self.rules
-            .iter()
-            .any(|rule| rule.decision > RuleDecision::Allow)
+        self.bounds.unmatched != Unmatched::Allow
+            || self
+                .rules
+                .iter()
+                .any(|rule| rule.decision > RuleDecision::Allow)
     }
 
     /// Whether any rule leaves a command to a person.
     pub fn asks(&self) -> bool {
-        self.rules
-            .iter()
-            .any(|rule| rule.decision == RuleDecision::Prompt)
+        !self.bounds.is_open()
+            || self
+                .rules
+                .iter()
+                .any(|rule| rule.decision == RuleDecision::Prompt)
     }
 
     /// Every rule that holds for these words, in file order: for our own judging.
@@ -461,10 +499,10 @@ mod tests {
             (golden, made)
         );
         assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":3,"rules":[]}"#).unwrap_err();
+        let later = RuleSet::from_text(r#"{"v":4,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
-            "compiled rules have format 3, this build reads 2: upgrade it"
+            "compiled rules have format 4, this build reads 3: upgrade it"
         );
     }
 }

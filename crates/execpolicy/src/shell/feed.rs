@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::quote;
 use super::word::{Known, Word};
+use crate::effects;
 
 /// Standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,6 +19,8 @@ pub(crate) enum Feed {
         /// Whether it holds no expansion.
         sure: bool,
     },
+    /// Names of files like these, one a line.
+    Paths(Rc<[Word]>),
     /// Some other command's output.
     Unknown,
 }
@@ -60,11 +63,34 @@ pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
         {
             match input {
                 Feed::Text { .. } => input.clone(),
+                Feed::Paths(_) => input.clone(),
                 Feed::Nothing | Feed::Unknown => Feed::Unknown,
             }
         }
-        _ => Feed::Unknown,
+        Some("sort" | "head" | "tail" | "uniq" | "tr" | "shuf" | "tac" | "grep" | "egrep")
+            if matches!(input, Feed::Paths(_)) && filters(arguments) =>
+        {
+            input.clone()
+        }
+        Some(_) => {
+            effects::names_printed(words).map_or(Feed::Unknown, |names| Feed::Paths(names.into()))
+        }
+        None => Feed::Unknown,
     }
+}
+
+/// Whether a filter leaves the lines as they are, and reads no file instead.
+fn filters(arguments: &[Word]) -> bool {
+    arguments.iter().all(|word| {
+        word.as_fixed().is_some_and(|text| {
+            !text.contains('/')
+                && !matches!(
+                    text,
+                    "-o" | "-oE" | "-Eo" | "-oP" | "-n" | "-c" | "-A" | "-B" | "-C"
+                )
+                || text.starts_with("-n")
+        })
+    })
 }
 
 fn echo(arguments: &[Word]) -> Feed {

@@ -2,6 +2,7 @@
 //! command that it can run is judged, wherever it stands. What cannot be read is
 //! recorded and, if any rule restricts, asked about; it is never allowed.
 
+mod dirs;
 mod feed;
 mod lexical;
 mod mask;
@@ -20,12 +21,19 @@ use std::rc::Rc;
 use checkrein_core::input::ToolFacts;
 use tree_sitter::Parser;
 
+use crate::effects::judge::{self as sight, Judged, Run, Scene};
+use crate::effects::means::{Hole, Names};
+use crate::effects::place::{Ground, Spot};
+use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
+use crate::policy::Unmatched;
 use crate::rules::{RuleSet, basename};
+pub(crate) use dirs::Dir;
+use dirs::Dirs;
 use feed::Feed;
 use unfold::Inner;
 use verdict::Verdict;
-use word::{Known, Word};
+pub(crate) use word::{Known, Word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
@@ -35,6 +43,8 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
 const MAX_COMMANDS: usize = 200_000;
+/// Files that are kept in mind.
+const MOST_FILES: usize = 256;
 /// Words of a command of unsure shape that are each tried as a command.
 const MAX_TRIED: usize = 64;
 
@@ -45,7 +55,7 @@ const MAX_TRIED: usize = 64;
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
     let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Nothing, 0);
+    judge.script(script, Feed::Nothing, 0, &dirs::start());
     judge.finish()
 }
 
@@ -60,17 +70,23 @@ pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
         feed: Feed::Nothing,
         depth: 0,
         sure: true,
+        dirs: dirs::start(),
+        hole: None,
+        kind: Kind::Plain,
     });
     judge.finish()
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
 pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
-    let mut verdict = Verdict::new(rules);
+    let mut judge = Judge::new(rules);
     for path in paths {
-        verdict.written(path);
+        judge.verdict.written(path);
+        let word = Word::fixed(path.as_str());
+        let effects = [Effect::File(effects::Act::Write, word)];
+        judge.asked(&effects, &dirs::start());
     }
-    verdict.finish()
+    judge.finish()
 }
 
 /// A command to judge.
@@ -82,6 +98,20 @@ struct Command {
     depth: u16,
     /// Whether it is one. If not, it only counts if a rule restricts it.
     sure: bool,
+    dirs: Dirs,
+    hole: Option<Rc<Hole>>,
+    kind: Kind,
+}
+
+/// Who brings the program of a command, and where it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The machine.
+    Plain,
+    /// The project, or a registry.
+    Brought,
+    /// A container: files are its own.
+    Inside,
 }
 
 struct Judge<'r> {
@@ -94,6 +124,15 @@ struct Judge<'r> {
     /// Scripts read already, each with what it was fed: a shell that is fed itself would
     /// double with every level.
     read: HashSet<(String, Feed)>,
+    ground: Ground,
+    names: Names,
+    functions: HashSet<String>,
+    links: Vec<(Spot, Spot)>,
+    /// Files that this request puts something into, and files whose code it runs.
+    made: Vec<Spot>,
+    started: Vec<Spot>,
+    /// Judged last: a link that a command makes leads elsewhere.
+    redirected: Vec<tree::Redirected>,
 }
 
 impl<'r> Judge<'r> {
@@ -106,6 +145,13 @@ impl<'r> Judge<'r> {
             bytes: 0,
             commands: 0,
             read: HashSet::new(),
+            ground: Ground::new(&rules.bounds().roots),
+            names: Names::default(),
+            functions: HashSet::new(),
+            links: Vec::new(),
+            made: Vec::new(),
+            started: Vec::new(),
+            redirected: Vec::new(),
         }
     }
 
@@ -113,7 +159,45 @@ impl<'r> Judge<'r> {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
         }
+        for redirected in std::mem::take(&mut self.redirected) {
+            self.redirected(&redirected);
+        }
+        if self.by_effect()
+            && let Some(spot) = self.started.iter().find(|spot| self.made.contains(spot))
+        {
+            let why = format!("policy asks: {} is written and run at once", spot.path());
+            self.verdict.asks(why);
+        }
         self.verdict.finish()
+    }
+
+    fn by_effect(&self) -> bool {
+        self.verdict.rules().bounds().unmatched == Unmatched::ByEffect
+    }
+
+    /// Judges effects, and takes up what they run.
+    fn effects(&mut self, effects: &[Effect], dirs: &Dirs, hole: Option<&Hole>) -> Judged {
+        let rules = self.verdict.rules();
+        let scene = Scene {
+            ground: &self.ground,
+            names: &self.names,
+            dirs,
+            hole,
+        };
+        let judged = sight::judge(effects, &scene, rules.bounds(), &self.links);
+        if let Some((decision, why)) = &judged.protected {
+            self.verdict.refuse(*decision, why.clone());
+        }
+        for path in &judged.written {
+            self.verdict.written(path);
+        }
+        if self.started.len() < MOST_FILES {
+            self.started.extend_from_slice(&judged.started);
+        }
+        if self.links.len() < MOST_FILES {
+            self.links.extend_from_slice(&judged.links);
+        }
+        judged
     }
 
     fn push(&mut self, command: Command) {
@@ -125,7 +209,7 @@ impl<'r> Judge<'r> {
         self.verdict.scan(piece);
     }
 
-    fn script(&mut self, text: &str, feed: Feed, depth: u16) {
+    fn script(&mut self, text: &str, feed: Feed, depth: u16, dirs: &Dirs) {
         // Breadth first: what was read before was read at a lesser depth.
         if depth > 0 && !self.read.insert((text.to_owned(), feed.clone())) {
             return;
@@ -139,30 +223,169 @@ impl<'r> Judge<'r> {
             self.unreadable(text);
             return;
         };
-        let script = tree::read(&mut parser, text, &feed);
+        let script = tree::read(&mut parser, text, &feed, dirs);
         self.parser = Some(parser);
         if script.broken {
             self.unreadable(text);
         }
-        for target in &script.written {
-            self.verdict.written(&target.text);
+        self.functions.extend(script.functions);
+        for (name, value) in &script.assigned {
+            self.assigned(name, value.as_ref(), depth, dirs);
         }
+        self.redirected.extend(script.redirected);
         for path in own::patched(text) {
             self.verdict.written(path);
+            let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
+            self.asked(&effects, dirs);
         }
         for piece in &script.doubtful {
             self.unreadable(piece);
         }
         for found in script.commands {
-            let (words, feed) = (found.words.into(), found.feed);
             self.push(Command {
-                words,
+                words: found.words.into(),
                 from: 0,
-                feed,
+                feed: found.feed,
                 depth,
                 sure: true,
+                dirs: found.dirs,
+                hole: None,
+                kind: Kind::Plain,
             });
         }
+    }
+
+    fn redirected(&mut self, redirected: &tree::Redirected) {
+        if redirected.written {
+            self.verdict.written(&redirected.path.text);
+        }
+        // `>&2` and `2>&1` name no file.
+        let digits = |text: &str| {
+            text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
+        };
+        if redirected.path.as_fixed().is_some_and(digits)
+            || redirected.path.text.starts_with(['<', '>'])
+        {
+            return;
+        }
+        let act = match redirected.written {
+            true => effects::Act::Write,
+            false => effects::Act::Read,
+        };
+        let effects = [Effect::File(act, redirected.path.clone())];
+        self.asked(&effects, &redirected.dirs);
+    }
+
+    /// Effects of no command that a rule could name.
+    fn asked(&mut self, effects: &[Effect], dirs: &Dirs) {
+        if !sight::matter(self.verdict.rules().bounds()) {
+            return;
+        }
+        let judged = self.effects(effects, dirs, None);
+        if self.made.len() < MOST_FILES {
+            self.made.extend_from_slice(&judged.made);
+        }
+        if self.by_effect()
+            && let Some(why) = judged.asks
+        {
+            self.verdict.asks(format!("policy asks: this {why}"));
+        }
+    }
+
+    fn assigned(&mut self, name: &str, value: Option<&Word>, depth: u16, dirs: &Dirs) {
+        self.names.set(name, value.cloned());
+        match variables::set(name, value) {
+            Some(variables::Sets::Runs(run)) => {
+                self.run(run, &Feed::Nothing, depth + 1, dirs, None)
+            }
+            Some(variables::Sets::Asks(why)) if self.by_effect() => {
+                self.verdict
+                    .asks(format!("policy asks: setting {name} {why}"));
+            }
+            Some(variables::Sets::Asks(_)) | None => {}
+        }
+    }
+
+    /// Takes up what an effect runs.
+    fn run(&mut self, run: Run, feed: &Feed, depth: u16, dirs: &Dirs, hole: Option<Rc<Hole>>) {
+        let (words, kind) = match run {
+            Run::Script(word) => {
+                if word.known != Known::Fixed {
+                    self.verdict.unresolved(&word.text);
+                }
+                return self.script(&word.text, feed.clone(), depth, dirs);
+            }
+            // Read with the command that it is fed to.
+            Run::Fed(_) => return,
+            Run::Command(words) => (words, Kind::Plain),
+            Run::Tool(words) => (words, Kind::Brought),
+            Run::Inside(words) => (words, Kind::Inside),
+        };
+        self.push(Command {
+            words: words.into(),
+            from: 0,
+            feed: feed.clone(),
+            depth,
+            sure: true,
+            dirs: dirs.clone(),
+            hole,
+            kind,
+        });
+    }
+
+    /// What is known of a command beside its words: why a person would be asked, and whether
+    /// code in it could be read.
+    fn facts(
+        &mut self,
+        command: &Command,
+        words: &[Word],
+        program: &str,
+    ) -> (Option<String>, bool) {
+        let name = basename(program);
+        if self.functions.contains(program) || self.aliases.contains_key(program) {
+            return (None, true);
+        }
+        let mut effects = effects::of(program, words, command.kind != Kind::Plain);
+        let fed: Vec<_> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Fed(language) => Some(*language),
+                _ => None,
+            })
+            .collect();
+        for language in fed {
+            fed_code(language, &command.feed, &mut effects);
+        }
+        if command.kind == Kind::Inside {
+            effects.retain(|effect| {
+                !matches!(
+                    effect,
+                    Effect::File(..) | Effect::PutInto(..) | Effect::Link(..) | Effect::RunsFile(_)
+                )
+            });
+        }
+        let readable = !effects.contains(&Effect::Deed(Deed::Code));
+        let judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        if self.made.len() < MOST_FILES && effects::carries(name) {
+            self.made.extend_from_slice(&judged.made);
+        }
+        if matches!(name, "env" | "genv") {
+            for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
+                if let Some((name, _)) = word.text.split_once('=') {
+                    self.assigned(name, word.after('=').as_ref(), command.depth, &command.dirs);
+                }
+            }
+        }
+        for run in judged.runs {
+            self.run(
+                run,
+                &command.feed,
+                command.depth + 1,
+                &command.dirs,
+                command.hole.clone(),
+            );
+        }
+        (judged.asks, readable)
     }
 
     fn command(&mut self, command: &Command) {
@@ -185,10 +408,21 @@ impl<'r> Judge<'r> {
             }
             return;
         };
-        self.verdict.command(words, program, command.sure);
+        let restricts = self.verdict.rules().has_restrictions();
+        let (asks, readable) =
+            match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
+                true => self.facts(command, words, program),
+                false => (None, false),
+            };
+        self.verdict
+            .command(words, program, command.sure, asks.as_deref());
         self.alias(command, words, program);
         for inner in unfold::unfold(basename(program), words, &command.feed) {
-            self.inner(command, words, inner);
+            match inner {
+                Inner::Code(_) if readable && self.by_effect() => {}
+                Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
+                inner => self.inner(command, words, inner),
+            }
         }
     }
 
@@ -206,6 +440,9 @@ impl<'r> Judge<'r> {
                 feed: command.feed.clone(),
                 depth: command.depth + 1,
                 sure: command.sure,
+                dirs: command.dirs.clone(),
+                hole: command.hole.clone(),
+                kind: command.kind,
             });
         }
         self.aliases.insert(program.to_owned(), text);
@@ -220,19 +457,25 @@ impl<'r> Judge<'r> {
                 feed: command.feed.clone(),
                 depth,
                 sure: command.sure,
+                dirs: command.dirs.clone(),
+                hole: command.hole.clone(),
+                kind: command.kind,
             }),
-            Inner::Command(words) => self.push(Command {
-                words: words.into(),
+            Inner::Command(inner) => self.push(Command {
+                words: inner.into(),
                 from: 0,
                 feed: command.feed.clone(),
                 depth,
                 sure: command.sure,
+                dirs: command.dirs.clone(),
+                hole: hole_of(words, &command.feed).map(Rc::new),
+                kind: command.kind,
             }),
             Inner::Script { text, sure } => {
                 if !sure {
                     self.verdict.unresolved(&text);
                 }
-                self.script(&text, command.feed.clone(), depth);
+                self.script(&text, command.feed.clone(), depth, &command.dirs);
             }
             Inner::AnyFrom(at) => {
                 let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -242,13 +485,13 @@ impl<'r> Judge<'r> {
                     self.any_from(command, at);
                 }
             }
-            Inner::Unreadable(piece) => {
+            Inner::Code(piece) | Inner::Unreadable(piece) => {
                 if command.sure {
                     self.verdict.unresolved(&piece);
                 }
             }
             Inner::Alias(name, text) => {
-                self.script(&text, Feed::Nothing, depth);
+                self.script(&text, Feed::Nothing, depth, &command.dirs);
                 self.aliases.insert(name, text);
             }
         }
@@ -263,14 +506,50 @@ impl<'r> Judge<'r> {
                 feed: command.feed.clone(),
                 depth: command.depth + 1,
                 sure: false,
+                dirs: command.dirs.clone(),
+                hole: None,
+                kind: command.kind,
             });
         }
         for from in (command.from + at..command.words.len()).skip(MAX_TRIED) {
             let words = command.words.get(from..).unwrap_or(&[]);
             if let Some(program) = words.first().and_then(Word::as_program) {
-                self.verdict.command(words, program, false);
+                self.verdict.command(words, program, false, None);
             }
         }
+    }
+}
+
+/// Code on standard input.
+fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>) {
+    use effects::Language::{Redis, Sql, Sqlite};
+    match feed {
+        Feed::Text { text, sure: true } => code::read(language, text, effects),
+        // A file, or nothing at all: for a database that is not known.
+        Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
+            effects.push(Effect::Deed(Deed::Unclear))
+        }
+        Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
+        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => {
+            effects.push(Effect::Deed(Deed::Code))
+        }
+    }
+}
+
+/// What stands for unknown words in the command that these words run.
+fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
+    let name = words.first().and_then(Word::as_fixed).map(basename)?;
+    match name {
+        "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),
+        "fd" | "fdfind" => Some(("{}".to_owned(), effects::names_printed(words)?)),
+        "xargs" | "gxargs" => {
+            let Feed::Paths(paths) = feed else {
+                return None;
+            };
+            let placeholder = unfold::xargs_placeholder(words).unwrap_or_default();
+            Some((placeholder, paths.to_vec()))
+        }
+        _ => None,
     }
 }
 

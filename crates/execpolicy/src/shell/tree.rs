@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use tree_sitter::{Node, ParseOptions, Parser};
 
+use super::dirs::{self, Dirs};
 use super::feed::{Feed, printed};
 use super::mask;
 use super::quote;
@@ -24,6 +25,21 @@ pub(crate) struct Found {
     pub(crate) words: Vec<Word>,
     /// Its standard input.
     pub(crate) feed: Feed,
+    /// The folders it can run in.
+    pub(crate) dirs: Dirs,
+    /// Whether it runs when something else calls it.
+    called: bool,
+}
+
+/// A file that a redirect names.
+#[derive(Debug, Clone)]
+pub(crate) struct Redirected {
+    /// Its path.
+    pub(crate) path: Word,
+    /// Whether it is written, not read.
+    pub(crate) written: bool,
+    /// The folders from which it is named.
+    pub(crate) dirs: Dirs,
 }
 
 /// What a script holds.
@@ -31,16 +47,20 @@ pub(crate) struct Found {
 pub(crate) struct Script {
     /// Its commands, in the order of the text.
     pub(crate) commands: Vec<Found>,
-    /// Files that its redirects write.
-    pub(crate) written: Vec<Word>,
+    /// Files that its redirects write or read.
+    pub(crate) redirected: Vec<Redirected>,
+    /// What variables are set to; `None` if only the run knows.
+    pub(crate) assigned: Vec<(String, Option<Word>)>,
+    /// Names of its functions.
+    pub(crate) functions: Vec<String>,
     /// Pieces that the grammar and the shell may read differently.
     pub(crate) doubtful: Vec<String>,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
 }
 
-/// Reads a script whose commands inherit `feed`.
-pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed) -> Script {
+/// Reads a script whose commands inherit `feed` and start in `dirs`.
+pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) -> Script {
     // No program can be given a NUL, so no shell can be meant.
     if text.contains('\0') {
         return Script {
@@ -76,12 +96,52 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed) -> Script {
             ..Script::default()
         },
         attached: HashMap::new(),
-        pending: vec![(root, feed.clone())],
+        pending: vec![Item::Node(root, feed.clone())],
+        now: dirs.clone(),
+        all: dirs.clone(),
+        chained: 0,
+        called: 0,
+        ends_on_error: false,
     };
-    while let Some((node, feed)) = walk.pending.pop() {
-        walk.visit(node, feed);
+    while let Some(item) = walk.pending.pop() {
+        match item {
+            Item::Node(node, feed) => walk.visit(node, feed),
+            Item::Leave(leave) => walk.leave(leave),
+        }
+    }
+    // A function runs wherever it is called.
+    for found in walk.script.commands.iter_mut().filter(|found| found.called) {
+        found.dirs = walk.all.clone();
     }
     walk.script
+}
+
+/// What is still to be done; a stack.
+enum Item<'t> {
+    /// A node to visit, with the standard input it inherits.
+    Node(Node<'t>, Feed),
+    /// Something that `cd` does not reach beyond has been visited.
+    Leave(Leave),
+}
+
+/// The state before it was visited.
+struct Leave {
+    before: Dirs,
+    chained: usize,
+    how: How,
+}
+
+enum How {
+    /// What it did is undone: a subshell.
+    Undone,
+    /// It may not have run.
+    Maybe,
+    /// What follows in the same chain runs only if it was done.
+    Chain,
+    /// Its right side ran only if its left side was done.
+    Sure,
+    /// As `Maybe`, for the body of a function.
+    Function,
 }
 
 /// What redirects around a command add to it.
@@ -97,8 +157,17 @@ struct Walk<'t, 's> {
     text: &'s str,
     script: Script,
     attached: HashMap<usize, Attached<'t>>,
-    /// Nodes still to visit with the standard input they inherit; a stack.
-    pending: Vec<(Node<'t>, Feed)>,
+    pending: Vec<Item<'t>>,
+    /// The folders that the next command can run in.
+    now: Dirs,
+    /// Those of all commands so far.
+    all: Dirs,
+    /// How many `&&` the next command stands in.
+    chained: usize,
+    /// How many functions it stands in.
+    called: usize,
+    /// `set -e`.
+    ends_on_error: bool,
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -114,6 +183,7 @@ impl<'t, 's> Walk<'t, 's> {
     fn visit(&mut self, node: Node<'t>, feed: Feed) {
         let attached = self.attached.remove(&node.id()).unwrap_or_default();
         let feed = attached.feed.unwrap_or(feed);
+        self.enter(node);
         match node.kind() {
             "command" => {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
@@ -138,6 +208,8 @@ impl<'t, 's> Walk<'t, 's> {
                 self.script.commands.push(Found {
                     words: vec![Word::fixed(name)],
                     feed: Feed::Nothing,
+                    dirs: self.now.clone(),
+                    called: false,
                 });
                 self.descend(node, &feed);
             }
@@ -147,10 +219,18 @@ impl<'t, 's> Walk<'t, 's> {
                     .source(node)
                     .trim_start_matches(|c: char| c.is_ascii_digit());
                 let target = node.child_by_field_name("destination");
-                if (!operator.starts_with('<') || operator.starts_with("<>"))
-                    && let Some(target) = target.and_then(|node| word::read(node, self.text))
+                let written = !operator.starts_with('<') || operator.starts_with("<>");
+                let duplicates = operator.starts_with("<&");
+                if !duplicates
+                    && let Some(path) = target.and_then(|node| word::read(node, self.text))
                 {
-                    self.script.written.push(target);
+                    let dirs = self.now.clone();
+                    let redirected = Redirected {
+                        path,
+                        written,
+                        dirs,
+                    };
+                    self.script.redirected.push(redirected);
                 }
                 self.descend(node, &feed);
             }
@@ -160,7 +240,20 @@ impl<'t, 's> Walk<'t, 's> {
                 self.descend(node, if writes { &Feed::Unknown } else { &feed });
             }
             // Who calls it may feed it.
-            "function_definition" => self.descend(node, &Feed::Unknown),
+            "function_definition" => {
+                let name = node.child_by_field_name("name");
+                let name = name.map(|name| self.source(name).to_owned());
+                self.script.functions.extend(name);
+                self.descend(node, &Feed::Unknown);
+            }
+            "variable_assignment" => {
+                self.assigned(node);
+                self.descend(node, &feed);
+            }
+            "for_statement" => {
+                self.looped(node);
+                self.descend(node, &feed);
+            }
             "comment" => self.comment(node),
             "ansi_c_string" => {
                 let inner = self.source(node).get(2..).unwrap_or("");
@@ -184,7 +277,7 @@ impl<'t, 's> Walk<'t, 's> {
         for child in node.children(&mut cursor) {
             // Words without parts hold no command; they are most of a script.
             if child.child_count() > 0 || worth_a_look(child.kind()) {
-                self.pending.push((child, feed.clone()));
+                self.pending.push(Item::Node(child, feed.clone()));
             }
         }
         if let Some(added) = self.pending.get_mut(from..) {
@@ -230,12 +323,150 @@ impl<'t, 's> Walk<'t, 's> {
             }
             end = Some(node.end_byte());
         }
-        if !words.is_empty() {
-            self.script.commands.push(Found {
-                words,
-                feed: feed.clone(),
-            });
+        if words.is_empty() {
+            return;
         }
+        self.changed(&words);
+        let dirs = self.now.clone();
+        if let Some(next) = dirs::moved(&words, &self.now, &self.all) {
+            self.all = dirs::either(&self.all, &next);
+            let sure = self.chained > 0 || self.ends_on_error;
+            self.now = match sure {
+                true => next,
+                false => dirs::either(&self.now, &next),
+            };
+        }
+        self.script.commands.push(Found {
+            words,
+            feed: feed.clone(),
+            dirs,
+            called: self.called > 0,
+        });
+    }
+
+    /// Commands that change how the rest is read.
+    fn changed(&mut self, words: &[Word]) {
+        let rest = words.get(1..).unwrap_or(&[]);
+        match words.first().and_then(Word::as_fixed) {
+            Some("set") => {
+                let on = |word: &Word| {
+                    let cluster = word.text.strip_prefix('-').unwrap_or("");
+                    cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
+                };
+                self.ends_on_error |= rest.iter().any(on);
+            }
+            Some("read" | "mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared") => {
+                for word in rest {
+                    self.script.assigned.push((word.text.clone(), None));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn assigned(&mut self, node: Node<'t>) {
+        let name = node
+            .child_by_field_name("name")
+            .map(|name| self.source(name));
+        let value = node.child_by_field_name("value");
+        let Some(name) = name else { return };
+        let plain = name.split('[').next().unwrap_or(name).to_owned();
+        let adds = self
+            .source(node)
+            .get(name.len()..)
+            .is_some_and(|rest| rest.starts_with("+="));
+        let value = match value {
+            Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
+            None => Some(Word::fixed("")),
+        };
+        self.script.assigned.push((plain, value));
+    }
+
+    /// `for NAME in WORDS`.
+    fn looped(&mut self, node: Node<'t>) {
+        let Some(name) = node.child_by_field_name("variable") else {
+            return;
+        };
+        let name = self.source(name).to_owned();
+        let mut cursor = node.walk();
+        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        for value in &values {
+            let word = word::read(*value, self.text);
+            self.script.assigned.push((name.clone(), word));
+        }
+        if values.is_empty() {
+            self.script.assigned.push((name, None));
+        }
+    }
+
+    /// Notes what holds until this node has been visited.
+    fn enter(&mut self, node: Node<'t>) {
+        let how = match node.kind() {
+            "subshell" | "command_substitution" | "process_substitution" => How::Undone,
+            "if_statement"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "case_item" => How::Maybe,
+            "function_definition" => How::Function,
+            "list" => match self.ends_script(node) {
+                true => How::Sure,
+                false => How::Chain,
+            },
+            _ => return,
+        };
+        self.pending.push(Item::Leave(Leave {
+            before: self.now.clone(),
+            chained: self.chained,
+            how,
+        }));
+        match node.kind() {
+            // Behind `||` stands what runs if the left was not done.
+            "list" if self.ends_script(node) || !self.is_either(node) => self.chained += 1,
+            "function_definition" => {
+                self.called += 1;
+                self.chained = 0;
+            }
+            _ => self.chained = 0,
+        }
+    }
+
+    /// Whether it is joined by `||`.
+    fn is_either(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        node.children(&mut cursor).any(|child| child.kind() == "||")
+    }
+
+    /// `cd x || exit`: what follows runs only if it was done.
+    fn ends_script(&self, node: Node<'t>) -> bool {
+        let Some(count) = u32::try_from(node.child_count()).ok() else {
+            return false;
+        };
+        let child = |at: u32| node.child(at).map_or("", |child| self.source(child));
+        let right = child(count.saturating_sub(1));
+        child(count.saturating_sub(2)) == "||"
+            && ["exit", "return", "{ exit", "{ echo"]
+                .iter()
+                .any(|word| right.starts_with(word))
+            && (right.contains("exit") || right.contains("return"))
+    }
+
+    fn leave(&mut self, leave: Leave) {
+        self.chained = leave.chained;
+        self.now = match leave.how {
+            How::Undone => leave.before,
+            How::Sure => self.now.clone(),
+            // Within a chain its success is what the next part runs on.
+            How::Chain if leave.chained > 0 || self.ends_on_error => self.now.clone(),
+            How::Chain | How::Maybe => dirs::either(&leave.before, &self.now),
+            How::Function => {
+                self.called = self.called.saturating_sub(1);
+                dirs::either(&leave.before, &self.now)
+            }
+        };
     }
 
     fn word(&mut self, node: Node<'_>) -> Word {
@@ -304,8 +535,11 @@ impl<'t, 's> Walk<'t, 's> {
         known.words.append(&mut attached.words);
         known.feed = attached.feed.or(known.feed.take());
         inside.reverse();
+        let inside = inside
+            .into_iter()
+            .map(|(node, feed)| Item::Node(node, feed));
         self.pending.extend(inside);
-        self.pending.push((body, feed));
+        self.pending.push(Item::Node(body, feed));
     }
 
     fn pipeline(&mut self, node: Node<'t>, feed: Feed) {
@@ -319,6 +553,9 @@ impl<'t, 's> Walk<'t, 's> {
             }
         }
         members.reverse();
+        let members = members
+            .into_iter()
+            .map(|(node, feed)| Item::Node(node, feed));
         self.pending.extend(members);
     }
 

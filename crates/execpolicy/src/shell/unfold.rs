@@ -2,7 +2,7 @@
 //! a shell, what an alias stands for.
 
 use super::feed::Feed;
-use super::options::{Start, past};
+use super::options::{Seen, Start, past};
 use super::word::{Known, Word};
 use super::wrappers::{self, Wrapper};
 
@@ -22,6 +22,8 @@ pub(crate) enum Inner {
     },
     /// From this word on it cannot be told which is the command: any may be.
     AnyFrom(usize),
+    /// Code of another language.
+    Code(String),
     /// Something that cannot be read.
     Unreadable(String),
     /// A name that stands for other words from here on.
@@ -113,7 +115,9 @@ fn fed(feed: &Feed) -> Vec<Inner> {
                 sure: *sure,
             }]
         }
-        Feed::Unknown => vec![Inner::Unreadable("commands read from a pipe".to_owned())],
+        Feed::Unknown | Feed::Paths(_) => {
+            vec![Inner::Unreadable("commands read from a pipe".to_owned())]
+        }
     }
 }
 
@@ -260,8 +264,24 @@ fn xargs(words: &[Word]) -> Vec<Inner> {
         Start::At(_) | Start::Nothing => return Vec::new(),
         Start::Unsure => return vec![Inner::AnyFrom(1)],
     };
-    let placeholder = seen
-        .iter()
+    let placeholder = placeholder(&seen);
+    let command = words.iter().skip(at);
+    vec![Inner::Command(match placeholder {
+        Some(text) => command.map(|word| word.with_placeholder(&text)).collect(),
+        None => command
+            .cloned()
+            .chain([Word::open("", Known::Many)])
+            .collect(),
+    })]
+}
+
+/// The text that `xargs` puts its input in place of.
+pub(crate) fn xargs_placeholder(words: &[Word]) -> Option<String> {
+    placeholder(&past(words, &wrappers::XARGS).1)
+}
+
+fn placeholder(seen: &Seen) -> Option<String> {
+    seen.iter()
         .rev()
         .find_map(|(name, value)| match name.as_str() {
             "I" | "J" => value.as_ref().map(|word| word.text.clone()),
@@ -271,15 +291,7 @@ fn xargs(words: &[Word]) -> Vec<Inner> {
                     .map_or("{}".to_owned(), |word| word.text.clone()),
             ),
             _ => None,
-        });
-    let command = words.iter().skip(at);
-    vec![Inner::Command(match placeholder {
-        Some(text) => command.map(|word| word.with_placeholder(&text)).collect(),
-        None => command
-            .cloned()
-            .chain([Word::open("", Known::Many)])
-            .collect(),
-    })]
+        })
 }
 
 fn text_option(words: &[Word], feed: &Feed) -> Vec<Inner> {
@@ -338,7 +350,7 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         if let Some(long) = lead.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
             if longs.contains(&name) {
-                return vec![Inner::Unreadable(code())];
+                return vec![Inner::Code(code())];
             }
         } else if let Some(cluster) = lead.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
             value = matches!(word.as_fixed(), Some("-W" | "-X" | "-I" | "-M"))
@@ -350,21 +362,23 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
                 .unwrap_or("");
             let own = if letters.contains('r') { cluster } else { own };
             if own.contains(|c| letters.contains(c)) {
-                return vec![Inner::Unreadable(code())];
+                return vec![Inner::Code(code())];
             }
             if cluster.contains('m') && letters == "c" {
                 return Vec::new();
             }
         } else if word.known == Known::Many && lead.is_empty() {
-            return vec![Inner::Unreadable(word.text.clone())];
+            return vec![Inner::Code(word.text.clone())];
         } else if word.as_fixed() != Some("-") {
             return Vec::new();
         }
     }
     match feed {
         Feed::Nothing => Vec::new(),
-        Feed::Text { text, .. } => vec![Inner::Unreadable(text.to_string())],
-        Feed::Unknown => vec![Inner::Unreadable("a program read from a pipe".to_owned())],
+        Feed::Text { text, .. } => vec![Inner::Code(text.to_string())],
+        Feed::Unknown | Feed::Paths(_) => {
+            vec![Inner::Code("a program read from a pipe".to_owned())]
+        }
     }
 }
 
@@ -381,7 +395,7 @@ fn awk(words: &[Word]) -> Vec<Inner> {
                 let text = word.text.replace("||", "");
                 let runs = text.contains("system") || text.contains('|') || text.contains("@load");
                 return if runs {
-                    vec![Inner::Unreadable(word.text.clone())]
+                    vec![Inner::Code(word.text.clone())]
                 } else {
                     Vec::new()
                 };

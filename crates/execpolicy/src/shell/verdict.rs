@@ -6,6 +6,7 @@ use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 use super::word::{Known, Word};
 use super::{lexical, outside};
 use crate::own;
+use crate::policy::Unmatched;
 use crate::rules::{Match, RuleSet, basename};
 
 /// Commands that are kept.
@@ -70,13 +71,20 @@ impl<'r> Verdict<'r> {
 
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
-    pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool) {
+    /// `asks` is why its effects would be asked about, if they are.
+    pub(super) fn command(
+        &mut self,
+        words: &[Word],
+        program: &str,
+        sure: bool,
+        asks: Option<&str>,
+    ) {
         self.own(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
             self.facts.outside = outside::changes(basename(program), &fixed);
         }
-        if self.rules.is_empty() {
+        if self.rules.is_empty() && self.rules.bounds().unmatched == Unmatched::Allow {
             if sure {
                 self.uncovered = true;
                 self.keep(words, None);
@@ -111,8 +119,36 @@ impl<'r> Verdict<'r> {
             let piece = argv.join(" ") + " " + &next.text;
             self.unresolved(&piece);
         }
+        let rule = rule.or_else(|| self.unmatched(words, asks));
         self.uncovered |= rule.is_none();
         self.keep(words, rule);
+    }
+
+    /// What holds for a command that no rule names.
+    fn unmatched(&mut self, words: &[Word], asks: Option<&str>) -> Option<RuleDecision> {
+        let shown: Vec<&str> = words
+            .iter()
+            .take(3)
+            .map(|word| word.text.as_str())
+            .collect();
+        let shown = bounded(&shown.join(" "));
+        let why = match (self.rules.bounds().unmatched, asks) {
+            (Unmatched::Allow, _) => return None,
+            (Unmatched::ByEffect, None) => return Some(RuleDecision::Allow),
+            (Unmatched::ByEffect, Some(why)) => format!("policy asks: `{shown}` {why}"),
+            (Unmatched::Prompt, _) => format!("policy asks: no rule names `{shown}`"),
+        };
+        self.refuse(RuleDecision::Prompt, why);
+        Some(RuleDecision::Prompt)
+    }
+
+    /// Something beside the commands that a person is asked about.
+    pub(super) fn asks(&mut self, why: String) {
+        self.refuse(RuleDecision::Prompt, why);
+    }
+
+    pub(super) fn rules(&self) -> &'r RuleSet {
+        self.rules
     }
 
     /// A file that is written.
@@ -139,7 +175,7 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    fn refuse(&mut self, decision: RuleDecision, why: String) {
+    pub(super) fn refuse(&mut self, decision: RuleDecision, why: String) {
         self.take(&Match {
             matched_prefix: Vec::new(),
             decision,
@@ -190,7 +226,9 @@ impl<'r> Verdict<'r> {
                 self.facts.reason =
                     Some(format!("policy asks: `{piece}` cannot be read beforehand"));
             }
-        } else if self.any && !self.uncovered {
+        } else if (self.any || self.rules.bounds().unmatched == Unmatched::ByEffect)
+            && !self.uncovered
+        {
             self.facts.rule = Some(RuleDecision::Allow);
         }
         self.facts

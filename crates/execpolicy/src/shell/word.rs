@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::quote;
 
 /// How much of a word is known before the script runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Known {
     /// All of it.
     Fixed,
@@ -16,7 +16,7 @@ pub(crate) enum Known {
 }
 
 /// A word after quotes were removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Word {
     /// Its text; expansions stand in it as their source.
     pub(crate) text: String,
@@ -72,6 +72,57 @@ impl Word {
     /// The known beginning.
     pub(crate) fn lead(&self) -> &str {
         self.text.get(..self.lead).unwrap_or("")
+    }
+
+    /// What stands from this byte on.
+    pub(crate) fn from(&self, at: usize) -> Self {
+        let lead = self.lead.saturating_sub(at);
+        let known = match at >= self.tail && self.known == Known::One {
+            true => Known::Fixed,
+            false => self.known,
+        };
+        let text = self.text.get(at..).unwrap_or("").to_owned();
+        Self {
+            lead: if known == Known::Fixed {
+                text.len()
+            } else {
+                lead
+            },
+            tail: self.tail.saturating_sub(at),
+            known,
+            text,
+        }
+    }
+
+    /// What stands before this byte.
+    pub(crate) fn cut(&self, at: usize) -> Self {
+        let text = self.text.get(..at).unwrap_or(&self.text).to_owned();
+        let known = match self.lead >= text.len() {
+            true => Known::Fixed,
+            false => self.known,
+        };
+        Self {
+            lead: self.lead.min(text.len()),
+            tail: if known == Known::Fixed {
+                0
+            } else {
+                self.tail.min(text.len())
+            },
+            known,
+            text,
+        }
+    }
+
+    /// What stands behind the first of these; `None` if there is none.
+    pub(crate) fn after(&self, c: char) -> Option<Self> {
+        let at = self.text.find(c)?;
+        Some(self.from(at + c.len_utf8()))
+    }
+
+    /// Whether nothing of it is known, not even that it is one word: `$X`, `$(...)`. A glob is
+    /// not, nor what `xargs` adds: names of files are not taken for options here.
+    pub(crate) fn is_wide_open(&self) -> bool {
+        self.known == Known::Many && self.lead == 0 && self.text.starts_with(['$', '`'])
     }
 
     /// The text as the name of a program: fixed, or one word whose folder alone is not

@@ -196,9 +196,41 @@ pub enum StanceText {
 #[schemars(deny_unknown_fields)]
 pub struct PolicyTable {
     /// Globs of `.rules` files, relative to the config file. One that matches nothing is an error.
+    /// `"builtin:default"` is the policy that is shipped.
     pub rules: Vec<String>,
+    /// What holds for a command that no rule names; default: `allow`, and with
+    /// `builtin:default` among the rules `by-effect`.
+    pub unmatched: Option<UnmatchedText>,
+    /// Code that is not read before it runs, where effects decide: `make`, `npm test`, a script;
+    /// default: `allow`.
+    pub opaque: Option<OpaqueText>,
+    /// Globs of paths, from the top of the project, that no tool writes.
+    pub protect: Vec<String>,
     /// When a person is asked about a tool call; see `docs/approvals.md`.
     pub approval: Option<ApprovalText>,
+}
+
+/// `policy.unmatched`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnmatchedText {
+    /// Left to the agent's own rules.
+    Allow,
+    /// A person is asked.
+    Prompt,
+    /// Ordinary work goes on; what destroys, reaches beyond the project or is not known is asked
+    /// about.
+    ByEffect,
+}
+
+/// `policy.opaque`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpaqueText {
+    /// It goes on.
+    Allow,
+    /// A person is asked.
+    Prompt,
 }
 
 /// `[policy] approval`
@@ -407,10 +439,7 @@ impl JsonSchema for Size {
 pub(super) const NOT_YET: &[&str] = &[
     "caps.cost_usd",
     "session_caps.cost_usd",
-    "policy.unmatched",
-    "policy.opaque",
     "policy.rewrite",
-    "policy.protect",
     "veto",
     "progress",
     "verifier.report",
@@ -459,6 +488,9 @@ pub(super) const KNOWN: &[&str] = &[
     "stance.stop",
     "policy",
     "policy.rules",
+    "policy.unmatched",
+    "policy.opaque",
+    "policy.protect",
     "policy.approval",
     "approvals",
     "approvals.expires",

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::bounds;
 use super::{ConfigError, ConfigFile, Source, value};
 use crate::whole;
 
@@ -119,6 +120,11 @@ impl Gathered {
         let folder = folder(&self.config);
         let mut found = Vec::new();
         for pattern in &file.policy.rules {
+            if pattern == bounds::DEFAULT {
+                let text = checkrein_execpolicy::DEFAULT_RULES.to_owned();
+                found.push((bounds::DEFAULT.to_owned(), text));
+                continue;
+            }
             let glob = matcher(pattern)
                 .map_err(|error| value(&self.config.name, "policy.rules", error.to_string()))?;
             let before = found.len();
@@ -151,7 +157,8 @@ fn folder(config: &Source) -> &Path {
 fn patterns(file: &ConfigFile) -> impl Iterator<Item = &String> {
     let profiles = file.profile.values();
     let more = profiles.flat_map(|profile| &profile.policy.rules);
-    file.policy.rules.iter().chain(more)
+    let all = file.policy.rules.iter().chain(more);
+    all.filter(|pattern| *pattern != bounds::DEFAULT)
 }
 
 /// Of the config and of all its profiles, in order, each once.

@@ -3,6 +3,7 @@
 //!
 //! The person's own file can only tighten what the repo says.
 
+mod bounds;
 mod file;
 mod gathered;
 mod keys;
@@ -206,6 +207,7 @@ fn compile_noting(
     }
     let nowhere = PathBuf::from("built-in defaults");
     let mut rules = Vec::new();
+    let mut bounds = checkrein_execpolicy::Bounds::default();
     let (name, file) = match repo {
         Some(gathered) => {
             let file = read(&gathered.config, profile, warnings)?;
@@ -215,12 +217,14 @@ fn compile_noting(
         None => (&nowhere, ConfigFile::default()),
     };
     let mut policy = policy_of(name, &file, repo, driver)?;
+    bounds::add(&mut bounds, name, &file)?;
     let mut retention = Retention::default();
     retention.set(name, &file)?;
     if let Some(gathered) = person {
         let own = read(&gathered.config, profile, warnings)?;
         rules.extend(gathered.rules_of(&own)?);
         tighten::tighten(&mut policy, &gathered.config.name, &own)?;
+        bounds::add(&mut bounds, &gathered.config.name, &own)?;
         // How much of a person's disk is used is theirs to say.
         retention.set(&gathered.config.name, &own)?;
     }
@@ -228,7 +232,9 @@ fn compile_noting(
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
-    policy.rules = checkrein_execpolicy::compile(&files)?.to_text();
+    policy.rules = checkrein_execpolicy::compile(&files)?
+        .bounded(bounds)
+        .to_text();
     let sources = Sources {
         repo: repo.cloned(),
         person: person.cloned(),
@@ -264,6 +270,19 @@ pub fn protect(policy: &mut Policy, paths: Vec<String>) {
     // Rules that were just compiled can be read.
     if let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) {
         policy.rules = rules.protecting(paths).to_text();
+    }
+}
+
+/// Where the tree of a session with this policy lies: what a path means is judged by its text.
+/// Where nothing is judged by effects or protected, that makes no difference and is not kept.
+pub fn rooted(policy: &mut Policy, root: &Path) {
+    let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) else {
+        return;
+    };
+    if let Some(root) = root.to_str()
+        && rules.reads_paths()
+    {
+        policy.rules = rules.rooted(vec![root.to_owned()]).to_text();
     }
 }
 

@@ -1,0 +1,148 @@
+//! Awk: it reads, unless it has a pipe, a redirect or a call by name.
+
+use super::text::names;
+use crate::effects::place::UNKNOWN;
+use crate::effects::row::Deed;
+use crate::effects::{Act, Effect};
+use crate::shell::{Known, Word};
+
+/// What a program does beside reading its files.
+pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
+    let text = program.text.as_str();
+    // Behind an expansion all of a program can stand.
+    if program.known != Known::Fixed {
+        return out.push(Effect::Deed(Deed::Code));
+    }
+    if names(text).any(|name| {
+        matches!(
+            name,
+            "system" | "extension" | "load" | "include" | "nsmatch"
+        )
+    }) || calls_by_name(text)
+    {
+        return out.push(Effect::Deed(Deed::Code));
+    }
+    let mut rest = Bare::new(text);
+    let mut prints = false;
+    while let Some((at, c)) = rest.next() {
+        let word = text.get(at..).unwrap_or("");
+        match c {
+            'p' if word.starts_with("print") => prints = true,
+            ';' | '}' | '\n' => prints = false,
+            '|' if word.starts_with("||") => {
+                rest.pass();
+            }
+            '|' => return out.push(Effect::Deed(Deed::Code)),
+            '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
+                target(word.trim_start_matches('>'), Act::Write, out)
+            }
+            'g' if word.starts_with("getline") => {
+                let behind = word.get(7..).unwrap_or("").trim_start();
+                let behind = behind
+                    .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+                    .trim_start();
+                if let Some(file) = behind.strip_prefix('<') {
+                    target(file, Act::Read, out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `@name(...)` calls what the name holds; an address in a text or a pattern does not.
+fn calls_by_name(text: &str) -> bool {
+    Bare::new(text).any(|(at, c)| {
+        c == '@'
+            && text
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    })
+}
+
+/// The file behind a redirect.
+fn target(text: &str, act: Act, out: &mut Vec<Effect>) {
+    let text = text.trim_start();
+    let fixed = text
+        .strip_prefix('"')
+        .and_then(|inner| inner.split_once('"'));
+    match fixed {
+        // What follows would be joined to it.
+        Some((path, rest))
+            if rest.trim_start().is_empty()
+                || rest.trim_start().starts_with([';', '}', '\n', ')', ']']) =>
+        {
+            out.push(Effect::File(act, Word::fixed(path)));
+        }
+        // `> $1".txt"`: a name that only the run knows.
+        _ => out.push(Effect::File(act, Word::open(UNKNOWN, Known::One))),
+    }
+}
+
+/// The characters outside of texts and patterns, with their places.
+struct Bare<'t> {
+    chars: std::iter::Peekable<std::str::CharIndices<'t>>,
+    depth: usize,
+    last: char,
+}
+
+impl<'t> Bare<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            chars: text.char_indices().peekable(),
+            depth: 0,
+            last: '{',
+        }
+    }
+
+    fn pass(&mut self) {
+        self.chars.next();
+    }
+
+    fn to(&mut self, end: char) {
+        let mut escaped = false;
+        for (_, c) in self.chars.by_ref() {
+            if !escaped && c == end || c == '\n' {
+                return;
+            }
+            escaped = !escaped && c == '\\';
+        }
+    }
+}
+
+impl Iterator for Bare<'_> {
+    type Item = (usize, char);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (at, c) = self.chars.next()?;
+            match c {
+                '"' => {
+                    self.to('"');
+                    self.last = '"';
+                    continue;
+                }
+                // A pattern stands where no value has ended.
+                '/' if !(self.last.is_alphanumeric()
+                    || matches!(self.last, ')' | ']' | '_' | '$' | '"')) =>
+                {
+                    self.to('/');
+                    self.last = '"';
+                    continue;
+                }
+                '#' => {
+                    self.to('\n');
+                    self.last = '\n';
+                    return Some((at, '\n'));
+                }
+                '(' | '[' => self.depth += 1,
+                ')' | ']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            if !c.is_whitespace() || c == '\n' {
+                self.last = if c == '\n' { '{' } else { c };
+            }
+            return Some((at, c));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! JavaScript that prints and reads.
+
+use super::file;
+use super::text::{Token, arguments, names, tokens};
+use crate::effects::row::Deed;
+use crate::effects::{Act, Effect};
+
+/// Names that make a program unreadable, wherever they stand.
+const NOT: &[&str] = &[
+    "eval",
+    "Function",
+    "constructor",
+    "prototype",
+    "__proto__",
+    "globalThis",
+    "global",
+    "window",
+    "self",
+    "Reflect",
+    "Proxy",
+    "mainModule",
+    "binding",
+    "_linkedBinding",
+    "dlopen",
+    "getBuiltinModule",
+    "createRequire",
+    "Module",
+    "_load",
+    "_compile",
+    "runInThisContext",
+    "runInNewContext",
+    "runInContext",
+    "Script",
+    "vm",
+    "Worker",
+    "worker_threads",
+    "cluster",
+    "inspector",
+    "repl",
+    "child_process",
+    "spawn",
+    "spawnSync",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "fork",
+    "kill",
+    "abort",
+    "net",
+    "dgram",
+    "tls",
+    "http",
+    "https",
+    "http2",
+    "fetch",
+    "WebSocket",
+    "XMLHttpRequest",
+    "axios",
+    "request",
+    "got",
+    "undici",
+    "writeFile",
+    "writeFileSync",
+    "appendFile",
+    "appendFileSync",
+    "createWriteStream",
+    "unlink",
+    "unlinkSync",
+    "rm",
+    "rmSync",
+    "rmdir",
+    "rmdirSync",
+    "rename",
+    "renameSync",
+    "copyFile",
+    "copyFileSync",
+    "cp",
+    "cpSync",
+    "mkdir",
+    "mkdirSync",
+    "mkdtemp",
+    "mkdtempSync",
+    "symlink",
+    "symlinkSync",
+    "link",
+    "linkSync",
+    "chmod",
+    "chmodSync",
+    "chown",
+    "chownSync",
+    "truncate",
+    "truncateSync",
+    "ftruncate",
+    "openSync",
+    "open",
+    "writeSync",
+    "writev",
+    "utimes",
+    "utimesSync",
+    "setuid",
+    "setgid",
+    "chroot",
+    "chdir",
+    "Deno",
+    "Bun",
+    "zx",
+    "shelljs",
+    "execa",
+    "fs-extra",
+    "rimraf",
+    "del",
+    "import",
+    "with",
+    "dotenv",
+    "promises",
+];
+
+/// Modules that only compute or look.
+const MODULES: &[&str] = &[
+    "fs",
+    "path",
+    "os",
+    "util",
+    "url",
+    "querystring",
+    "crypto",
+    "assert",
+    "events",
+    "stream",
+    "buffer",
+    "string_decoder",
+    "zlib",
+    "punycode",
+    "perf_hooks",
+    "timers",
+    "readline",
+];
+
+/// Whether all of it is harmless but for what is put into `out`.
+pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
+    // An escape can spell any name, a regex can hold a quote.
+    if text.contains("\\u")
+        || text.contains("\\x")
+        || text.contains("${")
+        || names(text).any(|name| NOT.contains(&name))
+    {
+        return false;
+    }
+    let Some(tokens) = tokens(text, "//") else {
+        return false;
+    };
+    let plain = tokens.iter().all(|token| match token {
+        Token::Name(name) => name.is_ascii(),
+        Token::Sign(c) => c.is_ascii(),
+        _ => true,
+    });
+    if !plain {
+        return false;
+    }
+    for (index, token) in tokens.iter().enumerate() {
+        let next = tokens.get(index + 1);
+        match token {
+            Token::Name("require") => {
+                let arguments = match next {
+                    Some(Token::Sign('(')) => arguments(&tokens, index + 2),
+                    Some(Token::Sign('.'))
+                        if matches!(tokens.get(index + 2), Some(Token::Name("resolve"))) =>
+                    {
+                        continue;
+                    }
+                    _ => return false,
+                };
+                let [[Token::Quoted(name, false)]] = arguments.as_slice() else {
+                    return false;
+                };
+                let name = name.strip_prefix("node:").unwrap_or(name);
+                if name.starts_with(['/', '~']) {
+                    return false;
+                }
+                if name.ends_with(".json") {
+                    out.push(file(Act::Read, name));
+                } else if !MODULES.contains(&name) {
+                    // A package, or a file of the project.
+                    out.push(Effect::Deed(Deed::Opaque));
+                }
+            }
+            // `x[y]` could be any member.
+            Token::Sign('[') => {
+                let member = matches!(
+                    index.checked_sub(1).and_then(|at| tokens.get(at)),
+                    Some(Token::Name(_) | Token::Sign(')' | ']' | '}') | Token::Quoted(..))
+                );
+                let fixed = matches!(
+                    (next, tokens.get(index + 2)),
+                    (
+                        Some(Token::Number | Token::Quoted(_, false)),
+                        Some(Token::Sign(']'))
+                    )
+                ) || matches!(
+                    (next, tokens.get(index + 2)),
+                    (
+                        Some(Token::Name("i" | "k" | "key" | "n" | "j")),
+                        Some(Token::Sign(']'))
+                    )
+                );
+                if member && !fixed {
+                    return false;
+                }
+            }
+            Token::Quoted(text, _) if text.contains('/') || text.starts_with(['.', '~']) => {
+                out.push(file(Act::Read, text))
+            }
+            _ => {}
+        }
+    }
+    true
+}

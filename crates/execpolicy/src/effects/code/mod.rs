@@ -1,0 +1,88 @@
+//! Code of other languages, as far as it can be read. Nothing is run and little is understood:
+//! what is not plainly harmless cannot be read.
+
+mod awk;
+mod javascript;
+mod lines;
+mod python;
+mod sed;
+mod sql;
+mod text;
+
+use super::row::Deed;
+use super::{Act, Effect};
+use crate::shell::{Known, Word};
+
+pub(super) use awk::awk;
+pub(super) use sed::sed;
+pub(super) use sql::{sql, sqlite};
+
+/// Bytes of a program that is read.
+const LONGEST: usize = 64 << 10;
+
+/// A language that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// Python.
+    Python,
+    /// JavaScript with the modules of Node.
+    Node,
+    /// Perl.
+    Perl,
+    /// Ruby.
+    Ruby,
+    /// PHP.
+    Php,
+    /// Statements to a database server.
+    Sql,
+    /// Statements and dot commands of the `sqlite3` shell.
+    Sqlite,
+    /// Commands of `redis-cli`.
+    Redis,
+}
+
+/// What a program in the words of a command does.
+pub(super) fn judge(language: Language, program: Option<&Word>, out: &mut Vec<Effect>) {
+    match program {
+        Some(word) if word.known == Known::Fixed => read(language, &word.text, out),
+        Some(_) => out.push(Effect::Deed(Deed::Code)),
+        None => {}
+    }
+}
+
+/// What a program does.
+pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
+    let harmless = text.len() <= LONGEST
+        && match language {
+            Language::Python => python::read(text, out),
+            Language::Node => javascript::read(text, out),
+            Language::Perl => lines::perl(text, out),
+            Language::Ruby => lines::ruby(text, out),
+            Language::Php => lines::php(text),
+            Language::Sql => {
+                sql(&Word::fixed(text), out);
+                true
+            }
+            Language::Sqlite => {
+                sqlite(&Word::fixed(text), out);
+                true
+            }
+            Language::Redis => false,
+        };
+    if !harmless {
+        out.push(Effect::Deed(Deed::Code));
+    }
+}
+
+/// Whether a module of this name is one that only computes.
+pub(super) fn is_module(language: Language, name: &str) -> bool {
+    match language {
+        Language::Perl => lines::PERL_MODULES.contains(&name),
+        Language::Ruby => lines::RUBY_MODULES.contains(&name),
+        _ => false,
+    }
+}
+
+fn file(act: Act, path: &str) -> Effect {
+    Effect::File(act, Word::fixed(path))
+}

@@ -1,0 +1,225 @@
+//! SQL: statements that only ask are harmless; those that change data are where they run.
+
+use super::text::names;
+use crate::effects::row::Deed;
+use crate::effects::{Act, Effect};
+use crate::shell::{Known, Word};
+
+/// First words of statements that only ask.
+const ASKS: &[&str] = &[
+    "select", "show", "describe", "desc", "explain", "with", "table", "values", "pragma", "begin",
+    "commit", "rollback", "end", "set", "use", "analyze",
+];
+/// What makes a question something else.
+const CHANGES: &[&str] = &[
+    "insert",
+    "update",
+    "delete",
+    "drop",
+    "truncate",
+    "alter",
+    "create",
+    "grant",
+    "revoke",
+    "merge",
+    "call",
+    "do",
+    "copy",
+    "into",
+    "outfile",
+    "dumpfile",
+    "load_file",
+    "infile",
+    "program",
+    "execute",
+    "exec",
+    "xp_cmdshell",
+    "pg_read_file",
+    "pg_read_binary_file",
+    "pg_ls_dir",
+    "pg_terminate_backend",
+    "pg_cancel_backend",
+    "lo_export",
+    "lo_import",
+    "dblink",
+    "dblink_exec",
+    "setval",
+    "pg_reload_conf",
+    "sys_exec",
+    "sys_eval",
+    "nextval",
+    "system",
+    "source",
+    "tee",
+    "pager",
+    "edit",
+    "load",
+    "attach",
+    "detach",
+    "vacuum",
+    "reindex",
+    "shutdown",
+    "kill",
+    "rename",
+    "lock",
+    "load_extension",
+    "writefile",
+    "readfile",
+    "fts3_tokenizer",
+    "set_config",
+    "query_to_xml",
+    "flush",
+    "purge",
+    "reset",
+    "password",
+];
+
+/// Statements for a database server.
+pub(in crate::effects) fn sql(text: &Word, out: &mut Vec<Effect>) {
+    let asks = text.known == Known::Fixed
+        && text
+            .text
+            .split([';', '\n'])
+            .all(|line| server_line(line.trim()))
+        && asks(&strip(&text.text));
+    if !asks {
+        out.push(Effect::Deed(Deed::Destroys));
+    }
+}
+
+fn server_line(line: &str) -> bool {
+    match line.strip_prefix('\\') {
+        // `\d`, `\dt`, `\l`: what there is. `\!` runs, `\o` and `\copy` write.
+        Some(command) => {
+            let name: String = command
+                .chars()
+                .take_while(|c| c.is_ascii_alphabetic() || *c == '!')
+                .collect();
+            (name.starts_with('d')
+                || matches!(
+                    name.as_str(),
+                    "l" | "z"
+                        | "q"
+                        | "x"
+                        | "timing"
+                        | "conninfo"
+                        | "encoding"
+                        | "sf"
+                        | "sv"
+                        | "pset"
+                        | "a"
+                        | "t"
+                        | "G"
+                        | "u"
+                        | "s"
+                        | "h"
+                        | "echo"
+                ))
+                && !line.contains(['|', '`', '!'])
+        }
+        None => !line.contains("\\!") && !line.contains("\\g") && !line.contains("\\o"),
+    }
+}
+
+/// Lines of backslash commands taken out.
+fn strip(text: &str) -> String {
+    text.split('\n')
+        .filter(|line| !line.trim_start().starts_with('\\'))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn asks(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower
+        .split(';')
+        .map(str::trim)
+        .filter(|statement| !statement.is_empty())
+        .all(|statement| {
+            names(statement)
+                .next()
+                .is_none_or(|first| ASKS.contains(&first))
+        })
+        && !names(&lower).any(|name| CHANGES.contains(&name))
+}
+
+/// Dot commands of `sqlite3` that only show.
+const DOTS: &[&str] = &[
+    "tables",
+    "table",
+    "schema",
+    "headers",
+    "header",
+    "mode",
+    "databases",
+    "indexes",
+    "indices",
+    "help",
+    "quit",
+    "exit",
+    "dump",
+    "show",
+    "stats",
+    "width",
+    "nullvalue",
+    "print",
+    "timer",
+    "fullschema",
+    "version",
+    "separator",
+    "echo",
+    "bail",
+    "changes",
+    "eqp",
+    "dbinfo",
+    "lint",
+    "timeout",
+];
+
+/// Statements for a database file; whether it is written.
+pub(in crate::effects) fn sqlite(text: &Word, out: &mut Vec<Effect>) -> bool {
+    if text.known != Known::Fixed {
+        out.push(Effect::Deed(Deed::Code));
+        return true;
+    }
+    let mut rest = String::new();
+    for line in text.text.lines() {
+        let Some(dot) = line.trim_start().strip_prefix('.') else {
+            rest.push_str(line);
+            rest.push('\n');
+            continue;
+        };
+        let mut words = dot.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some(name), next)
+                if DOTS.iter().any(|known| *known == name)
+                    && !next.is_some_and(|word| word.starts_with('|')) => {}
+            (Some("output" | "once" | "backup" | "save" | "excel"), Some(path))
+                if !path.starts_with('|') && path != "-e" && path != "-x" =>
+            {
+                out.push(Effect::File(Act::Write, Word::fixed(path)));
+            }
+            _ => out.push(Effect::Deed(Deed::Code)),
+        }
+    }
+    let lower = rest.to_ascii_lowercase();
+    const RUNS: &[&str] = &[
+        "load_extension",
+        "writefile",
+        "readfile",
+        "edit",
+        "attach",
+        "fts3_tokenizer",
+        "install",
+        "copy",
+        "export",
+    ];
+    if names(&lower).any(|name| RUNS.contains(&name)) {
+        out.push(Effect::Deed(Deed::Code));
+    }
+    const HARD: &[&str] = &["drop", "delete", "truncate"];
+    if names(&lower).any(|name| HARD.contains(&name)) {
+        out.push(Effect::Deed(Deed::Drops));
+    }
+    !asks(&rest)
+}

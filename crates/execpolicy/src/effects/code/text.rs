@@ -1,0 +1,113 @@
+//! Words and quoted texts of a program, without its grammar.
+
+/// The names in a text, wherever they stand, in quotes too.
+pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+}
+
+/// A piece of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token<'t> {
+    /// A name or a keyword.
+    Name(&'t str),
+    /// A quoted text, escapes as they stand; `true` if code can stand in it.
+    Quoted(&'t str, bool),
+    /// Anything else that is no blank: one character of it.
+    Sign(char),
+    /// Digits and what hangs on them.
+    Number,
+    /// The end of a line.
+    Line,
+}
+
+/// The pieces of a text; `None` if a quote is not closed.
+pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if rest.starts_with(comment) {
+            rest = rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or("");
+            continue;
+        }
+        if let Some(after) = rest.strip_prefix("/*").filter(|_| comment == "//") {
+            rest = after.split_once("*/")?.1;
+            continue;
+        }
+        if matches!(c, '"' | '\'' | '`') {
+            let format = matches!(
+                tokens.last(),
+                Some(Token::Name(
+                    "f" | "F" | "rf" | "fr" | "Rf" | "fR" | "RF" | "FR" | "rF" | "Fr"
+                ))
+            );
+            let (inner, after) = quoted(rest, c)?;
+            tokens.push(Token::Quoted(inner, format || c == '`'));
+            rest = after;
+            continue;
+        }
+        let name = |c: char| c.is_alphanumeric() || c == '_' || c == '$' && comment == "//";
+        let end = rest.find(|c| !name(c)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at_checked(end)?;
+        if c.is_ascii_digit() {
+            tokens.push(Token::Number);
+            rest = after;
+        } else if !piece.is_empty() {
+            tokens.push(Token::Name(piece));
+            rest = after;
+        } else {
+            match c {
+                '\n' => tokens.push(Token::Line),
+                c if c.is_whitespace() => {}
+                c => tokens.push(Token::Sign(c)),
+            }
+            rest = rest.get(c.len_utf8()..)?;
+        }
+    }
+    Some(tokens)
+}
+
+/// What stands between quotes, and what follows them.
+fn quoted(text: &str, quote: char) -> Option<(&str, &str)> {
+    let triple: String = std::iter::repeat_n(quote, 3).collect();
+    let (open, long) = match text.strip_prefix(triple.as_str()) {
+        Some(inner) if quote != '`' => (inner, true),
+        _ => (text.get(1..)?, false),
+    };
+    let mut escaped = false;
+    for (at, c) in open.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' {
+            escaped = true;
+        } else if long && open.get(at..)?.starts_with(triple.as_str()) {
+            return Some((open.get(..at)?, open.get(at + 3..)?));
+        } else if !long && c == quote {
+            return Some((open.get(..at)?, open.get(at + 1..)?));
+        }
+    }
+    None
+}
+
+/// The pieces of the arguments of a call, cut at commas; `at` is behind the opening bracket.
+pub(super) fn arguments<'a, 't>(tokens: &'a [Token<'t>], at: usize) -> Vec<&'a [Token<'t>]> {
+    let mut depth = 0_usize;
+    let mut from = at;
+    let mut found = Vec::new();
+    for (index, token) in tokens.iter().enumerate().skip(at) {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}') if depth == 0 => {
+                found.push(tokens.get(from..index).unwrap_or(&[]));
+                return found;
+            }
+            Token::Sign(')' | ']' | '}') => depth -= 1,
+            Token::Sign(',') if depth == 0 => {
+                found.push(tokens.get(from..index).unwrap_or(&[]));
+                from = index + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}

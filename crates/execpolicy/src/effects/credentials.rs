@@ -1,0 +1,207 @@
+//! Files that hold secrets, by the places where programs keep them.
+
+use super::glob::meets;
+
+/// Ends of paths, wherever they begin. A file with this name, or in a folder with this name.
+const KEPT: &[&[&str]] = &[
+    &[".ssh", "id_*"],
+    &[".ssh", "*_rsa"],
+    &[".ssh", "*.pem"],
+    &[".ssh", "*.key"],
+    &[".aws", "credentials"],
+    &[".aws", "sso", "cache", "*"],
+    &[".aws", "cli", "cache", "*"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &["gcloud", "credentials.db"],
+    &["gcloud", "access_tokens.db"],
+    &["gcloud", "application_default_credentials.json"],
+    &["gcloud", "legacy_credentials", "*", "*"],
+    &[".azure", "accessTokens.json"],
+    &[".azure", "msal_token_cache.*"],
+    &[".config", "gh", "hosts.yml"],
+    &[".config", "hub"],
+    &[".config", "op", "config"],
+    &[".netrc"],
+    &["_netrc"],
+    &[".git-credentials"],
+    &[".config", "git", "credentials"],
+    &[".pypirc"],
+    &[".pgpass"],
+    &[".my.cnf"],
+    &[".vault-token"],
+    &[".terraform.d", "credentials.tfrc.json"],
+    &[".cargo", "credentials"],
+    &[".cargo", "credentials.toml"],
+    &[".gem", "credentials"],
+    &[".gnupg", "private-keys-v1.d", "*"],
+    &[".gnupg", "secring.gpg"],
+    &[".password-store", "**"],
+    &["Library", "Keychains", "**"],
+    &["keyrings", "*.keyring"],
+    &[".claude", ".credentials.json"],
+    &[".codex", "auth.json"],
+    &[".gemini", "oauth_creds.json"],
+    &[".bash_history"],
+    &[".zsh_history"],
+    &["Login Data"],
+    &["Cookies"],
+    &["cookies.sqlite"],
+    &["logins.json"],
+    &["key4.db"],
+    &["id_rsa"],
+    &["id_dsa"],
+    &["id_ecdsa"],
+    &["id_ed25519"],
+    &[".env"],
+    &[".env.local"],
+    &[".env.production"],
+    &[".env.prod"],
+    &[".env.staging"],
+    &[".env.*.local"],
+];
+
+/// From the root of the file system.
+const SYSTEM: &[&[&str]] = &[
+    &["etc", "shadow"],
+    &["etc", "shadow-"],
+    &["etc", "gshadow"],
+    &["etc", "sudoers"],
+    &["etc", "ssh", "ssh_host_*_key"],
+    &["etc", "ssl", "private", "*"],
+    &["etc", "kubernetes", "admin.conf"],
+    &["proc", "*", "environ"],
+    &["proc", "*", "mem"],
+    &["proc", "kcore"],
+    &["run", "secrets", "**"],
+    &["var", "run", "secrets", "**"],
+];
+
+/// Home folders of which everything is read at once only by who is after secrets.
+const FOLDERS: &[&str] = &[
+    ".ssh",
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".docker",
+    ".azure",
+    ".config",
+    ".password-store",
+    ".claude",
+    ".codex",
+    "Library",
+];
+
+/// Whether a secret is read at this absolute path. `inside` the project, names alone do not make
+/// one of a pattern: `cat *` is ordinary there.
+pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) -> bool {
+    let public = path
+        .last()
+        .is_some_and(|name| name.ends_with(".pub") || name.ends_with(".example"));
+    if public {
+        return false;
+    }
+    let system = SYSTEM.iter().any(|kept| same(kept, path));
+    let kept = KEPT.iter().any(|kept| {
+        if let [parts @ .., "**"] = kept {
+            let named = |window: &[&str]| window.iter().all(|part| !is_all(part));
+            let mut windows = path.windows(parts.len());
+            return windows.any(|window| named(window) && same(parts, window));
+        }
+        let Some(end) = path
+            .len()
+            .checked_sub(kept.len())
+            .and_then(|at| path.get(at..))
+        else {
+            return false;
+        };
+        if inside && kept.len() == 1 {
+            return end.first() == kept.first();
+        }
+        // A whole pattern says nothing of what it is after: `~/*/*`, but not `/var/*`, nor
+        // `src/**/*.key` of what is in `.ssh`.
+        let folders = end.len() - 1;
+        let named = match folders {
+            0 => !is_all(end.first().unwrap_or(&"")),
+            _ => end.iter().take(folders).all(|part| !is_all(part)),
+        };
+        same(kept, end) && (named || path.starts_with(home))
+    });
+    // A folder of a home, or what homes lie in, with all that is in it.
+    let below_home = path.strip_prefix(home);
+    let folder = deep
+        && match (path, below_home) {
+            ([] | ["home" | "root" | "Users"] | ["home" | "Users", _], _) => !inside,
+            (_, Some([])) => true,
+            (_, Some([first, ..])) => !inside && FOLDERS.contains(first),
+            (["home" | "Users", _, first], None) | (["root", first], None) => {
+                FOLDERS.contains(first)
+            }
+            _ => false,
+        };
+    system || kept || folder
+}
+
+/// A pattern that says nothing.
+fn is_all(part: &str) -> bool {
+    part.chars().all(|c| c == '*' || c == '?')
+}
+
+fn same(kept: &[&str], path: &[&str]) -> bool {
+    if let [parts @ .., "**"] = kept {
+        return path.len() > parts.len()
+            && parts.iter().zip(path).all(|(kept, part)| meets(kept, part));
+    }
+    kept.len() == path.len() && kept.iter().zip(path).all(|(kept, part)| meets(kept, part))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::effects::place::Ground;
+
+    #[test]
+    fn what_is_a_secret() {
+        let ground = Ground::new(&["/home/dev/repo".to_owned()]);
+        let check = |text: &str, deep: bool, expected: bool| {
+            let spot = ground.spot(&ground.start(), text);
+            assert_eq!(ground.is_secret(&spot, deep), expected, "{text} {deep}");
+        };
+        for text in [
+            "~/.ssh/id_rsa",
+            "~/.ssh/id_*",
+            "~/.ssh/*",
+            "~/.s*h/id_rsa",
+            "/home/other/.aws/credentials",
+            ".env",
+            ".env.production",
+            "/etc/shadow",
+            "/proc/1/environ",
+            "~/.config/gh/hosts.yml",
+            "keys/id_ed25519",
+            "~/.password-store/a/b.gpg",
+        ] {
+            check(text, false, true);
+        }
+        for text in [
+            "src/main.rs",
+            "*",
+            "src/*.rs",
+            ".env.example",
+            "~/.ssh/id_rsa.pub",
+            "~/.ssh/known_hosts",
+            "/etc/hosts",
+            "/usr/include/*",
+            "/proc/cpuinfo",
+            "~/notes.txt",
+        ] {
+            check(text, false, false);
+        }
+        for text in ["~", "/", "/home", "~/.ssh", "~/.aws"] {
+            check(text, true, true);
+            check(text, false, false);
+        }
+        check(".", true, false);
+        check("src", true, false);
+        check("/usr/share", true, false);
+    }
+}

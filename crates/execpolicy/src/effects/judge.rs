@@ -1,0 +1,370 @@
+//! Whether effects are ordinary work, where they fall: the table says what a command does, the
+//! ground where, the policy what of that is asked about.
+
+use checkrein_core::input::RuleDecision;
+
+use super::means::{Hole, Names};
+use super::place::{Ground, Place, Spot};
+use super::{Act, Effect, Language, glob};
+use crate::policy::{Bounds, Unmatched};
+use crate::shell::{Dir, Known, Word};
+
+/// Spots of one word that are told apart.
+const MOST: usize = 64;
+
+/// What stands around a command.
+pub(crate) struct Scene<'a> {
+    /// Where the project is.
+    pub(crate) ground: &'a Ground,
+    /// Variables.
+    pub(crate) names: &'a Names,
+    /// Where it can run.
+    pub(crate) dirs: &'a [Dir],
+    /// Its placeholder.
+    pub(crate) hole: Option<&'a Hole>,
+}
+
+/// Code that runs in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// A text that a shell reads.
+    Script(Word),
+    /// Another command.
+    Command(Vec<Word>),
+    /// A program that the project or a registry brings.
+    Tool(Vec<Word>),
+    /// A command in a file system of its own.
+    Inside(Vec<Word>),
+    /// Whatever stands on its input.
+    Fed(Language),
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    /// Why a person is asked.
+    pub(crate) asks: Option<String>,
+    /// What protects a path, and why.
+    pub(crate) protected: Option<(RuleDecision, String)>,
+    /// What it runs in turn.
+    pub(crate) runs: Vec<Run>,
+    /// Files that it puts something into.
+    pub(crate) made: Vec<Spot>,
+    /// Files whose code it runs.
+    pub(crate) started: Vec<Spot>,
+    /// Paths that it writes, as texts, for the rules that no config switches off.
+    pub(crate) written: Vec<String>,
+    /// Other names for places.
+    pub(crate) links: Vec<(Spot, Spot)>,
+}
+
+/// Judges the effects of one command.
+pub(crate) fn judge(
+    effects: &[Effect],
+    scene: &Scene<'_>,
+    bounds: &Bounds,
+    links: &[(Spot, Spot)],
+) -> Judged {
+    let mut sight = Sight {
+        scene,
+        bounds,
+        links,
+        from: scene
+            .dirs
+            .iter()
+            .flat_map(|dir| spots(scene, dir))
+            .take(MOST)
+            .collect(),
+        judged: Judged::default(),
+    };
+    for effect in effects {
+        sight.effect(effect);
+    }
+    sight.judged
+}
+
+/// The folders that a chain of `cd` can lead to.
+fn spots(scene: &Scene<'_>, dir: &Dir) -> Vec<Spot> {
+    let mut steps = Vec::new();
+    let mut at = dir;
+    while let Some(step) = at {
+        steps.push(&step.to);
+        at = &step.from;
+    }
+    let mut now = vec![scene.ground.start()];
+    for word in steps.into_iter().rev() {
+        let paths = scene.names.paths(word, None);
+        now = now
+            .iter()
+            .flat_map(|from| paths.iter().map(|path| scene.ground.spot(from, path)))
+            .take(MOST)
+            .collect();
+    }
+    now
+}
+
+struct Sight<'a, 's> {
+    scene: &'a Scene<'s>,
+    bounds: &'a Bounds,
+    links: &'a [(Spot, Spot)],
+    from: Vec<Spot>,
+    judged: Judged,
+}
+
+impl Sight<'_, '_> {
+    fn asks(&mut self, why: &str) {
+        if self.judged.asks.is_none() {
+            self.judged.asks = Some(why.to_owned());
+        }
+    }
+
+    fn asks_at(&mut self, spot: &Spot, why: &str) {
+        if self.judged.asks.is_none() {
+            self.judged.asks = Some(format!("{why}: {}", shown(spot)));
+        }
+    }
+
+    /// Where a word can point, and through links made before where that leads.
+    fn spots(&self, word: &Word) -> Vec<Spot> {
+        let paths = self.scene.names.paths(word, self.scene.hole);
+        let mut found: Vec<Spot> = Vec::new();
+        for from in &self.from {
+            for path in &paths {
+                if found.len() >= MOST {
+                    return found;
+                }
+                let spot = self.scene.ground.spot(from, path);
+                for (name, place) in self.links {
+                    found.extend(spot.through(name, place));
+                }
+                found.push(spot);
+            }
+        }
+        found
+    }
+
+    fn effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Deed(deed) => {
+                if let Some(why) = deed.asks(self.bounds.opaque_asks) {
+                    self.asks(why);
+                }
+            }
+            Effect::File(act, word) => {
+                for spot in self.spots(word) {
+                    self.file(*act, &spot, word);
+                }
+            }
+            Effect::PutInto(folder, sources) => self.put(folder, sources),
+            Effect::Link(source, target, symbolic) => self.link(source, target, *symbolic),
+            Effect::Patch(folder) => {
+                let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
+                for spot in self.spots(&folder) {
+                    self.file(Act::Unpack, &spot, &folder);
+                }
+            }
+            Effect::At(word) => self.from = self.spots(word),
+            Effect::Runs(word) => self.judged.runs.push(Run::Script(word.clone())),
+            Effect::RunsFile(word) => {
+                for spot in self.spots(word) {
+                    match self.scene.ground.place(&spot) {
+                        Place::Nowhere | Place::Unknown | Place::Device => {
+                            self.asks("runs code that cannot be read beforehand")
+                        }
+                        _ if self.bounds.opaque_asks => {
+                            self.asks("runs code that is not read beforehand")
+                        }
+                        _ => self.judged.started.push(spot),
+                    }
+                }
+            }
+            Effect::Fed(language) => self.judged.runs.push(Run::Fed(*language)),
+            Effect::Command(words) => self.judged.runs.push(Run::Command(words.clone())),
+            Effect::Tool(words) => self.judged.runs.push(Run::Tool(words.clone())),
+            Effect::Inside(words) => self.judged.runs.push(Run::Inside(words.clone())),
+        }
+    }
+
+    fn file(&mut self, act: Act, spot: &Spot, word: &Word) {
+        let ground = self.scene.ground;
+        let place = ground.place(spot);
+        match act {
+            Act::List | Act::Use => {}
+            Act::Read | Act::ReadBelow => {
+                if ground.is_secret(spot, act == Act::ReadBelow) {
+                    self.asks_at(spot, "reads what may be a secret");
+                } else if place == Place::Device {
+                    self.asks_at(spot, "reads a device");
+                }
+            }
+            Act::Write | Act::WriteBelow | Act::Unpack => {
+                self.protected(spot, act != Act::Write);
+                if !ground.is_passing(spot) {
+                    self.writes(place, spot);
+                }
+                if act == Act::Write {
+                    self.judged.made.push(spot.clone());
+                }
+                self.judged.written.push(
+                    if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) {
+                        word.text.clone()
+                    } else {
+                        shown(spot)
+                    },
+                );
+            }
+            Act::Remove => {
+                self.protected(spot, true);
+                match place {
+                    Place::Tree { sure: true } if ground.is_everything(spot) => {
+                        self.asks("removes all that is in the project's tree")
+                    }
+                    Place::Tree { sure: true } | Place::Scratch { sure: true } | Place::Nowhere => {
+                    }
+                    Place::Tree { sure: false }
+                    | Place::Scratch { sure: false }
+                    | Place::Unknown => self.asks("removes what only the run knows"),
+                    Place::WholeTree => self.asks("removes all that is in the project's tree"),
+                    Place::Git => self.asks_at(spot, "removes Git's own files"),
+                    Place::Device | Place::Startup | Place::Outside => {
+                        self.asks_at(spot, "removes what lies outside the project's tree")
+                    }
+                }
+            }
+        }
+    }
+
+    fn writes(&mut self, place: Place, spot: &Spot) {
+        match place {
+            Place::Tree { .. } | Place::WholeTree | Place::Nowhere | Place::Scratch { .. } => {}
+            Place::Git => self.asks_at(spot, "writes Git's own files"),
+            Place::Device => self.asks_at(spot, "writes a device"),
+            Place::Startup => {
+                self.asks_at(spot, "writes what a login or a scheduler starts by itself")
+            }
+            Place::Outside => self.asks_at(spot, "writes outside the project's tree"),
+            Place::Unknown => self.asks("writes where only the run knows"),
+        }
+    }
+
+    /// Files that go into a folder under their own names.
+    fn put(&mut self, folder: &Word, sources: &[Word]) {
+        let folders = self.spots(folder);
+        for source in sources {
+            for inner in self.spots(source) {
+                let Some(name) = inner.name() else { continue };
+                for folder in &folders {
+                    let spot = folder.with(name);
+                    self.protected(&spot, false);
+                    if self.scene.ground.place(&spot) == Place::Git {
+                        self.asks_at(&spot, "writes Git's own files");
+                    }
+                    self.judged.written.push(shown(&spot));
+                    self.judged.made.push(spot);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, source: &Word, target: &Word, symbolic: bool) {
+        let targets = self.spots(target);
+        let mut sources = self.spots(source);
+        if symbolic && !source.text.starts_with(['/', '~', '$']) {
+            // From where the link lies, not from here.
+            for target in &targets {
+                let paths = self.scene.names.paths(source, self.scene.hole);
+                sources.extend(
+                    paths
+                        .iter()
+                        .map(|path| self.scene.ground.spot(&target.parent(), path)),
+                );
+            }
+        }
+        for spot in &sources {
+            self.protected(spot, true);
+            if self.scene.ground.is_secret(spot, false) {
+                self.asks_at(spot, "gives another name to what may be a secret");
+            }
+            let place = self.scene.ground.place(spot);
+            if !symbolic && !matches!(place, Place::Tree { .. } | Place::Scratch { .. })
+                || place == Place::Git
+                || place == Place::Device
+                || place == Place::Startup
+            {
+                self.writes(place, spot);
+            }
+            for target in &targets {
+                let within = spot.name().map(|name| (target.with(name), spot.clone()));
+                self.judged.links.push((target.clone(), spot.clone()));
+                self.judged.links.extend(within);
+            }
+        }
+        self.judged.links.truncate(MOST);
+    }
+
+    /// Whether a path that is written is one that nobody writes.
+    fn protected(&mut self, spot: &Spot, below: bool) {
+        if self.bounds.protect.is_empty() {
+            return;
+        }
+        let open = spot.is_open();
+        let Some(parts) = self.scene.ground.from_top(spot) else {
+            if matches!(self.scene.ground.place(spot), Place::Unknown) {
+                self.may_protect(spot);
+            }
+            return;
+        };
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|part| {
+                if part.contains(super::place::UNKNOWN) {
+                    "**".to_owned()
+                } else {
+                    part.clone()
+                }
+            })
+            .collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        for pattern in &self.bounds.protect {
+            let pieces: Vec<&str> = pattern
+                .split('/')
+                .filter(|part| !part.is_empty() && *part != ".")
+                .collect();
+            match glob::names(&pieces, &parts, below) {
+                glob::Hit::Sure if !open => {
+                    let why = format!(
+                        "{} is protected by `{pattern}`: leave it as it is, or ask the person",
+                        shown(spot)
+                    );
+                    self.judged.protected = Some((RuleDecision::Forbidden, why));
+                    return;
+                }
+                glob::Hit::No => {}
+                glob::Hit::Sure | glob::Hit::May => self.may_protect(spot),
+            }
+        }
+    }
+
+    fn may_protect(&mut self, spot: &Spot) {
+        if self.judged.protected.is_none() {
+            let why = format!("this may write a protected path: {}", shown(spot));
+            self.judged.protected = Some((RuleDecision::Prompt, why));
+        }
+    }
+}
+
+/// A path for people.
+fn shown(spot: &Spot) -> String {
+    let path = spot.path();
+    let path = path
+        .strip_prefix(super::place::TREE)
+        .map_or(path.as_str(), |rest| rest.trim_start_matches('/'));
+    let path = if path.is_empty() { "." } else { path };
+    path.replace("/\u{2}home", "~")
+        .replace(['\u{1}', '\u{2}', '\u{3}'], "…")
+}
+
+/// Whether effects are worth finding out.
+pub(crate) fn matter(bounds: &Bounds) -> bool {
+    bounds.unmatched == Unmatched::ByEffect || !bounds.protect.is_empty()
+}

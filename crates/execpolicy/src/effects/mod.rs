@@ -1,0 +1,138 @@
+//! What commands do: read, write and remove files, reach the network, rise in privilege, persist.
+//! Facts about programs, one row each; what no row knows is unknown, and unknown is not harmless.
+
+pub(crate) mod call;
+pub(crate) mod code;
+mod credentials;
+pub(crate) mod glob;
+pub(crate) mod judge;
+pub(crate) mod means;
+pub(crate) mod place;
+mod row;
+mod table;
+#[cfg(test)]
+mod tests;
+pub(crate) mod variables;
+
+pub(crate) use code::Language;
+pub(crate) use row::Deed;
+pub(crate) use table::{found_by, names_printed};
+
+use crate::rules::basename;
+use crate::shell::Word;
+
+/// What happens to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Its text is read, and may be shown.
+    Read,
+    /// Its text is handed to a program and not shown.
+    Use,
+    /// Its name is seen, and those of all that lies below it.
+    List,
+    /// A folder is read with all that is in it.
+    ReadBelow,
+    /// It is made or changed.
+    Write,
+    /// A folder is written into, anywhere in it.
+    WriteBelow,
+    /// A folder is written into under names that only an archive knows.
+    Unpack,
+    /// It is removed or moved away, with all that is in it.
+    Remove,
+}
+
+/// One thing that a command does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Something happens to the file that a word names.
+    File(Act, Word),
+    /// If the first is a folder, it is written into under the names of the others.
+    PutInto(Word, Vec<Word>),
+    /// The second becomes another name of the first; or, if a symbolic one, a name for whatever
+    /// lies there.
+    Link(Word, Word, bool),
+    /// The files that a patch names are changed, below this folder.
+    Patch(Option<Word>),
+    /// The files of all that follows are named from this folder.
+    At(Word),
+    /// A text that a shell reads.
+    Runs(Word),
+    /// A file of code.
+    RunsFile(Word),
+    /// What it is fed is code.
+    Fed(Language),
+    /// The words of another command.
+    Command(Vec<Word>),
+    /// The words of a command that runs in a file system of its own.
+    Inside(Vec<Word>),
+    /// The words of a program that the project, or a registry, brings.
+    Tool(Vec<Word>),
+    /// Anything else.
+    Deed(Deed),
+}
+
+/// What the command of these words does; the first names the program.
+/// `brought`: by the project or a registry, so that any name is a program of theirs.
+pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
+    let mut out = Vec::new();
+    let name = basename(program);
+    match table::find(name) {
+        Some(row) => call::judge(row, words, &mut out),
+        None if brought => out.push(Effect::Deed(Deed::Opaque)),
+        // A program that the project brings, or built.
+        None if program.contains('/') => out.push(Effect::RunsFile(
+            words
+                .first()
+                .cloned()
+                .unwrap_or_else(|| Word::fixed(program)),
+        )),
+        // A script of the environment, by its name.
+        None if [".py", ".sh", ".js", ".mjs", ".ts", ".pl", ".rb"]
+            .iter()
+            .any(|end| name.ends_with(end)) =>
+        {
+            out.push(Effect::Deed(Deed::Opaque))
+        }
+        None if only_asks(words) => {}
+        None => out.push(Effect::Deed(Deed::Unknown)),
+    }
+    out
+}
+
+/// Whether what a program writes is what its words or the network say, and not what it builds.
+pub(crate) fn carries(name: &str) -> bool {
+    matches!(
+        name,
+        "tee"
+            | "sponge"
+            | "cp"
+            | "mv"
+            | "ln"
+            | "install"
+            | "dd"
+            | "curl"
+            | "wget"
+            | "wget2"
+            | "aria2c"
+            | "base64"
+            | "xxd"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "python"
+            | "python3"
+            | "perl"
+            | "ruby"
+            | "rsync"
+            | "scp"
+            | "http"
+            | "xh"
+    )
+}
+
+/// `PROGRAM --version`: whatever it is, it says so and ends.
+fn only_asks(words: &[Word]) -> bool {
+    let asks = |word: &Word| matches!(word.as_fixed(), Some("--version" | "--help"));
+    matches!(words, [_, word] if asks(word))
+}

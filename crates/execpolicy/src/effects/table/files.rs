@@ -1,0 +1,524 @@
+//! Programs that make, copy, move and remove files, and change what may be done with them.
+
+use crate::effects::call::Call;
+use crate::effects::row::{Deed, On, Operands, Row};
+use crate::effects::{Act, Effect};
+use crate::shell::{Known, Word};
+
+pub(super) const ROWS: &[Row] = &[
+    Row::removes(&[
+        "rm",
+        "rmdir",
+        "unlink",
+        "grm",
+        "trash",
+        "trash-put",
+        "rimraf",
+        "del-cli",
+    ]),
+    Row::removes(&["shred", "srm", "wipe"])
+        .values("ns")
+        .longs(&["iterations", "size"]),
+    Row::writes(&["mkdir", "touch", "mkfifo", "gmkdir", "gtouch"])
+        .values("mtd")
+        .longs(&["mode", "date", "time"])
+        .on(&[("r", On::Reads), ("reference", On::Reads)]),
+    Row::writes(&["truncate", "fallocate"])
+        .values("slo")
+        .longs(&["size", "length", "offset"])
+        .on(&[("r", On::Reads), ("reference", On::Reads)]),
+    Row::does(&["mknod"], &[Deed::Machine]),
+    Row::of(&["mktemp"]),
+    Row::of(&["cp", "gcp", "copy", "pcp"])
+        .operands(Operands::Copy)
+        .values("S")
+        .longs(&["suffix", "context"])
+        .on(&[("t", On::Into), ("target-directory", On::Into)])
+        .more(copied),
+    Row::of(&["install", "ginstall"])
+        .operands(Operands::Copy)
+        .values("gmoS")
+        .longs(&["group", "mode", "owner", "suffix", "context"])
+        .on(&[
+            ("t", On::Into),
+            ("target-directory", On::Into),
+            ("strip-program", On::Runs),
+        ])
+        .more(installed),
+    Row::of(&["mv", "gmv"])
+        .operands(Operands::Move)
+        .values("S")
+        .longs(&["suffix", "context"])
+        .on(&[("t", On::Into), ("target-directory", On::Into)]),
+    Row::of(&["ln", "gln", "link"])
+        .values("S")
+        .longs(&["suffix"])
+        .on(&[("t", On::Into), ("target-directory", On::Into)])
+        .more(linked),
+    Row::of(&["rename", "prename", "mmv", "zmv"]).more(renamed),
+    Row::of(&["chmod", "gchmod"]).more(modes),
+    Row::of(&["chown", "chgrp"]).more(owners),
+    Row::does(
+        &[
+            "chattr",
+            "setfacl",
+            "setfattr",
+            "xattr",
+            "setcap",
+            "chflags",
+            "chcon",
+            "restorecon",
+        ],
+        &[Deed::Privilege],
+    ),
+    Row::of(&["dd", "gdd", "dcfldd"]).more(dd),
+    Row::of(&["patch", "gpatch"])
+        .values("pFgVzYBDdr")
+        .longs(&[
+            "strip",
+            "fuzz",
+            "prefix",
+            "suffix",
+            "basename-prefix",
+            "ifdef",
+            "version-control",
+            "quoting-style",
+            "read-only",
+        ])
+        .on(&[
+            ("i", On::Reads),
+            ("input", On::Reads),
+            ("o", On::Writes),
+            ("output", On::Writes),
+            ("r", On::Writes),
+            ("reject-file", On::Writes),
+            ("dry-run", On::Inert),
+        ])
+        .more(patch),
+    Row::reads(&["dos2unix", "unix2dos"])
+        .on(&[("n", On::Edits)])
+        .more(edited),
+    Row::of(&["find", "gfind"]).more(find),
+    Row::of(&["fd", "fdfind"])
+        .operands(Operands::Text)
+        .values("eEtdSocjg")
+        .longs(&[
+            "extension",
+            "exclude",
+            "type",
+            "max-depth",
+            "min-depth",
+            "size",
+            "owner",
+            "color",
+            "threads",
+            "changed-within",
+            "changed-before",
+            "base-directory",
+            "format",
+            "max-results",
+        ]),
+];
+
+/// `cp -r` reads all that lies below.
+fn copied(call: &Call<'_>, out: &mut Vec<Effect>) {
+    if call.has(&["r", "R", "a", "recursive", "archive"]) {
+        let into = call.has(&["t", "target-directory"]);
+        let sources = call.operands.len().saturating_sub(usize::from(!into));
+        out.extend(
+            call.operands
+                .iter()
+                .take(sources)
+                .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
+        );
+    }
+}
+
+/// `install -d` makes folders; a mode that lends rights is no ordinary one.
+fn installed(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let lends = |word: &Word| lends_rights(&word.text);
+    if call.has(&["o", "owner"]) || call.values_of(&["m", "mode"]).any(lends) {
+        out.push(Effect::Deed(Deed::Privilege));
+    }
+    if call.has(&["d", "directory"]) {
+        out.extend(
+            call.operands
+                .iter()
+                .map(|word| Effect::File(Act::Write, (*word).clone())),
+        );
+    }
+}
+
+/// A second name for a file: who writes under it writes the first, so both have to be ordinary.
+fn linked(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let into = call.values_of(&["t", "target-directory"]).next();
+    let (target, sources) = match (into, call.operands.split_last()) {
+        (Some(folder), _) => (folder.clone(), call.operands.as_slice()),
+        (None, Some((only, []))) => {
+            // `ln -s PATH`: here, under its own name.
+            out.push(Effect::Link((*only).clone(), Word::fixed("."), false));
+            return;
+        }
+        (None, Some((last, sources))) => ((*last).clone(), sources),
+        (None, None) => return,
+    };
+    out.push(Effect::File(Act::Write, target.clone()));
+    let symbolic = call.has(&["s", "symbolic"]);
+    out.extend(
+        sources
+            .iter()
+            .map(|word| Effect::Link((*word).clone(), target.clone(), symbolic)),
+    );
+    let sources = sources.iter().map(|word| (*word).clone()).collect();
+    out.push(Effect::PutInto(target, sources));
+}
+
+/// `rename EXPRESSION FILES`: the expression is Perl or a plain text.
+fn renamed(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let skip = if call
+        .words
+        .first()
+        .is_some_and(|word| word.text == "prename")
+    {
+        1
+    } else {
+        2
+    };
+    let code = call.operands.first().is_some_and(|word| {
+        let plain = |text: &str| {
+            text.chars()
+                .all(|c| c.is_ascii_alphanumeric() || " ._-/\\$^*+?()[]|sy".contains(c))
+        };
+        !word.as_fixed().is_some_and(plain) || word.text.ends_with('e') && word.text.contains('/')
+    });
+    if code {
+        out.push(Effect::Deed(Deed::Code));
+    }
+    let skip = if call
+        .operands
+        .first()
+        .is_some_and(|word| word.text.contains('/'))
+    {
+        1
+    } else {
+        skip
+    };
+    for word in call.operands.iter().skip(skip) {
+        out.push(Effect::File(Act::Remove, (*word).clone()));
+    }
+}
+
+/// Whether a mode gives the owner's rights to whoever runs the file.
+fn lends_rights(mode: &str) -> bool {
+    let digits = mode.trim_start_matches('0');
+    let octal = !mode.is_empty() && mode.chars().all(|c| c.is_digit(8));
+    (octal && digits.len() > 3) || (!octal && mode.contains('s'))
+}
+
+fn modes(call: &Call<'_>, out: &mut Vec<Effect>) {
+    if call.has(&["R", "recursive"]) {
+        out.push(Effect::Deed(Deed::Modes));
+    }
+    // `-x` and `-w` are modes, not options.
+    let letters = |name: &str| name.chars().all(|c| "rwxXstugo".contains(c)) && !name.is_empty();
+    let minus = call.options.iter().any(|(name, _)| letters(name));
+    let skip = usize::from(!minus && !call.has(&["reference"]));
+    if skip == 1 {
+        match call.operands.first() {
+            Some(mode) if mode.known != Known::Fixed || lends_rights(&mode.text) => {
+                out.push(Effect::Deed(Deed::Privilege));
+            }
+            _ => {}
+        }
+    }
+    out.extend(
+        call.operands
+            .iter()
+            .skip(skip)
+            .map(|word| Effect::File(Act::Write, (*word).clone())),
+    );
+}
+
+fn owners(call: &Call<'_>, out: &mut Vec<Effect>) {
+    out.push(Effect::Deed(if call.has(&["R", "recursive"]) {
+        Deed::Modes
+    } else {
+        Deed::Privilege
+    }));
+}
+
+fn dd(call: &Call<'_>, out: &mut Vec<Effect>) {
+    for word in call.words.iter().skip(1) {
+        let Some((name, _)) = word.text.split_once('=') else {
+            if word.known != Known::Fixed {
+                out.push(Effect::Deed(Deed::Unclear));
+            }
+            continue;
+        };
+        let act = match name {
+            "if" => Act::Read,
+            "of" => Act::Write,
+            _ => continue,
+        };
+        out.extend(word.after('=').map(|value| Effect::File(act, value)));
+    }
+}
+
+/// What it writes stands in the patch; only a named file is known here.
+fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
+    if call.has(&["dry-run"]) {
+        return;
+    }
+    match call.operands.first() {
+        Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
+        None => {
+            let folder = call.values_of(&["d", "directory"]).next().cloned();
+            out.push(Effect::File(
+                Act::WriteBelow,
+                folder.unwrap_or_else(|| Word::fixed(".")),
+            ));
+        }
+    }
+    if let Some(file) = call.operands.get(1) {
+        out.push(Effect::File(Act::Read, (*file).clone()));
+    }
+}
+
+fn edited(call: &Call<'_>, out: &mut Vec<Effect>) {
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| Effect::File(Act::Write, (*word).clone())),
+    );
+}
+
+/// Options of `find` that take a word, beside those that do something.
+const TESTS: &[&str] = &[
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-context",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-regextype",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+    "-newermt",
+    "-newerct",
+    "-newerat",
+    "-newermm",
+    "-newercc",
+    "-newerac",
+    "-newercm",
+    "-newerBt",
+    "-D",
+    "-files0-from",
+];
+const ALONE: &[&str] = &[
+    "-H",
+    "-L",
+    "-P",
+    "-X",
+    "-E",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-daystart",
+    "-depth",
+    "-d",
+    "-empty",
+    "-executable",
+    "-false",
+    "-follow",
+    "-ignore_readdir_race",
+    "-ls",
+    "-mount",
+    "-nogroup",
+    "-noleaf",
+    "-nouser",
+    "-nowarn",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-true",
+    "-warn",
+    "-writable",
+    "-xdev",
+    "-x",
+    "-s",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-O0",
+    "--",
+    "-help",
+    "--help",
+    "--version",
+    "-version",
+];
+
+/// Where it starts, and by what names it chooses.
+pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
+    let mut starts = Vec::new();
+    let mut names = Vec::new();
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        match word.as_fixed() {
+            Some("-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-d" | "-s" | "--") => {}
+            Some("-f" | "-D") => at += 1,
+            Some("(" | "!" | ",") => break,
+            Some(text) if text.starts_with("-O") => {}
+            Some(text) if text.starts_with('-') => break,
+            _ => starts.push(word.clone()),
+        }
+        at += 1;
+    }
+    // A name counts only where nothing else can choose: with `-o`, `-not` or parentheses all may.
+    let any = words.iter().skip(at).any(|word| {
+        matches!(
+            word.as_fixed(),
+            Some("-o" | "-or" | "-not" | "!" | "," | "-regex" | "-iregex")
+        )
+    });
+    while let Some(word) = words.get(at) {
+        at += 1;
+        match word.as_fixed() {
+            Some("-name" | "-iname") if !any => names.extend(words.get(at).cloned()),
+            Some("-exec" | "-execdir" | "-ok" | "-okdir") => break,
+            _ => {}
+        }
+    }
+    if starts.is_empty() {
+        starts.push(Word::fixed("."));
+    }
+    names.truncate(1);
+    (starts, names)
+}
+
+/// Whether a test leaves anything out.
+pub(super) fn chooses(words: &[Word]) -> bool {
+    words.iter().any(|word| {
+        matches!(
+            word.as_fixed(),
+            Some(
+                "-name"
+                    | "-iname"
+                    | "-path"
+                    | "-ipath"
+                    | "-wholename"
+                    | "-regex"
+                    | "-iregex"
+                    | "-empty"
+                    | "-newer"
+                    | "-mtime"
+                    | "-mmin"
+                    | "-size"
+                    | "-perm"
+                    | "-atime"
+                    | "-ctime"
+                    | "-lname"
+                    | "-xtype"
+                    | "-iwholename"
+                    | "-user"
+            )
+        )
+    })
+}
+
+fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let words = call.words;
+    let (starts, names) = find_scope(words);
+    out.extend(
+        starts
+            .iter()
+            .map(|word| Effect::File(Act::List, word.clone())),
+    );
+    let mut at = 1 + starts.len();
+    let mut lists = starts.len();
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let Some(text) = word.as_fixed() else {
+            if lists == 0 || word.is_wide_open() {
+                out.push(Effect::Deed(Deed::Unclear));
+            }
+            continue;
+        };
+        match text {
+            "-delete" => {
+                let chosen = chooses(words);
+                out.extend(
+                    starts
+                        .iter()
+                        .map(|word| Effect::File(Act::Remove, found(word, names.first(), chosen))),
+                );
+            }
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                out.extend(
+                    words
+                        .get(at)
+                        .map(|word| Effect::File(Act::Write, word.clone())),
+                );
+                at += if text == "-fprintf" { 2 } else { 1 };
+            }
+            // What they run is judged as a command of its own.
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
+                at += words
+                    .get(at..)
+                    .and_then(|rest| rest.iter().position(ends))
+                    .map_or(words.len(), |end| end + 1);
+            }
+            _ if TESTS.contains(&text) => at += 1,
+            _ if ALONE.contains(&text) => {}
+            _ if text.starts_with('-') => out.push(Effect::Deed(Deed::Unclear)),
+            _ => lists = 0,
+        }
+    }
+}
+
+/// What `{}` stands for: anything below where it starts, of that name if one is asked for.
+pub(super) fn found(start: &Word, name: Option<&Word>, chosen: bool) -> Word {
+    if !chosen {
+        return start.clone();
+    }
+    let mut word = start.clone();
+    let name = name.and_then(Word::as_fixed).unwrap_or("?*");
+    word.append(&Word::fixed(format!("/**/{name}")));
+    word
+}

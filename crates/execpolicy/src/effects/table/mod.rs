@@ -1,0 +1,147 @@
+//! The rows, a file for each family of programs.
+
+mod archives;
+mod builds;
+mod containers;
+mod data;
+mod editors;
+mod files;
+mod git;
+mod network;
+mod packages;
+mod shells;
+mod system;
+mod text;
+
+use super::row::Row;
+use crate::shell::Word;
+
+const FAMILIES: &[&[Row]] = &[
+    text::ROWS,
+    files::ROWS,
+    git::ROWS,
+    builds::ROWS,
+    packages::ROWS,
+    shells::ROWS,
+    network::ROWS,
+    editors::ROWS,
+    archives::ROWS,
+    containers::ROWS,
+    data::ROWS,
+    system::ROWS,
+];
+
+/// The row of a program without its folder.
+pub(super) fn find(name: &str) -> Option<&'static Row> {
+    let row = |name: &str| {
+        FAMILIES
+            .iter()
+            .flat_map(|family| family.iter())
+            .find(|row| row.names.contains(&name))
+    };
+    row(name).or_else(|| {
+        // `python3.12`, `gcc-13`, `clang++-17`: the number is not part of the name.
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        (plain != name && !plain.is_empty())
+            .then(|| row(plain))
+            .flatten()
+    })
+}
+
+/// Names of files that a command prints, one a line, if it prints nothing else.
+pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
+    let (first, rest) = words.split_first()?;
+    let name = crate::rules::basename(first.as_fixed()?);
+    let flag = |wanted: &[&str]| {
+        rest.iter()
+            .any(|word| word.as_fixed().is_some_and(|text| wanted.contains(&text)))
+    };
+    let lists = |wanted: char| {
+        rest.iter().any(|word| {
+            let text = word.lead();
+            text.starts_with('-') && !text.starts_with("--") && text.contains(wanted)
+        })
+    };
+    let operands: Vec<&Word> = rest
+        .iter()
+        .filter(|word| !word.lead().starts_with('-'))
+        .collect();
+    let below = |folders: &[&Word]| -> Vec<Word> {
+        let all = |folder: &&Word| files::found(folder, None, true);
+        match folders {
+            [] => vec![Word::fixed("**/?*")],
+            folders => folders.iter().map(all).collect(),
+        }
+    };
+    match name {
+        "find" | "gfind" => {
+            let shaped = flag(&["-printf", "-fprintf", "-ls", "-exec", "-execdir", "-fls"]);
+            (!shaped).then(|| found_by(words))
+        }
+        "git" => match rest
+            .iter()
+            .find_map(|word| word.as_fixed().filter(|text| !text.starts_with('-')))
+        {
+            Some("ls-files") => Some(vec![Word::fixed("**/?*")]),
+            Some("diff" | "show" | "log" | "diff-tree" | "diff-index")
+                if flag(&["--name-only"]) =>
+            {
+                Some(vec![Word::fixed("**/?*")])
+            }
+            Some("grep") if lists('l') || flag(&["--name-only", "--files-with-matches"]) => {
+                Some(vec![Word::fixed("**/?*")])
+            }
+            _ => None,
+        },
+        "grep" | "egrep" | "fgrep"
+            if lists('l') || lists('L') || flag(&["--files-with-matches"]) =>
+        {
+            Some(match operands.get(1..) {
+                Some(folders) if lists('r') || lists('R') || flag(&["--recursive"]) => {
+                    // A folder, or a file by its own name.
+                    let mut found = below(folders);
+                    found.extend(folders.iter().map(|word| (*word).clone()));
+                    found
+                }
+                Some(files) => files.iter().map(|word| (*word).clone()).collect(),
+                None => below(&[]),
+            })
+        }
+        "rg" if lists('l') || flag(&["--files-with-matches", "--files"]) => {
+            let skip = usize::from(!flag(&["--files"]));
+            let folders = operands.get(skip..).unwrap_or(&[]);
+            let mut found = below(folders);
+            found.extend(folders.iter().map(|word| (*word).clone()));
+            Some(found)
+        }
+        "fd" | "fdfind" => Some(below(operands.get(1..).unwrap_or(&[]))),
+        "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => {
+            Some(match operands.as_slice() {
+                // Names without their folder.
+                [] => vec![Word::fixed("?*")],
+                folders => folders
+                    .iter()
+                    .map(|word| match word.known {
+                        crate::shell::Known::Many => (*word).clone(),
+                        _ => Word::fixed("?*"),
+                    })
+                    .collect(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What `{}` stands for in the commands of `find`.
+pub(crate) fn found_by(words: &[Word]) -> Vec<Word> {
+    let (starts, names) = files::find_scope(words);
+    starts
+        .iter()
+        .flat_map(|start| {
+            // The folder itself is found, too, unless something is asked of what is.
+            let whole = (!files::chooses(words)).then(|| start.clone());
+            [Some(files::found(start, names.first(), true)), whole]
+        })
+        .flatten()
+        .collect()
+}

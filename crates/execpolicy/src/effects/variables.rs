@@ -1,0 +1,115 @@
+//! Variables that programs run, or that change what programs are.
+
+use super::judge::Run;
+use super::row::Deed;
+use crate::shell::{Known, Word};
+
+/// Their values are commands.
+const COMMANDS: &[&str] = &[
+    "PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PROXY_COMMAND",
+    "BROWSER",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "PROMPT_COMMAND",
+    "FCEDIT",
+    "PSQL_PAGER",
+    "PSQL_EDITOR",
+    "SYSTEMD_PAGER",
+    "AWS_PAGER",
+    "GH_PAGER",
+    "GH_EDITOR",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "KUBE_EDITOR",
+    "SVN_EDITOR",
+    "HGEDITOR",
+];
+
+/// With these, programs load or read code.
+const CODE: &[&str] = &[
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "BASH_ENV",
+    "ENV",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PYTHONBREAKPOINT",
+    "PERL5OPT",
+    "PERL5DB",
+    "RUBYOPT",
+    "PS4",
+    "GIT_CONFIG",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "VIMINIT",
+    "EXINIT",
+    "MYVIMRC",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "TAR_OPTIONS",
+    "CDPATH",
+    "HOME",
+    "npm_config_script_shell",
+    "NPM_CONFIG_SCRIPT_SHELL",
+    "ZDOTDIR",
+    "INPUTRC",
+    "GCONV_PATH",
+    "HOSTALIASES",
+    "WGETRC",
+    "CURL_HOME",
+];
+
+/// What setting a variable does.
+pub(crate) enum Sets {
+    /// It is a command that something runs.
+    Runs(Run),
+    /// A person is asked.
+    Asks(&'static str),
+}
+
+/// `name`, set to this.
+pub(crate) fn set(name: &str, value: Option<&Word>) -> Option<Sets> {
+    let text = value.map_or("", |word| word.text.as_str());
+    if COMMANDS.contains(&name)
+        || (name.starts_with("CARGO_TARGET_")
+            && (name.ends_with("_RUNNER") || name.ends_with("_LINKER")))
+    {
+        let value = value.filter(|word| !word.text.is_empty())?;
+        return Some(Sets::Runs(Run::Script(value.clone())));
+    }
+    let loads = CODE.contains(&name)
+        || name.starts_with("BASH_FUNC_")
+        || name.starts_with("GIT_CONFIG_KEY")
+        || name == "NODE_OPTIONS"
+            && (["--require", "-r ", "--import", "--loader", "--eval"]
+                .iter()
+                .any(|flag| text.contains(flag))
+                || value.is_none_or(|word| word.known != Known::Fixed))
+        || name == "JAVA_TOOL_OPTIONS" && (text.contains("agent") || text.contains("OnError"))
+        || matches!(name, "MAKEFLAGS" | "GNUMAKEFLAGS")
+            && (text.contains("eval") || text.contains("SHELL"))
+        || name == "RUSTFLAGS" && text.contains("linker");
+    loads.then_some(Sets::Asks(Deed::Code.asks(true).unwrap_or("")))
+}

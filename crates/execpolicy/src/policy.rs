@@ -1,0 +1,39 @@
+//! What is done about commands that no rule names, and which paths nobody writes: the part of a
+//! rule set that is not in `.rules` files.
+
+use serde::{Deserialize, Serialize};
+
+/// What holds for a command that no rule names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unmatched {
+    /// The rules have no opinion.
+    #[default]
+    Allow,
+    /// A person is asked.
+    Prompt,
+    /// What it does decides: ordinary work is allowed, the rest is asked about.
+    ByEffect,
+}
+
+/// What is decided beside the rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bounds {
+    /// For commands that no rule names.
+    pub unmatched: Unmatched,
+    /// Whether a person is asked before code that is not read beforehand runs: `make`,
+    /// `npm test`, a script of the project. It counts where effects decide.
+    pub opaque_asks: bool,
+    /// Patterns of paths from the top of the project that no tool writes.
+    pub protect: Vec<String>,
+    /// The folders of the project, where known; commands start in the first.
+    pub roots: Vec<String>,
+}
+
+impl Bounds {
+    /// Whether they bound nothing.
+    pub fn is_open(&self) -> bool {
+        self.unmatched == Unmatched::Allow && self.protect.is_empty()
+    }
+}

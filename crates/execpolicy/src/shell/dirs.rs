@@ -1,0 +1,83 @@
+//! In which folders a command can run: `cd` as far as the text says it. A folder is a chain of
+//! the words that led there, worked out where paths are judged.
+
+use std::rc::Rc;
+
+use super::word::{Known, Word};
+use crate::effects::place::UNKNOWN;
+
+/// Folders that are told apart; with more of them it is not known.
+const MOST: usize = 8;
+/// Words that led to one.
+const LONGEST: usize = 32;
+
+/// A folder; `None` is where the script starts.
+pub(crate) type Dir = Option<Rc<Step>>;
+
+/// One `cd`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// From where.
+    pub(crate) from: Dir,
+    /// Its word.
+    pub(crate) to: Word,
+    deep: usize,
+}
+
+/// The folders that a command can run in.
+pub(crate) type Dirs = Rc<[Dir]>;
+
+/// Where a script starts.
+pub(crate) fn start() -> Dirs {
+    Rc::new([None])
+}
+
+/// One step on.
+pub(crate) fn step(from: &Dir, to: &Word) -> Dir {
+    let deep = from.as_ref().map_or(0, |step| step.deep) + 1;
+    let lost = deep > LONGEST;
+    Some(Rc::new(Step {
+        from: if lost { None } else { from.clone() },
+        to: if lost {
+            Word::open(UNKNOWN, Known::One)
+        } else {
+            to.clone()
+        },
+        deep: if lost { 1 } else { deep },
+    }))
+}
+
+/// All of both.
+pub(crate) fn either(a: &Dirs, b: &Dirs) -> Dirs {
+    if a == b {
+        return Rc::clone(a);
+    }
+    let mut all: Vec<Dir> = a.to_vec();
+    for dir in b.iter() {
+        if !all.contains(dir) {
+            all.push(dir.clone());
+        }
+    }
+    if all.len() > MOST {
+        return Rc::new([None, step(&None, &Word::open(UNKNOWN, Known::One))]);
+    }
+    all.into()
+}
+
+/// Where `cd`, with these words, leads; `None` if these words are none.
+pub(crate) fn moved(words: &[Word], now: &Dirs, all: &Dirs) -> Option<Dirs> {
+    let (name, rest) = words.split_first()?;
+    match name.as_fixed()? {
+        "cd" | "pushd" | "chdir" => {}
+        "popd" => return Some(Rc::clone(all)),
+        _ => return None,
+    }
+    let target = rest
+        .iter()
+        .find(|word| word.as_fixed() == Some("-") || !word.lead().starts_with(['-', '+']));
+    match target {
+        Some(word) if word.as_fixed() == Some("-") => Some(Rc::clone(all)),
+        Some(word) => Some(now.iter().map(|dir| step(dir, word)).collect()),
+        None => Some(Rc::new([step(&None, &Word::fixed("~"))])),
+    }
+}

@@ -1,0 +1,71 @@
+//! The shipped policy with one forbidden rule: everyday commands go through, spellings of the
+//! forbidden one and other destructive acts do not.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod table;
+
+use checkrein_core::input::RuleDecision;
+use checkrein_execpolicy::judge_script;
+use table::{Share, allowed, lines, policy};
+
+#[test]
+fn everyday_commands_go_through() {
+    let rules = policy(&["/workspace/project"]).unwrap();
+    let mut share = Share::default();
+    for script in lines(include_str!("data/everyday.txt")) {
+        share.add(&rules, &script);
+    }
+    let rows: Vec<String> = share
+        .interrupted
+        .iter()
+        .map(|(unit, (why, script))| format!("{unit}: {why} ({script})"))
+        .collect();
+    assert!(share.count() > 200);
+    assert!(
+        share.per_mille() >= 970,
+        "{} of 1000:\n{}",
+        share.per_mille(),
+        rows.join("\n")
+    );
+}
+
+#[test]
+fn no_spelling_of_a_forbidden_command_is_allowed() {
+    let rules = policy(&[]).unwrap();
+    let known = lines(include_str!("data/known.txt"));
+    let spellings = lines(include_str!("data/spellings.txt"));
+    assert!(known.len() == 18 && spellings.len() >= 150);
+    let loose = allowed(&rules, &[known, spellings].concat());
+    assert!(loose.is_empty(), "{loose:#?}");
+}
+
+#[test]
+fn destructive_acts_are_asked_about() {
+    let acts = lines(include_str!("data/destructive.txt"));
+    assert!(acts.len() >= 60);
+    for roots in [&[][..], &["/home/dev/repo"]] {
+        let loose = allowed(&policy(roots).unwrap(), &acts);
+        assert!(loose.is_empty(), "{loose:#?}");
+    }
+}
+
+#[test]
+fn large_and_deep_scripts_end() {
+    let rules = policy(&[]).unwrap();
+    let deep = |open: &str, close: &str| open.repeat(10_000) + "rm x" + &close.repeat(10_000);
+    for script in [
+        "echo a; ".repeat(1_250_000),
+        "$(".repeat(5_000_000),
+        "cd a; ".repeat(100_000) + "rm x",
+        deep("(", ")"),
+        deep("$(", ")"),
+        deep("if true; then ", "; fi"),
+        deep("{ ", "; }"),
+        deep("cd a && (", ")"),
+    ] {
+        assert_ne!(
+            judge_script(&rules, &script).rule,
+            Some(RuleDecision::Allow)
+        );
+    }
+}

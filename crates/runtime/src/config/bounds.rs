@@ -1,0 +1,52 @@
+//! `[policy]` beside its rules files: commands that no rule names, code that is not read, paths
+//! that nobody writes. The person's own file can only tighten.
+
+use std::path::Path;
+
+use checkrein_execpolicy::{Bounds, Unmatched};
+
+use super::file::{ConfigFile, OpaqueText, UnmatchedText};
+use super::{ConfigError, value};
+
+/// The name of the policy that is shipped.
+pub(super) const DEFAULT: &str = "builtin:default";
+
+/// What this config adds to what held before.
+pub(super) fn add(bounds: &mut Bounds, name: &Path, file: &ConfigFile) -> Result<(), ConfigError> {
+    let table = &file.policy;
+    let shipped = table.rules.iter().any(|pattern| pattern == DEFAULT);
+    let unmatched = match table.unmatched {
+        Some(UnmatchedText::Allow) => Unmatched::Allow,
+        Some(UnmatchedText::Prompt) => Unmatched::Prompt,
+        Some(UnmatchedText::ByEffect) => Unmatched::ByEffect,
+        None if shipped => Unmatched::ByEffect,
+        None => Unmatched::Allow,
+    };
+    bounds.unmatched = stricter(bounds.unmatched, unmatched);
+    bounds.opaque_asks |= table.opaque == Some(OpaqueText::Prompt);
+    for pattern in &table.protect {
+        let outside =
+            pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
+        if pattern.trim_matches(['/', '.']).is_empty() || outside {
+            let what = format!("'{pattern}' is no path below the top of the project");
+            return Err(value(name, "policy.protect", what));
+        }
+        if pattern.contains(['{', '[', '\\', '!']) {
+            let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
+            return Err(value(name, "policy.protect", what));
+        }
+        if !bounds.protect.contains(pattern) {
+            bounds.protect.push(pattern.clone());
+        }
+    }
+    Ok(())
+}
+
+fn stricter(a: Unmatched, b: Unmatched) -> Unmatched {
+    let weight = |unmatched| match unmatched {
+        Unmatched::Allow => 0,
+        Unmatched::ByEffect => 1,
+        Unmatched::Prompt => 2,
+    };
+    if weight(b) > weight(a) { b } else { a }
+}

@@ -1,0 +1,169 @@
+//! How the shipped exec policy does with one forbidden rule beside it: what share of everyday
+//! commands goes through, and whether a spelling of the forbidden one or another destructive act
+//! does. The recorded runs are not part of this repository: `cargo xtask policy-table DIR`.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+#[path = "../../crates/execpolicy/tests/table/mod.rs"]
+mod table;
+
+use table::{Share, allowed, digest, lines, policy};
+
+/// Of a thousand.
+const GOAL: usize = 970;
+
+/// A set of recorded runs: its files, the tools whose calls are scripts, where the work was.
+struct Runs {
+    name: &'static str,
+    files: &'static [&'static str],
+    tools: &'static [&'static str],
+    roots: &'static [&'static str],
+}
+
+/// Words that a harness defines for its agents, in its own container: no programs of a shell.
+const HARNESS: &[&str] = &[
+    "connect_start",
+    "connect_sendline",
+    "connect_stop",
+    "decompile",
+    "disassemble",
+    "set_cursors",
+    "submit",
+    "skip",
+    "debug_start",
+    "debug_exec",
+    "goto",
+    "scroll_down",
+    "scroll_up",
+];
+
+const RECORDED: &[Runs] = &[
+    Runs {
+        name: "intercode bash",
+        files: &["intercode.jsonl.gz"],
+        tools: &["bash"],
+        // The folders of its tasks.
+        roots: &["/testbed", "/system", "/workspace", "/backup"],
+    },
+    Runs {
+        name: "SWE-agent and OpenHands",
+        files: &["swe_agent_demos.jsonl.gz", "openhands.jsonl.gz"],
+        tools: &["bash", "execute_bash"],
+        roots: &["/workspace", "/testbed"],
+    },
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let [folder] = arguments else {
+        return Err("needs the folder of the recorded runs".to_owned());
+    };
+    println!("policy {}: the shipped default and rm forbidden", digest()?);
+    let mut good = true;
+    for runs in RECORDED {
+        let mut scripts = Vec::new();
+        for file in runs.files {
+            scripts.extend(recorded(&Path::new(folder).join(file), runs.tools)?);
+        }
+        good &= through(runs.name, runs.roots, &scripts)?;
+    }
+    let everyday = lines(include_str!(
+        "../../crates/execpolicy/tests/data/everyday.txt"
+    ));
+    good &= through("everyday", &["/workspace/project"], &everyday)?;
+    for (name, text) in [
+        (
+            "known spellings",
+            include_str!("../../crates/execpolicy/tests/data/known.txt"),
+        ),
+        (
+            "more spellings",
+            include_str!("../../crates/execpolicy/tests/data/spellings.txt"),
+        ),
+        (
+            "destructive acts",
+            include_str!("../../crates/execpolicy/tests/data/destructive.txt"),
+        ),
+    ] {
+        let scripts = lines(text);
+        let loose = allowed(&policy(&[])?, &scripts);
+        println!("{name}: {} of {} are allowed", loose.len(), scripts.len());
+        for script in &loose {
+            println!("  {script}");
+        }
+        good &= loose.is_empty();
+    }
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Counts and prints; whether enough goes through.
+fn through(name: &str, roots: &[&str], scripts: &[String]) -> Result<bool, String> {
+    let rules = policy(roots)?;
+    let mut share = Share::default();
+    for script in scripts {
+        share.add(&rules, script);
+    }
+    let per_mille = share.per_mille();
+    println!(
+        "{name}: {}.{} % of {} programs with their flags, from {} scripts",
+        per_mille / 10,
+        per_mille % 10,
+        share.count(),
+        scripts.len()
+    );
+    for (unit, (why, script)) in &share.interrupted {
+        let script: String = script.chars().take(120).collect();
+        println!("  {unit} | {why} | {}", script.replace('\n', "\\n"));
+    }
+    Ok(per_mille >= GOAL)
+}
+
+/// Scripts of these runs that a shell can run: those that `bash -n` takes.
+fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
+    let unpacked = Command::new("gzip")
+        .arg("-dc")
+        .arg(path)
+        .output()
+        .map_err(|error| format!("gzip: {error}"))?;
+    if !unpacked.status.success() {
+        return Err(format!("{} cannot be unpacked", path.display()));
+    }
+    let text = String::from_utf8_lossy(&unpacked.stdout);
+    let mut scripts = Vec::new();
+    for line in text.lines() {
+        let Ok(entry) = serde_json::from_str::<serde_json::Value>(line) else {
+            continue;
+        };
+        let field = |name: &str| entry.get(name).and_then(serde_json::Value::as_str);
+        let script = entry
+            .get("args")
+            .and_then(|args| args.get("command"))
+            .and_then(serde_json::Value::as_str);
+        if let (Some("tool_call"), Some(tool), Some(script)) =
+            (field("type"), field("tool"), script)
+            && tools.contains(&tool)
+            && !script
+                .split_whitespace()
+                .next()
+                .is_some_and(|word| HARNESS.contains(&word))
+            && !field("result").is_some_and(|result| result.contains("command not found"))
+            && parses(script)?
+        {
+            scripts.push(script.to_owned());
+        }
+    }
+    Ok(scripts)
+}
+
+fn parses(script: &str) -> Result<bool, String> {
+    let status = Command::new("bash")
+        .args(["-n", "-c", script])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .map_err(|error| format!("bash: {error}"))?;
+    Ok(status.success())
+}
