@@ -10,6 +10,7 @@ mod ci;
 mod fuzz;
 mod install;
 mod laws;
+mod parity;
 mod targets;
 
 use std::process::ExitCode;
@@ -48,6 +49,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "laws",
         "which test keeps which law; --break [LAW]... breaks them and sees each test go red",
         laws::run,
+    ),
+    (
+        "parity",
+        "patch [--cases N] [--seed N] [--show]: our answers beside the real program's (CODEX_BIN), every difference with why",
+        parity::run,
     ),
     (
         "targets",
