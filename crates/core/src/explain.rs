@@ -38,6 +38,11 @@ pub enum Because {
         /// The rule's own words, or its prefix.
         reason: String,
     },
+    /// The patch would not apply, or must not.
+    Patch {
+        /// Why.
+        reason: String,
+    },
     /// Something in the command could not be read.
     Unresolved {
         /// What.

@@ -1,4 +1,4 @@
-//! At a tool request: halted → caps → detectors → exec policy. The severest answer
+//! At a tool request: halted → caps → detectors → exec policy → patch. The severest answer
 //! wins, but every counter sees every call.
 
 use crate::decision::ToolDecision;
@@ -33,6 +33,7 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     answers.extend(caps(draft, request, &mut why));
     answers.extend(detect(draft, request, over, &mut why));
     answers.extend(exec_policy(request, &mut why));
+    answers.extend(patch(request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -222,4 +223,14 @@ fn exec_policy(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
         });
     }
     Some((decision, None))
+}
+
+/// A patch that would not do what it says. No refusal of a person's rules: an agent that then
+/// stops has not been denied anything.
+fn patch(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let reason = request.facts.patch.as_ref()?.refused.clone()?;
+    why.push(Because::Patch {
+        reason: reason.clone(),
+    });
+    Some((ToolDecision::Deny { reason }, None))
 }

@@ -13,4 +13,7 @@ mod shell;
 
 pub use compile::{RulesError, compile};
 pub use rules::{Match, RuleSet, RuleSetError};
-pub use shell::{judge_argv, judge_script, judge_writes};
+pub use shell::{
+    PatchCommand, PatchText, PatchTool, judge_argv, judge_script, judge_writes, patches,
+    patches_of_words,
+};

@@ -47,6 +47,7 @@ pub fn check(
         }
     }
     if !refusals.is_empty() {
+        refusals.extend(check.hazards);
         return Err(refusals);
     }
     let mut steps = Vec::new();

@@ -128,7 +128,7 @@ impl<'t> Seeker<'t> {
     /// reading that finds one; with `at_end` only as the end of the file.
     pub(crate) fn find(&self, block: &[&str], from: usize, at_end: bool) -> Option<usize> {
         if block.is_empty() {
-            return Some(if at_end { self.lines.len().max(from) } else { from });
+            return Some(from);
         }
         let last = self.lines.len().checked_sub(block.len())?;
         LEVELS.iter().zip(&self.levels).find_map(|(read, index)| {

@@ -10,22 +10,22 @@ use crate::seek::Seeker;
 /// Failures of one file that are looked into: each costs a search of its own.
 const MOST: usize = 3;
 
-/// Where a chunk goes: so many lines from `start` on give way to `lines`.
-struct Placed<'c> {
+/// An edit without a line that stays: so many lines from `start` on give way to others.
+struct Edit<'c> {
     start: usize,
     taken: usize,
-    lines: &'c [Line],
+    lines: Vec<&'c str>,
 }
 
 pub(crate) fn update(path: &str, text: &str, chunks: &[Chunk]) -> Result<String, Vec<Refusal>> {
     let file = lines::split(text);
     let seeker = Seeker::new(file.iter().map(|line| line.text).collect());
-    let mut placed = Vec::new();
+    let mut edits = Vec::new();
     let mut refusals = Vec::new();
     let mut cursor = 0;
     for chunk in chunks {
         match place(path, &file, &seeker, chunk, &mut cursor) {
-            Ok(one) => placed.push(one),
+            Ok(found) => edits.extend(found),
             Err(refusal) => refusals.push(refusal),
         }
         if refusals.len() >= MOST {
@@ -35,8 +35,8 @@ pub(crate) fn update(path: &str, text: &str, chunks: &[Chunk]) -> Result<String,
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    placed.sort_by_key(|one| one.start);
-    Ok(put_together(text, &file, &placed))
+    edits.sort_by_key(|edit| edit.start);
+    Ok(put_together(text, &file, &edits))
 }
 
 fn place<'c>(
@@ -45,7 +45,7 @@ fn place<'c>(
     seeker: &Seeker<'_>,
     chunk: &'c Chunk,
     cursor: &mut usize,
-) -> Result<Placed<'c>, Refusal> {
+) -> Result<Vec<Edit<'c>>, Refusal> {
     let missed = |cause, wanted| nearest::refusal(path, file, seeker, cause, &wanted);
     if let Some(context) = &chunk.context {
         let wanted = [context.as_str()];
@@ -65,19 +65,15 @@ fn place<'c>(
     }
     let old = chunk.old();
     if old.is_empty() {
-        return Ok(Placed {
-            start: file.len(),
-            taken: 0,
-            lines: &chunk.lines,
-        });
+        return Ok(edits(file.len(), &sides(chunk)));
     }
-    let (mut taken, mut lines) = (old.len(), chunk.lines.as_slice());
+    let mut sides = sides(chunk);
     let mut found = seeker.find(&old, *cursor, chunk.at_end);
     if found.is_none()
         && let Some((last, before)) = old.split_last()
         && last.is_empty()
     {
-        (taken, lines) = (before.len(), without_last_blank(&chunk.lines));
+        drop_last_blank(&mut sides);
         found = seeker.find(before, *cursor, chunk.at_end);
     }
     let Some(start) = found else {
@@ -91,26 +87,68 @@ fn place<'c>(
             },
         ));
     };
-    *cursor = start + taken;
-    Ok(Placed {
-        start,
-        taken,
-        lines,
-    })
+    *cursor = start + sides.iter().filter(|side| side.old).count();
+    Ok(edits(start, &sides))
 }
 
-/// The lines of a chunk without an empty one that would come last.
-fn without_last_blank(lines: &[Line]) -> &[Line] {
-    let last = lines.iter().rposition(|line| !matches!(line, Line::Remove(_)));
-    match last.and_then(|at| Some((at, lines.get(at)?))) {
-        Some((at, Line::Keep(text) | Line::Insert(text))) if text.is_empty() => {
-            lines.get(..at).unwrap_or_default()
-        }
-        _ => lines,
+/// A line of a chunk: whether the file has it before, and afterwards.
+struct Side<'c> {
+    text: &'c str,
+    old: bool,
+    new: bool,
+}
+
+fn sides(chunk: &Chunk) -> Vec<Side<'_>> {
+    let side = |text, old, new| Side { text, old, new };
+    let lines = chunk.lines.iter().map(|line| match line {
+        Line::Keep(text) => side(text.as_str(), true, true),
+        Line::Remove(text) => side(text, true, false),
+        Line::Insert(text) => side(text, false, true),
+    });
+    lines.collect()
+}
+
+/// The last line that was to be there is not, and is empty: it is done without, and so is an
+/// empty line that would come last.
+fn drop_last_blank(sides: &mut [Side<'_>]) {
+    if let Some(last) = sides.iter_mut().rfind(|side| side.old) {
+        last.old = false;
+    }
+    if let Some(last) = sides.iter_mut().rfind(|side| side.new)
+        && last.text.is_empty()
+    {
+        last.new = false;
     }
 }
 
-fn put_together(text: &str, file: &[FileLine<'_>], placed: &[Placed<'_>]) -> String {
+/// A chunk's edits, once it is known where its old lines stand.
+fn edits<'c>(start: usize, sides: &[Side<'c>]) -> Vec<Edit<'c>> {
+    let mut edits: Vec<Edit<'_>> = Vec::new();
+    let mut at = start;
+    for side in sides {
+        if side.old && side.new {
+            at += 1;
+            continue;
+        }
+        let removed = usize::from(side.old);
+        let inserted = side.new.then_some(side.text);
+        match edits.last_mut() {
+            Some(last) if last.start + last.taken == at => {
+                last.taken += removed;
+                last.lines.extend(inserted);
+            }
+            _ => edits.push(Edit {
+                start: at,
+                taken: removed,
+                lines: inserted.into_iter().collect(),
+            }),
+        }
+        at += removed;
+    }
+    edits
+}
+
+fn put_together(text: &str, file: &[FileLine<'_>], edits: &[Edit<'_>]) -> String {
     let usual = match file.first().map(|line| line.end) {
         None | Some("") => "\n",
         Some(end) => end,
@@ -121,27 +159,14 @@ fn put_together(text: &str, file: &[FileLine<'_>], placed: &[Placed<'_>]) -> Str
         out.push_str(if end.is_empty() { usual } else { end });
     };
     let mut next = 0;
-    for one in placed {
-        for line in file.get(next..one.start).unwrap_or_default() {
+    for edit in edits {
+        for line in file.get(next..edit.start).unwrap_or_default() {
             put(line.text, line.end);
         }
-        let behind = one.start + one.taken;
-        let mut at = one.start;
-        for line in one.lines {
-            match line {
-                Line::Insert(text) => put(text, usual),
-                // A last empty line that the file does not have comes in.
-                Line::Keep(text) if at >= behind => put(text, usual),
-                Line::Keep(_) => {
-                    if let Some(line) = file.get(at) {
-                        put(line.text, line.end);
-                    }
-                    at += 1;
-                }
-                Line::Remove(_) => at += 1,
-            }
+        for text in &edit.lines {
+            put(text, usual);
         }
-        next = behind.max(next);
+        next = next.max(edit.start + edit.taken);
     }
     for line in file.get(next..).unwrap_or_default() {
         put(line.text, line.end);

@@ -33,7 +33,8 @@ pub(crate) fn parse(text: &str) -> Result<Patch, Refusal> {
         }
         (rest, number) = (behind, number + 1);
     }
-    while !rest.is_empty() {
+    // A second end behind the first one says nothing.
+    while !rest.iter().all(|line| line.trim() == END) {
         let (change, read) = change(rest, number)?;
         changes.push(change);
         rest = rest.get(read..).unwrap_or_default();
@@ -111,12 +112,19 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
         return Ok((named(path, What::Delete), 1));
     }
     if let Some(path) = first.strip_prefix(UPDATE) {
-        let mut read = 1;
+        // An end of the file before any line of it says nothing.
+        let ends = |line: &&&str| line.trim_end() == END_OF_FILE;
+        let mut read = 1 + lines.iter().skip(1).take_while(ends).count();
         let to = lines.get(read).and_then(|line| line.trim_end().strip_prefix(MOVE));
         read += usize::from(to.is_some());
         let mut chunks = Vec::new();
         while let Some(line) = lines.get(read) {
-            if line.trim().is_empty() {
+            let passed_over = match chunks.last() {
+                // Before the first chunk an empty line is one of that.
+                None => ends(&line),
+                Some(Chunk { at_end, .. }) => *at_end && line.trim().is_empty(),
+            };
+            if passed_over {
                 read += 1;
                 continue;
             }

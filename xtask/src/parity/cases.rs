@@ -131,7 +131,8 @@ fn patch(random: &mut Random, files: &BTreeMap<String, String>) -> String {
     if random.percent(2) {
         lines.push("*** Environment ID: e".to_owned());
     }
-    for _ in 0..1 + random.below(3) {
+    let operations = [1, 1, 1, 1, 2, 3];
+    for _ in 0..random.pick(&operations).copied().unwrap_or(1) {
         operation(random, files, &mut lines);
     }
     lines.push("*** End Patch".to_owned());
@@ -261,10 +262,11 @@ fn respelled(random: &mut Random, name: &str) -> String {
 fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
     let file: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
     let mut from = 0;
-    for chunk in 0..1 + random.below(4) {
+    let chunks = [1, 1, 2, 2, 3, 4];
+    for chunk in 0..random.pick(&chunks).copied().unwrap_or(1) {
         let length = 1 + random.below(4);
         let mut start = from + random.below(6);
-        if random.percent(5) {
+        if random.percent(3) {
             start = random.below(file.len());
         }
         if random.percent(15) {
@@ -293,7 +295,7 @@ fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
             out.push(["", " ", "+", "-"].get(random.below(4)).copied().unwrap_or("").to_owned());
         }
         let is_end = from + 1 >= file.len();
-        if (is_end && random.percent(30)) || random.percent(3) {
+        if (is_end && random.percent(30)) || random.percent(1) {
             out.push("*** End of File".to_owned());
             if random.percent(10) {
                 out.push(String::new());
@@ -327,7 +329,7 @@ fn lines(random: &mut Random, line: &str, out: &mut Vec<String>) {
 
 /// A line as a model remembers it.
 fn spoiled(random: &mut Random, line: &str) -> String {
-    match random.below(30) {
+    match random.below(60) {
         0 => line.trim_end().to_owned(),
         1 => format!("{line} "),
         2 => line.trim().to_owned(),

@@ -134,14 +134,17 @@ fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
     let mut story = String::new();
     if differs {
         story = format!(
-            "{}\nbefore: {before:?}\ncodex: {} {}\n  {after_theirs:?}\nours: {}\n  {after_ours:?}",
+            "{}\nbefore: {}\ncodex: {} {}\n  {}\nours: {}\n  {}",
             case.patch,
+            shown(&before, &[&after_theirs, &after_ours]),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim(),
+            shown(&after_theirs, &[&before, &after_ours]),
             match &done {
                 Ok(plan) => format!("{:?} {:?}", plan.listed, plan.hazards),
                 Err(refusals) => told(refusals),
             },
+            shown(&after_ours, &[&before, &after_theirs]),
         );
     }
     Ok(Answer {
@@ -149,6 +152,17 @@ fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
         differs,
         story,
     })
+}
+
+/// What differs from the others.
+fn shown(one: &Snapshot, others: &[&Snapshot]) -> String {
+    let differs = |name: &String| others.iter().any(|other| other.get(name) != one.get(name));
+    let lines: Vec<String> = one
+        .iter()
+        .filter(|(name, _)| differs(name))
+        .map(|(name, bytes)| format!("{name}: {:?}", String::from_utf8_lossy(bytes)))
+        .collect();
+    lines.join("\n  ")
 }
 
 fn attempt(text: &str, root: &Path, memory: &Path) -> Result<Plan, Vec<Refusal>> {
@@ -166,19 +180,18 @@ fn judge(
     done: &Result<Plan, Vec<Refusal>>,
     ours: &Snapshot,
 ) -> &'static str {
+    let self_move = match done {
+        Ok(plan) => plan.hazards.iter().any(|one| one.cause == Cause::SelfMove),
+        Err(all) => all.iter().any(|one| one.cause == Cause::SelfMove),
+    };
     let refused = |cause: Cause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
     match done {
         Ok(_) if succeeded && theirs == ours => return SAME,
         Err(_) if ours != before => return UNEXPLAINED,
+        _ if self_move => return "codex deletes a file moved onto itself; ours keeps it",
         Err(_) if !succeeded && theirs == before => return BOTH_REFUSE,
         Err(_) if !succeeded => return "codex stops half way; ours changes nothing",
         _ => {}
-    }
-    if let Ok(plan) = done
-        && succeeded
-        && plan.hazards.iter().any(|hazard| hazard.cause == Cause::SelfMove)
-    {
-        return "codex deletes a file moved onto itself; ours keeps it, updated";
     }
     if !succeeded {
         return UNEXPLAINED;

@@ -390,6 +390,8 @@ fn judge(
             shell: knock.shell.as_deref(),
             argv: knock.argv.as_deref(),
             writes: &knock.writes,
+            patch: knock.patch.as_deref(),
+            works_in: knock.works_in.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
         };
         let decided = runtime
@@ -465,6 +467,8 @@ fn let_through(
         shell: None,
         argv: None,
         writes: &[],
+            patch: None,
+            works_in: None,
         usage: None,
     };
     let recorded = runtime(args, located, desk, LONGEST_BUSY)
@@ -650,6 +654,8 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         shell: None,
         argv: None,
         writes: &[],
+            patch: None,
+            works_in: None,
         usage: None,
     };
     let patience = Patience {

@@ -9,6 +9,7 @@ pub(crate) mod hook;
 mod init;
 pub(crate) mod lookup;
 mod off;
+mod patch;
 mod replay;
 mod run;
 mod seal;
@@ -39,5 +40,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),
+        Command::Patch(args) => patch::run(&args),
     }
 }

@@ -124,6 +124,9 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Detector { detector, count } => {
             format!("{detector} saw the pattern {}", counted(*count, "time"))
         }
+        Because::Patch { reason } => {
+            format!("the patch: {}", reason.lines().next().unwrap_or_default())
+        }
         Because::Rule { reason } => format!("exec policy: {reason}"),
         Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
         Because::NoChange => "the tree is as it was at the prompt".to_owned(),

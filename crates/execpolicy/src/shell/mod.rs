@@ -7,6 +7,7 @@ mod lexical;
 mod mask;
 mod options;
 mod outside;
+mod patches;
 mod quote;
 mod tree;
 mod unfold;
@@ -25,6 +26,7 @@ use crate::rules::{RuleSet, basename};
 use feed::Feed;
 use unfold::Inner;
 use verdict::Verdict;
+pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use word::{Known, Word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
