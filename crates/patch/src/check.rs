@@ -149,7 +149,13 @@ impl Check<'_> {
                     let what = "the patch makes this file, and it is there already";
                     return Err(vec![spot.refuse(Cause::Exists, what)]);
                 }
-                self.write(&spot, &path, content.clone().into_bytes(), *executable, None)?;
+                self.write(
+                    &spot,
+                    &path,
+                    content.clone().into_bytes(),
+                    *executable,
+                    None,
+                )?;
                 self.list(Action::Add, &path, None, false);
             }
             What::Remove(hunks) => {
@@ -284,7 +290,10 @@ impl Check<'_> {
         }
         let (mut at, rest) = self.start(spot, spot.spelled, self.base)?;
         let mut names: Vec<String> = rest.rev().map(str::to_owned).collect();
-        if matches!(names.first().map(String::as_str), None | Some("" | "." | "..")) {
+        if matches!(
+            names.first().map(String::as_str),
+            None | Some("" | "." | "..")
+        ) {
             return Err(bad("the path names a folder, and a file is wanted"));
         }
         let mut links = 0;
@@ -363,11 +372,7 @@ impl Check<'_> {
     }
 
     /// What makes the file at this path the one it is, if there is a file.
-    fn file(
-        &self,
-        spot: &Spot<'_>,
-        path: &Within,
-    ) -> Result<Option<Option<(u64, u64)>>, Refusals> {
+    fn file(&self, spot: &Spot<'_>, path: &Within) -> Result<Option<Option<(u64, u64)>>, Refusals> {
         match self.look(path) {
             Ok(Node::File { identity, .. }) => Ok(Some(identity)),
             Ok(_) => Ok(None),
@@ -408,7 +413,10 @@ impl Check<'_> {
 
     fn read(&self, spot: &Spot<'_>, path: &Within) -> Result<Vec<u8>, Refusals> {
         self.tree.read(path).map_err(|error| {
-            vec![spot.refuse(Cause::Unreadable, format!("the file cannot be read: {error}"))]
+            vec![spot.refuse(
+                Cause::Unreadable,
+                format!("the file cannot be read: {error}"),
+            )]
         })
     }
 
@@ -466,7 +474,10 @@ impl Check<'_> {
             None => Ok(()),
             Some(other) => Err(vec![spot.refuse(
                 Cause::SameFile,
-                format!("it is another name of {}, which the patch changes as well", other.path),
+                format!(
+                    "it is another name of {}, which the patch changes as well",
+                    other.path
+                ),
             )]),
         }
     }

@@ -108,7 +108,9 @@ fn find(
     // Where it would stand in the file as the hunks before have left it.
     let shift = |start: usize| -> i64 {
         let before = placed.iter().filter(|one| one.start < start);
-        before.map(|one| one.new.len() as i64 - one.old as i64).sum()
+        before
+            .map(|one| one.new.len() as i64 - one.old as i64)
+            .sum()
     };
     let wanted = hunk.new_start.saturating_sub(1) as i64 + front as i64;
     if old.is_empty() {
@@ -131,7 +133,11 @@ fn find(
 }
 
 fn missed(path: &str, file: &[&[u8]], hunk: &Hunk) -> Refusal {
-    let text = |line: &[u8]| String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned();
+    let text = |line: &[u8]| {
+        String::from_utf8_lossy(line)
+            .trim_end_matches(['\n', '\r'])
+            .to_owned()
+    };
     let theirs: Vec<String> = file.iter().map(|line| text(line)).collect();
     let ours: Vec<String> = hunk.old.iter().map(|line| text(line.as_bytes())).collect();
     let theirs: Vec<&str> = theirs.iter().map(String::as_str).collect();

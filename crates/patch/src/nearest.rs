@@ -89,7 +89,9 @@ pub(crate) fn refusal(
     if let Some(place) = seeker.find(wanted.lines, 0, false) {
         let line = place + 1;
         return refuse(if wanted.at_end && place >= wanted.cursor {
-            format!("{what} at line {line}, not at the end of the file: leave `*** End of File` out")
+            format!(
+                "{what} at line {line}, not at the end of the file: leave `*** End of File` out"
+            )
         } else {
             format!(
                 "{what} only at line {line}, not below the chunk before: chunks stand in the order of the file and do not overlap"
@@ -195,7 +197,8 @@ fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
         Row {
             number: None,
             text: shown(text),
-            note: other.filter(|other| without_blanks(other) == without_blanks(text))
+            note: other
+                .filter(|other| without_blanks(other) == without_blanks(text))
                 .map(|_| "only blanks differ"),
         }
     };
@@ -209,13 +212,22 @@ fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
             DiffOp::Equal { old_index, len, .. } => {
                 rows.extend((old_index..old_index + len).map(of_file));
             }
-            DiffOp::Delete { old_index, old_len, .. } => {
+            DiffOp::Delete {
+                old_index, old_len, ..
+            } => {
                 rows.extend((old_index..old_index + old_len).map(of_file));
             }
-            DiffOp::Insert { new_index, new_len, .. } => {
+            DiffOp::Insert {
+                new_index, new_len, ..
+            } => {
                 rows.extend((new_index..new_index + new_len).map(|at| of_patch(at, None)));
             }
-            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+            DiffOp::Replace {
+                old_index,
+                old_len,
+                new_index,
+                new_len,
+            } => {
                 for step in 0..old_len.max(new_len) {
                     if step < old_len {
                         rows.push(of_file(old_index + step));

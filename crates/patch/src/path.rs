@@ -20,7 +20,10 @@ impl Within {
             "" => Vec::new(),
             text => text.split('/').map(str::to_owned).collect(),
         };
-        parts.iter().all(|part| is_name(part)).then_some(Self(parts))
+        parts
+            .iter()
+            .all(|part| is_name(part))
+            .then_some(Self(parts))
     }
 
     /// Its names, from the root on.
@@ -66,9 +69,9 @@ impl fmt::Display for Within {
 
 /// A name that every system takes for one name in a folder.
 pub(crate) fn is_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..")
-        && !name.contains(['/', '\0'])
-        && !(cfg!(windows) && name.contains(['\\', ':']))
+    let special = matches!(name, "" | "." | "..") || name.contains(['/', '\0']);
+    let on_windows = cfg!(windows) && name.contains(['\\', ':']);
+    !special && !on_windows
 }
 
 /// `.git`, and what some file system takes for it: other case, blanks and dots behind it

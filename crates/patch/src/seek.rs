@@ -54,10 +54,7 @@ impl<'t> Index<'t> {
     }
 
     /// The block's lines by their numbers; `None` if the file has one of them nowhere.
-    pub(crate) fn block<'b>(
-        &self,
-        lines: impl Iterator<Item = Cow<'b, [u8]>>,
-    ) -> Option<Vec<u32>> {
+    pub(crate) fn block<'b>(&self, lines: impl Iterator<Item = Cow<'b, [u8]>>) -> Option<Vec<u32>> {
         lines
             .map(|line| self.numbers.get(line.as_ref()).copied())
             .collect()
@@ -99,8 +96,11 @@ impl<'t> Index<'t> {
     }
 }
 
+/// A way of reading a line.
+type Reading = fn(&str) -> Cow<'_, [u8]>;
+
 /// How loosely two lines may be the same; tried in this order, each over the whole file.
-const LEVELS: [fn(&str) -> Cow<'_, [u8]>; 4] = [
+const LEVELS: [Reading; 4] = [
     |line| Cow::Borrowed(line.as_bytes()),
     |line| Cow::Borrowed(line.trim_end().as_bytes()),
     |line| Cow::Borrowed(line.trim().as_bytes()),

@@ -95,11 +95,17 @@ impl Tree for Memory {
         if let Some((_, target)) = self.find(&self.links, path) {
             return Ok(Node::Link(target.clone()));
         }
-        let mut known = self.files.keys().chain(self.links.keys()).chain(&self.folders);
-        Ok(match known.any(|known| known.starts_with(path)) || *path == Within::root() {
-            true => Node::Folder,
-            false => Node::Missing,
-        })
+        let mut known = self
+            .files
+            .keys()
+            .chain(self.links.keys())
+            .chain(&self.folders);
+        Ok(
+            match known.any(|known| known.starts_with(path)) || *path == Within::root() {
+                true => Node::Folder,
+                false => Node::Missing,
+            },
+        )
     }
 
     fn read(&self, path: &Within) -> Result<Vec<u8>, TreeError> {

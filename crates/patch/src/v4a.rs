@@ -77,9 +77,10 @@ fn body<'a, 't>(lines: &'a [&'t str]) -> Result<(&'a [&'t str], usize), Refusal>
 fn between<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], Refusal> {
     let refuse = |line, what: &str| Err(Refusal::of_patch(Cause::Malformed, line, what.to_owned()));
     match lines {
-        [first, ..] if first.trim() != BEGIN => {
-            refuse(1, "the first line must be `*** Begin Patch`, and nothing else")
-        }
+        [first, ..] if first.trim() != BEGIN => refuse(
+            1,
+            "the first line must be `*** Begin Patch`, and nothing else",
+        ),
         [_, body @ .., last] if last.trim() == END => Ok(body),
         [] => refuse(1, "the patch is empty; it begins with `*** Begin Patch`"),
         _ => refuse(
@@ -98,7 +99,10 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
         what,
     };
     if let Some(path) = first.strip_prefix(ADD) {
-        let added = lines.iter().skip(1).map_while(|line| line.strip_prefix('+'));
+        let added = lines
+            .iter()
+            .skip(1)
+            .map_while(|line| line.strip_prefix('+'));
         let mut content = String::new();
         let mut read = 1;
         for line in added {
@@ -115,7 +119,9 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
         // An end of the file before any line of it says nothing.
         let ends = |line: &&&str| line.trim_end() == END_OF_FILE;
         let mut read = 1 + lines.iter().skip(1).take_while(ends).count();
-        let to = lines.get(read).and_then(|line| line.trim_end().strip_prefix(MOVE));
+        let to = lines
+            .get(read)
+            .and_then(|line| line.trim_end().strip_prefix(MOVE));
         read += usize::from(to.is_some());
         let mut chunks = Vec::new();
         while let Some(line) = lines.get(read) {
@@ -160,7 +166,10 @@ fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize)
     } else if is_first {
         (None, 0)
     } else {
-        return refuse(number, format!("a chunk begins with `@@`, not with `{head}`"));
+        return refuse(
+            number,
+            format!("a chunk begins with `@@`, not with `{head}`"),
+        );
     };
     let mut chunk = Chunk {
         line: number,
@@ -183,9 +192,8 @@ fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize)
             Some('-') => Line::Remove(text),
             Some(_) if read > 0 => break,
             Some(_) => {
-                let what = format!(
-                    "`{line}` begins with neither ` ` (stays), `+` (comes) nor `-` (goes)"
-                );
+                let what =
+                    format!("`{line}` begins with neither ` ` (stays), `+` (comes) nor `-` (goes)");
                 return refuse(number + start, what);
             }
         });

@@ -97,7 +97,11 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
     };
     let (below, refusals) = match check(&patch, &disk, &base, fit) {
         Ok(plan) => {
-            let paths = plan.steps.iter().map(|step| step.path.to_string()).collect();
+            let paths = plan
+                .steps
+                .iter()
+                .map(|step| step.path.to_string())
+                .collect();
             // We move a file onto itself without harm; others lose it.
             let hazards = match command.tool {
                 PatchTool::Own => Vec::new(),
@@ -152,11 +156,18 @@ fn within(below: &Path) -> Option<Within> {
 
 /// A plain file, up to a size; whatever else it is, the command will find out.
 fn read(path: &PathBuf) -> Option<String> {
-    let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+    let length = std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file)?
+        .len();
     if length > LARGEST {
         return None;
     }
     let mut text = String::new();
-    File::open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    File::open(path)
+        .ok()?
+        .take(LARGEST)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(text)
 }

@@ -260,7 +260,10 @@ fn respelled(random: &mut Random, name: &str) -> String {
 }
 
 fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
-    let file: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let file: Vec<&str> = text
+        .split('\n')
+        .map(|line| line.trim_end_matches('\r'))
+        .collect();
     let mut from = 0;
     let chunks = [1, 1, 2, 2, 3, 4];
     for chunk in 0..random.pick(&chunks).copied().unwrap_or(1) {
@@ -270,19 +273,30 @@ fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
             start = random.below(file.len());
         }
         if random.percent(15) {
-            start = file.len().saturating_sub(length + usize::from(random.percent(70)));
+            start = file
+                .len()
+                .saturating_sub(length + usize::from(random.percent(70)));
         }
-        let window = file.get(start..(start + length).min(file.len())).unwrap_or_default();
+        let window = file
+            .get(start..(start + length).min(file.len()))
+            .unwrap_or_default();
         from = start + length;
-        let context = start.checked_sub(1 + random.below(3)).and_then(|at| file.get(at));
+        let context = start
+            .checked_sub(1 + random.below(3))
+            .and_then(|at| file.get(at));
         match context {
-            Some(context) if random.percent(20) => out.push(format!("@@ {}", spoiled(random, context))),
+            Some(context) if random.percent(20) => {
+                out.push(format!("@@ {}", spoiled(random, context)))
+            }
             _ if chunk == 0 && random.percent(15) => {}
             _ => out.push("@@".to_owned()),
         }
         if random.percent(6) {
             // Only something new.
-            out.push(format!("+{}", random.pick(LINES).copied().unwrap_or_default()));
+            out.push(format!(
+                "+{}",
+                random.pick(LINES).copied().unwrap_or_default()
+            ));
         } else {
             for line in window {
                 lines(random, line, out);
@@ -292,7 +306,13 @@ fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
             }
         }
         if random.percent(8) {
-            out.push(["", " ", "+", "-"].get(random.below(4)).copied().unwrap_or("").to_owned());
+            out.push(
+                ["", " ", "+", "-"]
+                    .get(random.below(4))
+                    .copied()
+                    .unwrap_or("")
+                    .to_owned(),
+            );
         }
         let is_end = from + 1 >= file.len();
         if (is_end && random.percent(30)) || random.percent(1) {

@@ -184,7 +184,8 @@ fn judge(
         Ok(plan) => plan.hazards.iter().any(|one| one.cause == Cause::SelfMove),
         Err(all) => all.iter().any(|one| one.cause == Cause::SelfMove),
     };
-    let refused = |cause: Cause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
+    let refused =
+        |cause: Cause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
     match done {
         Ok(_) if succeeded && theirs == ours => return SAME,
         Err(_) if ours != before => return UNEXPLAINED,
@@ -244,7 +245,10 @@ fn snapshot(root: &Path) -> Result<Snapshot, String> {
                 let kind = fs::symlink_metadata(&path)?.file_type();
                 if kind.is_symlink() {
                     let target = fs::read_link(&path)?;
-                    found.insert(format!("{name}@"), target.to_string_lossy().as_bytes().to_vec());
+                    found.insert(
+                        format!("{name}@"),
+                        target.to_string_lossy().as_bytes().to_vec(),
+                    );
                 } else if kind.is_dir() {
                     found.insert(format!("{name}/"), Vec::new());
                     folders.push(path);

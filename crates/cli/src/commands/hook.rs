@@ -467,8 +467,8 @@ fn let_through(
         shell: None,
         argv: None,
         writes: &[],
-            patch: None,
-            works_in: None,
+        patch: None,
+        works_in: None,
         usage: None,
     };
     let recorded = runtime(args, located, desk, LONGEST_BUSY)
@@ -654,8 +654,8 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         shell: None,
         argv: None,
         writes: &[],
-            patch: None,
-            works_in: None,
+        patch: None,
+        works_in: None,
         usage: None,
     };
     let patience = Patience {

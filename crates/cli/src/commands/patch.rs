@@ -78,7 +78,10 @@ fn read(file: Option<&Path>) -> Result<String, CommandError> {
                 CommandError::usage(what, "name the file that holds the patch, or - for stdin")
             };
             let opened = std::fs::File::open(file).map_err(unread)?;
-            opened.take(LONGEST).read_to_end(&mut bytes).map_err(unread)?;
+            opened
+                .take(LONGEST)
+                .read_to_end(&mut bytes)
+                .map_err(unread)?;
         }
         None if file.is_none() && std::io::stdin().is_terminal() => {
             return Err(CommandError::usage(
@@ -112,10 +115,14 @@ fn tell(recovered: &Recovered) {
     match recovered {
         Recovered::Nothing => {}
         Recovered::TakenBack => {
-            ui::say("checkrein: an earlier patch was interrupted before it was decided; its staged files are gone");
+            ui::say(
+                "checkrein: an earlier patch was interrupted before it was decided; its staged files are gone",
+            );
         }
         Recovered::Finished { left_alone } if left_alone.is_empty() => {
-            ui::say("checkrein: an earlier patch was interrupted while it was written; it is finished now");
+            ui::say(
+                "checkrein: an earlier patch was interrupted while it was written; it is finished now",
+            );
         }
         Recovered::Finished { left_alone } => ui::say(&format!(
             "checkrein: an earlier patch was interrupted while it was written; it is finished now, but for files that were changed since and are left as they are: {}",
@@ -126,7 +133,11 @@ fn tell(recovered: &Recovered) {
 
 fn show(plan: &Plan, applied: bool) {
     let count = plan.listed.len();
-    let files = if count == 1 { "1 file" } else { &format!("{count} files") };
+    let files = if count == 1 {
+        "1 file"
+    } else {
+        &format!("{count} files")
+    };
     let head = match applied {
         true => format!("applied: {files}"),
         false => format!("it applies: {files}"),

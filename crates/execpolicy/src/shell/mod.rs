@@ -24,9 +24,9 @@ use tree_sitter::Parser;
 use crate::own;
 use crate::rules::{RuleSet, basename};
 use feed::Feed;
+pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use unfold::Inner;
 use verdict::Verdict;
-pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use word::{Known, Word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.

@@ -64,9 +64,17 @@ pub fn patches(script: &str) -> Vec<PatchCommand> {
 
 /// The same for words that no shell reads.
 pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
-    let words: Vec<Word> = words.iter().map(|word| Word::fixed(word.as_ref())).collect();
+    let words: Vec<Word> = words
+        .iter()
+        .map(|word| Word::fixed(word.as_ref()))
+        .collect();
     let mut found = Vec::new();
-    command(&words, &Feed::Nothing, (&mut Before::default(), MAX_DEPTH), &mut found);
+    command(
+        &words,
+        &Feed::Nothing,
+        (&mut Before::default(), MAX_DEPTH),
+        &mut found,
+    );
     found
 }
 
@@ -78,7 +86,9 @@ struct Before {
 }
 
 fn read(script: &str, depth: usize, found: &mut Vec<PatchCommand>) {
-    let Some(mut parser) = bash_parser() else { return };
+    let Some(mut parser) = bash_parser() else {
+        return;
+    };
     let read = tree::read(&mut parser, script, &Feed::Nothing);
     if read.broken {
         return;
@@ -287,7 +297,13 @@ mod tests {
             None,
             Some("sub"),
         );
-        check("apply_patch 'x'", PatchTool::ApplyPatch, here("x"), None, None);
+        check(
+            "apply_patch 'x'",
+            PatchTool::ApplyPatch,
+            here("x"),
+            None,
+            None,
+        );
         check(
             "bash -lc \"apply_patch 'x'\"",
             PatchTool::ApplyPatch,
@@ -295,12 +311,48 @@ mod tests {
             None,
             None,
         );
-        check("git apply -p2 a.diff", PatchTool::GitApply, file("a.diff"), Some(2), None);
-        check("git apply < a.diff && cargo test", PatchTool::GitApply, file("a.diff"), None, None);
-        check("git apply <<'E'\nx\nE", PatchTool::GitApply, here("x\n"), None, None);
-        check("patch -p1 < a.diff", PatchTool::Patch, file("a.diff"), Some(1), None);
-        check("patch -p1 -i a.diff", PatchTool::Patch, file("a.diff"), Some(1), None);
-        check("checkrein patch apply a.diff", PatchTool::Own, file("a.diff"), None, None);
+        check(
+            "git apply -p2 a.diff",
+            PatchTool::GitApply,
+            file("a.diff"),
+            Some(2),
+            None,
+        );
+        check(
+            "git apply < a.diff && cargo test",
+            PatchTool::GitApply,
+            file("a.diff"),
+            None,
+            None,
+        );
+        check(
+            "git apply <<'E'\nx\nE",
+            PatchTool::GitApply,
+            here("x\n"),
+            None,
+            None,
+        );
+        check(
+            "patch -p1 < a.diff",
+            PatchTool::Patch,
+            file("a.diff"),
+            Some(1),
+            None,
+        );
+        check(
+            "patch -p1 -i a.diff",
+            PatchTool::Patch,
+            file("a.diff"),
+            Some(1),
+            None,
+        );
+        check(
+            "checkrein patch apply a.diff",
+            PatchTool::Own,
+            file("a.diff"),
+            None,
+            None,
+        );
     }
 
     #[test]

@@ -130,7 +130,10 @@ fn acts(plan: &Plan, disk: &Disk) -> io::Result<(Vec<Act>, Vec<Within>)> {
         acts.push(Act {
             path: step.path.to_string(),
             before: step.before,
-            after: step.after.as_ref().map(|content| Digest::of(&content.bytes)),
+            after: step
+                .after
+                .as_ref()
+                .map(|content| Digest::of(&content.bytes)),
             staged,
         });
     }
@@ -181,7 +184,8 @@ fn stage(
 fn unchanged(plan: &Plan, disk: &Disk) -> io::Result<()> {
     for Step { path, before, .. } in &plan.steps {
         if digest(disk, path)? != *before {
-            let what = format!("{path} was changed by somebody else meanwhile; check the patch again");
+            let what =
+                format!("{path} was changed by somebody else meanwhile; check the patch again");
             return Err(io::Error::other(what));
         }
     }

@@ -1,12 +1,6 @@
 //! An apply killed at every write, rename and removal, in a process of its own: what is left
 //! is the tree as before it or, after recovery, as after it. Recovery is killed the same way.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "what a test needs to be there may fail as loudly as the test"
-)]
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,7 +62,13 @@ fn lay(place: &Path) {
 }
 
 fn plan(disk: &Disk) -> Plan {
-    check(&parse(PATCH, None).unwrap(), disk, &Within::root(), Fit::Git).unwrap()
+    check(
+        &parse(PATCH, None).unwrap(),
+        disk,
+        &Within::root(),
+        Fit::Git,
+    )
+    .unwrap()
 }
 
 fn disk(place: &Path) -> Disk {
@@ -78,7 +78,9 @@ fn disk(place: &Path) -> Disk {
 /// In the child: does what it is told and dies at the step it is told, as by kill -9.
 #[test]
 fn child() {
-    let Ok(place) = std::env::var(WHERE) else { return };
+    let Ok(place) = std::env::var(WHERE) else {
+        return;
+    };
     let place = PathBuf::from(place);
     let dies_at: u32 = std::env::var(DIES_AT).unwrap().parse().unwrap();
     let step = Cell::new(0);
@@ -169,7 +171,10 @@ fn a_recovery_that_is_killed_is_taken_up_as_well() {
             let finished = run(folder.path(), "recover", again_at);
             recovered(folder.path());
             let tree = snapshot(&folder.path().join("tree"));
-            assert!(tree == before || tree == after, "{dies_at}, {again_at}: {tree:?}");
+            assert!(
+                tree == before || tree == after,
+                "{dies_at}, {again_at}: {tree:?}"
+            );
             if finished {
                 break;
             }
@@ -202,8 +207,14 @@ fn nothing_is_decided_before_all_of_it_is_synced() {
         assert_eq!(count(before, what), 0, "{what}");
     }
     // And the journal goes only when what it says is on disk.
-    let folders = after.iter().rposition(|step| *step == "sync a folder").unwrap();
-    let removed = after.iter().position(|step| *step == "remove the journal").unwrap();
+    let folders = after
+        .iter()
+        .rposition(|step| *step == "sync a folder")
+        .unwrap();
+    let removed = after
+        .iter()
+        .position(|step| *step == "remove the journal")
+        .unwrap();
     let last_write = after
         .iter()
         .rposition(|step| ["rename a staged file", "remove a file"].contains(step))
@@ -268,7 +279,10 @@ fn a_journal_made_by_somebody_else_leads_nowhere() {
     let journal = serde_json::json!({"phase": "decided", "acts": acts});
     fs::write(memory.join("journal.json"), journal.to_string()).unwrap();
     let before = snapshot(&folder.path().join("tree"));
-    assert!(matches!(recovered(folder.path()), Recovered::Finished { .. }));
+    assert!(matches!(
+        recovered(folder.path()),
+        Recovered::Finished { .. }
+    ));
     assert_eq!(snapshot(&folder.path().join("tree")), before);
     assert_eq!(fs::read_to_string(outside).unwrap(), "mine");
 }

@@ -81,7 +81,8 @@ impl Root {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut bytes = Vec::new();
-        file.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
+        file.take(largest.saturating_add(1))
+            .read_to_end(&mut bytes)?;
         Ok((bytes.len() as u64 <= largest).then_some(bytes))
     }
 
@@ -93,7 +94,8 @@ impl Root {
         executable: Option<bool>,
     ) -> io::Result<File> {
         let (folder, name) = self.parent(path)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = sys::openat(&folder, name, flags, Mode::from_raw_mode(0o666))?;
         let own = sys::fstat(&file)?;
         let mut mode = own.st_mode & 0o7777;
