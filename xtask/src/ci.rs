@@ -49,7 +49,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         heading: "fuzzing, a few seconds",
-        arguments: &["xtask", "fuzz", "script", "read", "--seconds", "5"],
+        arguments: &["xtask", "fuzz", "script", "patch", "read", "--seconds", "5"],
         variables: &[],
     },
     Step {

@@ -10,6 +10,7 @@ mod first_hour;
 mod fixes;
 mod gone;
 mod never;
+mod patch;
 mod question;
 mod review;
 mod run_agent;
@@ -44,6 +45,7 @@ pub(super) const ALL: &[Case] = &[
     first_hour::CASE,
     fixes::CASE,
     never::CASE,
+    patch::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,
