@@ -27,7 +27,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "bench",
-        "hook | replay | check: how fast, beside the peers, as ratios",
+        "hook | replay | check | patch: how fast, beside the peers, as ratios",
         bench::run,
     ),
     (
@@ -52,7 +52,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "parity",
-        "patch [--cases N] [--seed N] [--show]: our answers beside the real program's (CODEX_BIN), every difference with why",
+        "rules [--pairs N] [--seed N] | patch [--cases N] [--seed N] [--show]: our answers beside the real program's (CODEX_BIN)",
         parity::run,
     ),
     (

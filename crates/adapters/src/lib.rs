@@ -30,6 +30,7 @@ pub mod settings;
 mod wording;
 
 pub use capabilities::{Capabilities, Deadlines};
+pub use claude_code::permissions as claude_permissions;
 pub use codex::trust as codex_trust;
 pub use headless::Headless;
 pub use knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};

@@ -193,6 +193,17 @@ was killed is finished, or taken back, by the next `check` or `apply` in that fo
 Exit status: 0 it applies, or is applied; 1 it is refused or cannot be written, and nothing is changed; \
 2 usage.")]
     Patch(Patch),
+    /// What the rules say about a command; whether their examples hold; rules from permissions.
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  checkrein policy check -- git push --force          by this repo's rules
+  checkrein policy check --script 'cd x && rm -rf *'  every command that it can run
+  checkrein policy test                               the rules' own examples, and their digest
+  checkrein policy import > rules/claude.rules        from Claude Code's permissions"
+    )]
+    Policy(Policy),
 }
 
 /// See [`Command::Init`].
@@ -429,6 +440,92 @@ pub(crate) struct SwitchOff {
     /// Why; it is shown at every ending meanwhile.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+}
+
+/// See [`Command::Policy`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Judge a command, with every command that it can run in turn.
+    #[command(after_help = "\
+Examples:
+  checkrein policy check -- git push --force
+  checkrein policy check --script 'cd x && rm -rf *'
+  checkrein policy check --rules strict.rules --json -- npm install
+  checkrein policy check --codex-exit --rules default.rules -- git status
+
+With --codex-exit the answer is that of `codex execpolicy check`, byte by byte: the words as they are, \
+nothing split, nothing stricter.
+
+Exit status: 0 allowed or nothing said, 2 usage or bad rules, 3 prompt, 4 forbidden. With --codex-exit \
+that of Codex: 0 whatever the rules say, 1 bad rules, 2 usage.")]
+    Check(PolicyCheck),
+    /// Try the rules' own examples; show what each file says, and the digest of it all.
+    #[command(after_help = "\
+Examples:
+  checkrein policy test                       the rules of this repo
+  checkrein policy test --rules new.rules     this file, before it is one of them
+
+Exit status: 0 all examples hold, 1 one does not, 2 usage or bad rules.")]
+    Test(PolicyTest),
+    /// Print rules that say what Claude Code's permission rules say, as far as that goes.
+    #[command(after_help = "\
+Examples:
+  checkrein policy import                     this repo's settings and yours
+  checkrein policy import .claude/settings.json > rules/claude.rules
+
+What cannot be said in rules is a comment that tells why; nothing that would allow more is left in.
+
+Exit status: 0 done, 2 usage, or a file that is no settings.")]
+    Import(PolicyImport),
+}
+
+/// See [`Policy::Check`].
+#[derive(Debug, Args)]
+pub(crate) struct PolicyCheck {
+    /// A rules file; several by repeating it. Default: [policy] rules of checkrein.toml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) rules: Vec<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Answer as `codex execpolicy check` does, document and exit status.
+    #[arg(long, requires = "rules", conflicts_with = "script")]
+    pub(crate) codex_exit: bool,
+    /// With --codex-exit: rules on a bare name hold for paths that end in it, as far as
+    /// host_executable() lends it to them.
+    #[arg(long, requires = "codex_exit")]
+    pub(crate) resolve_host_executables: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME", conflicts_with = "rules")]
+    pub(crate) profile: Option<String>,
+    /// A script for a shell, instead of words.
+    #[arg(long, value_name = "TEXT", conflicts_with = "command")]
+    pub(crate) script: Option<String>,
+    /// The command, after `--`.
+    #[arg(last = true, value_name = "CMD", required_unless_present = "script")]
+    pub(crate) command: Vec<String>,
+}
+
+/// See [`Policy::Test`].
+#[derive(Debug, Args)]
+pub(crate) struct PolicyTest {
+    /// A rules file; several by repeating it. Default: [policy] rules of checkrein.toml.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) rules: Vec<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME", conflicts_with = "rules")]
+    pub(crate) profile: Option<String>,
+}
+
+/// See [`Policy::Import`].
+#[derive(Debug, Args)]
+pub(crate) struct PolicyImport {
+    /// Settings of Claude Code. Default: this repo's, shared and local, and yours.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// The words behind `run`, where only the `--` before a command was forgotten.

@@ -1,16 +1,18 @@
-//! Which files are guarded (law 10), and what counts of each: config and rules as they are,
-//! an agent's settings as far as they are about hooks, ignore files.
+//! Which files are guarded (law 10), and what counts of each: config, rules and schemas as they
+//! are, an agent's settings as far as they are about hooks, ignore files.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::Guarded;
 use checkrein_runtime::config::{Gathered, Sources};
+use checkrein_runtime::{Guarded, whole};
+use checkrein_verifiers::tree::{Limits, named_below};
 use serde_json::Value;
 
-use crate::locate::{self, Located};
+use crate::locate::{self, CONFIG, Located};
 
 /// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
 /// it writes itself while it works, as when a person allows a command for good.
@@ -22,20 +24,24 @@ const ABOUT_HOOKS: &[&str] = &[
     "hooks",
 ];
 
-/// How they are now.
-pub(crate) fn look(located: &Located) -> Guarded {
+/// A repo may be large: longer nobody looks for the configs of its folders.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
+
+/// How they are now for who is judged in `root`.
+pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
+    if root != located.place.root {
+        return look(&located.at(root), root);
+    }
     let mut seen = Guarded::default();
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     for config in configs.into_iter().flatten() {
-        let Some(digest) = whole(config) else {
+        let Some(digest) = digest_of(config) else {
             continue;
         };
         seen.policy.insert(name(located, config), digest);
-        let rules = locate::read(config).ok().flatten();
-        let rules = rules.and_then(|source| Gathered::of(source).ok());
-        for rules in rules.into_iter().flat_map(|gathered| gathered.rules) {
-            let digest = Digest::of(rules.text.as_bytes());
-            seen.policy.insert(name(located, &rules.name), digest);
+        for named in gathered(config).iter().flat_map(Gathered::named) {
+            let digest = Digest::of(named.text.as_bytes());
+            seen.policy.insert(name(located, &named.name), digest);
         }
     }
     let mut others = BTreeMap::new();
@@ -45,12 +51,38 @@ pub(crate) fn look(located: &Located) -> Guarded {
         }
     }
     for ignores in ignores(located) {
-        if let Some(digest) = whole(&ignores) {
+        if let Some(digest) = digest_of(&ignores) {
             others.insert(name(located, &ignores), digest);
         }
     }
     seen.others = others;
+    seen.below = below(located);
     seen
+}
+
+/// Configs of folders below, each by its name and digest.
+fn below(located: &Located) -> Option<BTreeMap<String, Digest>> {
+    // Without git only the folder itself counts.
+    if !located.top.join(".git").exists() {
+        return None;
+    }
+    let limits = Limits {
+        time: Some(LOOK_LIMIT),
+        cancelled: None,
+    };
+    let (root, state) = (&located.place.root, &located.place.state);
+    let found = named_below(root, CONFIG, state, limits).ok()?;
+    let found = found.into_iter().filter_map(|below| {
+        let file = root.join(below);
+        Some((name(located, &file), digest_of(&file)?))
+    });
+    Some(found.collect())
+}
+
+/// A config with the files it names, as they are now.
+pub(crate) fn gathered(config: &Path) -> Option<Gathered> {
+    let source = locate::read(config).ok().flatten()?;
+    Gathered::of(source).ok()
 }
 
 /// Settings in which hooks of agents are installed: of this repo, and of the person.
@@ -62,16 +94,10 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
         found.push(folder.join(".codex/hooks.json"));
         found.push(folder.join(".codex/config.toml"));
     }
-    let own = |variable: &str, usual: &str| {
-        let named = std::env::var_os(variable).filter(|value| !value.is_empty());
-        named
-            .map(PathBuf::from)
-            .or_else(|| locate::home().map(|home| home.join(usual)))
-    };
-    if let Some(folder) = own("CLAUDE_CONFIG_DIR", ".claude") {
+    if let Some(folder) = locate::agent_folder("CLAUDE_CONFIG_DIR", ".claude") {
         found.push(folder.join("settings.json"));
     }
-    if let Some(folder) = own("CODEX_HOME", ".codex") {
+    if let Some(folder) = locate::agent_folder("CODEX_HOME", ".codex") {
         found.push(folder.join("hooks.json"));
         found.push(folder.join("config.toml"));
     }
@@ -81,12 +107,12 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
 }
 
 /// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
-/// and the rules in force.
+/// and the rules and schemas in force.
 pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
     let mut paths: Vec<PathBuf> = settings(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
-        paths.extend(gathered.rules.iter().map(|rules| rules.name.clone()));
+        paths.extend(gathered.named().map(|named| named.name.clone()));
     }
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
     paths.into_iter().filter_map(text).collect()
@@ -100,7 +126,8 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
     found
 }
 
-fn whole(file: &Path) -> Option<Digest> {
+/// Digest of the whole file, if there is one.
+pub(crate) fn digest_of(file: &Path) -> Option<Digest> {
     bytes(file).map(|bytes| Digest::of(&bytes))
 }
 
@@ -110,15 +137,18 @@ const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
 /// kind alone.
 fn bytes(file: &Path) -> Option<Vec<u8>> {
-    let found = std::fs::metadata(file).ok()?;
-    if !found.is_file() {
-        return Some(format!("{:?}", found.file_type()).into_bytes());
-    }
+    let opened = match whole::open(file) {
+        Ok(opened) => opened,
+        Err(_) => {
+            let found = std::fs::metadata(file).ok()?;
+            return (!found.is_file()).then(|| format!("{:?}", found.file_type()).into_bytes());
+        }
+    };
+    let length = opened.metadata().ok()?.len();
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).ok()?;
     opened.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
-    if found.len() > MAX_FILE {
-        bytes.extend(found.len().to_le_bytes());
+    if length > MAX_FILE {
+        bytes.extend(length.to_le_bytes());
     }
     Some(bytes)
 }

@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Profile, Source, Sources};
+use checkrein_runtime::config::{
+    self, Asked, Compiled, ConfigError, Driver, Profile, Source, Sources,
+};
 use checkrein_runtime::{Held, Place, held, whole};
 
 use crate::{guarded, sources};
@@ -30,6 +32,9 @@ pub(crate) struct Located {
     pub(crate) from: PathBuf,
     /// Nothing of the repo counts until a person has approved it.
     pub(crate) require_trust: bool,
+    /// A config that does not count, as people are told of it: it was made or edited while a
+    /// task was open in a folder above, and what is in force there goes on.
+    pub(crate) set_aside: Option<String>,
     /// Which profile is asked for.
     profile: Wanted,
 }
@@ -60,9 +65,72 @@ impl Located {
         held::read(&self.place.state, &self.from, &self.place.root)
     }
 
+    /// What is held cannot be read, or not be written.
+    pub(crate) fn kept(&self, source: io::Error) -> ConfigError {
+        ConfigError::Kept {
+            name: self.place.state.join("held.json"),
+            source,
+        }
+    }
+
     /// Lets go of it.
     pub(crate) fn let_go(&self) -> io::Result<()> {
-        held::remove(&self.place.state, &self.from, &self.place.root)
+        let config = self.below_top_of(&self.place.root.join(CONFIG));
+        held::remove(&self.place.state, &self.from, &self.place.root, &config)
+    }
+
+    /// Under the profile that a session was sealed with, whatever is asked for here.
+    pub(crate) fn under(&self, profile: &Asked) -> Self {
+        Self {
+            profile: match profile {
+                Asked::Plain => Wanted::Plain,
+                Asked::For(name) => Wanted::IfThere(name.clone()),
+            },
+            ..self.clone()
+        }
+    }
+
+    /// For who is judged in this folder.
+    pub(crate) fn at(&self, root: &Path) -> Self {
+        let config = Some(root.join(CONFIG)).filter(|file| file.exists());
+        let mut place = self.place.clone();
+        place.root = root.to_owned();
+        Self {
+            place,
+            repo: config,
+            top: git_top(root).unwrap_or(root).to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Where a session that begins here is judged: where the nearest config lies, but for one
+    /// that was made, edited or taken away while a task was open.
+    pub(crate) fn settled(self) -> Result<Self, ConfigError> {
+        let kept = |source| self.kept(source);
+        let (state, root) = (&self.place.state, &self.place.root);
+        let file = root.join(CONFIG);
+        let config = self.below_top_of(&file);
+        let above = held::in_place_of(state, root, &self.top, &config).map_err(kept)?;
+        if let Some((above, before)) = above
+            && guarded::digest_of(&file) != before
+        {
+            return Ok(Self {
+                set_aside: Some(config),
+                ..self.at(&above)
+            });
+        }
+        match self.held().map_err(kept)? {
+            Some(held) if held.root != *root => Ok(self.at(&held.root)),
+            _ => Ok(self),
+        }
+    }
+
+    /// The file as it is called from the top of the checkout on.
+    fn below_top_of(&self, file: &Path) -> String {
+        file.strip_prefix(&self.top)
+            .unwrap_or(file)
+            .display()
+            .to_string()
     }
 
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
@@ -80,15 +148,36 @@ impl Located {
         sources: &Sources,
         driver: Driver,
     ) -> Result<Compiled, ConfigError> {
-        let profile = match &self.profile {
+        let mut compiled = self.unguarded(sources, driver)?;
+        config::protect(&mut compiled.policy, guarded::protected(self, sources));
+        Ok(compiled)
+    }
+
+    /// The same without the paths of this machine, so that it is the same on every one.
+    pub(crate) fn unguarded(
+        &self,
+        sources: &Sources,
+        driver: Driver,
+    ) -> Result<Compiled, ConfigError> {
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        config::compile_gathered(repo, person, driver, self.profile())
+    }
+
+    /// Name and text of the rules files that would be compiled.
+    pub(crate) fn rules_files(
+        &self,
+        sources: &Sources,
+    ) -> Result<Vec<(String, String)>, ConfigError> {
+        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
+        config::rules_files(repo, person, self.profile())
+    }
+
+    fn profile(&self) -> Profile<'_> {
+        match &self.profile {
             Wanted::Plain => Profile::Plain,
             Wanted::Named(name) => Profile::Named(name),
             Wanted::IfThere(name) => Profile::IfThere(name),
-        };
-        let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        let mut compiled = config::compile_gathered(repo, person, driver, profile)?;
-        config::protect(&mut compiled.policy, guarded::protected(self, sources));
-        Ok(compiled)
+        }
     }
 
     /// The same under this profile, whatever was asked for.
@@ -144,7 +233,7 @@ pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Result<Located, Str
 
 fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
-    let git = from.ancestors().find(|folder| folder.join(".git").exists());
+    let git = git_top(&from);
     // Without a repo only the folder itself counts: what lies above may be anybody's.
     let top = git.unwrap_or(&from);
     let config = from
@@ -176,8 +265,16 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         top: top.to_owned(),
         from: from.clone(),
         require_trust: given.require_trust,
+        set_aside: None,
         profile: wanted(given),
     }
+}
+
+/// Top of the checkout that a folder is in.
+fn git_top(folder: &Path) -> Option<&Path> {
+    folder
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())
 }
 
 fn wanted(given: Given<'_>) -> Wanted {
@@ -240,10 +337,37 @@ pub(crate) fn is_linked_worktree(top: &Path) -> bool {
     known.is_some() && known == top.join(".git").canonicalize().ok()
 }
 
+/// This place with each state folder, other than its own, that folders above have or had: as a
+/// repo, and without git.
+pub(crate) fn with_states_above(located: &Located) -> Vec<Located> {
+    let Some(all) = located.place.state.parent() else {
+        return Vec::new();
+    };
+    let mut ids = Vec::new();
+    for folder in located.top.ancestors() {
+        let repo = git_folder(folder).unwrap_or_else(|| folder.join(".git"));
+        ids.push(id_of(repo));
+        // A repo that is made in a folder of its own is a new one, as one expects.
+        if folder != located.top {
+            ids.push(id_of(folder.to_owned()));
+        }
+    }
+    let states = ids.into_iter().map(|id| all.join(id));
+    let others = states.filter(|state| *state != located.place.state && state.is_dir());
+    let with = |state| {
+        let mut above = located.clone();
+        above.place.state = state;
+        above
+    };
+    others.map(with).collect()
+}
+
 /// All worktrees of a repo share one id: that of its common git folder.
 fn repo_id(top: &Path) -> String {
-    let common = git_folder(top);
-    let identity = common.unwrap_or_else(|| top.to_owned());
+    id_of(git_folder(top).unwrap_or_else(|| top.to_owned()))
+}
+
+fn id_of(identity: PathBuf) -> String {
     let identity = identity.canonicalize().unwrap_or(identity);
     let mut id = Digest::of(identity.as_os_str().as_encoded_bytes()).to_hex();
     id.truncate(16);
@@ -329,6 +453,14 @@ pub(crate) fn home() -> Option<PathBuf> {
         return account_home();
     }
     env::home_dir()
+}
+
+/// A person's folder of an agent: what this variable names, or the usual one in their own.
+pub(crate) fn agent_folder(variable: &str, usual: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(usual)))
 }
 
 /// The person's folder by their account, whatever the environment says. `None` where only the

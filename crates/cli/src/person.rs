@@ -131,7 +131,7 @@ fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
         matches!(
             name,
             "CHECKREIN_STATE" | "CHECKREIN_PROFILE" | "CURSOR_TRACE_ID"
-        ) || SETTINGS.iter().any(|prefix| name.starts_with(prefix))
+        ) || name.starts_with("CLAUDE_CODE_") && !CLAUDE_CODE.contains(&name)
     };
     let mut found: Vec<String> = env
         .filter(|(name, value)| match name.as_str() {
@@ -150,33 +150,22 @@ fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
     found
 }
 
-/// Beginnings of the settings of Claude Code that belong into a profile; all else that begins
-/// with `CLAUDE_CODE_` is a mark of a session.
-const SETTINGS: &[&str] = &[
-    "CLAUDE_CODE_API_KEY_HELPER",
-    "CLAUDE_CODE_AUTO_COMPACT",
-    "CLAUDE_CODE_DISABLE_",
-    "CLAUDE_CODE_ENABLE_",
-    "CLAUDE_CODE_FORCE_",
-    "CLAUDE_CODE_GIT_BASH_PATH",
-    "CLAUDE_CODE_IDE_",
-    "CLAUDE_CODE_MAX_",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_SHELL",
-    "CLAUDE_CODE_SKIP_",
-    // The extension of an editor sets it in each terminal of the person's.
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
-    "CLAUDE_CODE_SUBAGENT_MODEL",
-    "CLAUDE_CODE_USE_",
+/// What Claude Code 2.1.330 sets for what it starts. It reads hundreds of other variables of that
+/// beginning, which people export in their profile: those say nothing of who asks.
+const CLAUDE_CODE: &[&str] = &[
+    "CLAUDE_CODE_BRIDGE_SESSION_ID",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_CLOUD_SESSION_ID",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_HOST_SESSION_ID",
+    "CLAUDE_CODE_REMOTE_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_TOOL_USE_ID",
 ];
 
 /// A process above this one.
 #[derive(Debug)]
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "only Linux tells")
-)]
 struct Ancestor {
     name: String,
     is_agent: bool,
@@ -284,6 +273,7 @@ mod tests {
             "CLAUDECODE",
             "CLAUDE_CODE_SESSION_ID",
             "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_SESSION_ATTENDED",
             "CODEX_SANDBOX",
             "CODEX_THREAD_ID",
             "GEMINI_CLI",
@@ -296,6 +286,9 @@ mod tests {
         for name in [
             "CODEX_HOME",
             "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_EFFORT_LEVEL",
+            "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS",
+            "CLAUDE_CODE_TMPDIR",
             "CLAUDE_CODE_SSE_PORT",
             "CHECKREIN_STATE",
             "TERM",

@@ -2,6 +2,7 @@
 //! person approved, or what is held since it was edited while a task was open.
 
 use checkrein_runtime::config::{ConfigError, Gathered, Source, Sources};
+use checkrein_runtime::held;
 
 use crate::locate::{self, CONFIG, Located};
 use crate::trust;
@@ -41,17 +42,20 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
         Err(error) => return Err(error),
     };
     let sources = Sources { repo, person };
+    if let Some(config) = &located.set_aside {
+        notes.push(format!(
+            "{config} was made or edited while a task was open: what is in force in {} goes on. To take the edit up, a person runs there: checkrein seal",
+            located.place.root.display()
+        ));
+    }
     let state = &located.place.state;
-    let kept = |source| ConfigError::Kept {
-        name: state.join("held.json"),
-        source,
-    };
+    let kept = |source| located.kept(source);
     let Some(held) = located.held().map_err(kept)? else {
         return Ok(InForce { sources, notes });
     };
     if held.sources == sources {
         // Taken back: nothing is different any more.
-        located.let_go().map_err(kept)?;
+        held::taken_back(state, &held.root).map_err(kept)?;
         return Ok(InForce { sources, notes });
     }
     if !held.sources.repo.as_ref().is_none_or(trusted) {
@@ -86,12 +90,11 @@ fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
     if let Some(gathered) = gathered(located.repo.as_deref())? {
         return Ok(Some(gathered));
     }
-    Ok(trust::text(located).map(|text| Gathered {
-        config: Source {
+    Ok(trust::text(located).map(|text| {
+        Gathered::alone(Source {
             name: located.place.root.join(CONFIG),
             text,
-        },
-        rules: Vec::new(),
+        })
     }))
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn text(located: &Located) -> Option<String> {
 /// Records an approval in the place of an older one.
 pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
     let state = &located.place.state;
+    let _lock = whole::lock(&file(state))?;
     let mut approvals = read(state);
     approvals.approved.insert(located.below_top(), approval);
     write(state, &approvals)
@@ -85,6 +86,7 @@ pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
 /// Takes an approval back; says whether there was one.
 pub(crate) fn revoke(located: &Located) -> io::Result<bool> {
     let state = &located.place.state;
+    let _lock = whole::lock(&file(state))?;
     let mut approvals = read(state);
     let was = approvals.approved.remove(&located.below_top()).is_some();
     if was {
@@ -108,4 +110,45 @@ pub(crate) fn words(located: &Located) -> String {
         "this repo's checkrein.toml {why}: nothing of it runs, and nothing is verified. To look at it and approve it, in {}: checkrein trust",
         located.place.root.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approvals_given_at_once_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        std::fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
+        let places: Vec<Located> = (0..16)
+            .map(|nth| {
+                let below = folder.path().join(format!("repo/{nth}"));
+                std::fs::create_dir_all(&below).unwrap();
+                std::fs::write(below.join(locate::CONFIG), "").unwrap();
+                locate::locate(&below, Some(&state))
+            })
+            .collect();
+        let by = Checked {
+            terminal: true,
+            marks: Vec::new(),
+            ancestors: None,
+        };
+        std::thread::scope(|scope| {
+            for located in &places {
+                let approval = Approval {
+                    digest: Digest::of(located.below_top().as_bytes()),
+                    top: located.top.clone(),
+                    at: Millis(1),
+                    by: by.clone(),
+                    text: None,
+                };
+                scope.spawn(|| approve(located, approval).unwrap());
+            }
+        });
+        for located in &places {
+            let given = Digest::of(located.below_top().as_bytes());
+            assert_eq!(approved(located), Some(given));
+        }
+    }
 }

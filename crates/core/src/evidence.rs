@@ -40,6 +40,8 @@ pub enum Cause {
     TreeUnreadable,
     /// Checkrein itself failed while running it.
     Internal,
+    /// A file that it judges by is not there. Never retried: it can never succeed.
+    MissingFile,
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.

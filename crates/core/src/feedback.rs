@@ -220,6 +220,7 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::Timeout) => "ran out of time; make it faster or raise its `timeout`",
             Some(Cause::Crash) => "crashed before it could tell",
             Some(Cause::MissingProgram) => "its program is not installed here",
+            Some(Cause::MissingFile) => "a file that it judges by is not there",
             Some(Cause::VacuousPass) => "said yes without checking anything: nothing ran, or its exit code was masked",
             Some(Cause::TreeMoving) => "files kept changing while it ran; if the check writes them, name them in its `outputs`",
             Some(Cause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",

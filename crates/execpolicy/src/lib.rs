@@ -6,12 +6,17 @@
 //! [`judge_argv`] then find every command that a request can run and ask the rules.
 //! Nothing here reads a file, runs a process or looks at the environment.
 
+mod canonical;
+mod check;
 mod compile;
+mod network;
 mod own;
 mod rules;
 mod shell;
 
-pub use compile::{RulesError, compile};
+pub use check::{Answer, RuleMatch, Surroundings};
+pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
+pub use network::{NetworkRule, Protocol};
 pub use rules::{Match, RuleSet, RuleSetError};
 pub use shell::{
     PatchCommand, PatchText, PatchTool, judge_argv, judge_script, judge_writes, patches,

@@ -9,8 +9,15 @@ use std::collections::BTreeMap;
 use checkrein_core::input::RuleDecision;
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::{canonical, same};
+use crate::check::{Hosts, plain};
+use crate::network::NetworkRule;
+
 /// Version of the text form; a higher one is refused, never guessed at.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// What builds wrote that knew no canonical rules. They would take one for an exact one, which
+/// forbids less: a text without any keeps this number.
+const EXACT_ONLY: u32 = 1;
 
 /// One prefix rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +30,9 @@ pub(crate) struct Rule {
     pub(crate) decision: RuleDecision,
     /// Why, for the agent and the person.
     pub(crate) justification: Option<String>,
+    /// Letter case and composed characters do not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) canonical: bool,
 }
 
 /// A rule that holds for a command.
@@ -42,6 +52,10 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     /// Positions in `rules` by first token.
     by_head: BTreeMap<String, Vec<usize>>,
+    /// Positions of the canonical ones by the canonical form of their first token.
+    by_canonical: BTreeMap<String, Vec<usize>>,
+    hosts: Hosts,
+    network: Vec<NetworkRule>,
     /// Paths that no command and no tool writes; see `own`.
     protected: Vec<String>,
 }
@@ -50,6 +64,10 @@ pub struct RuleSet {
 struct RuleSetWire {
     v: u32,
     rules: Vec<Rule>,
+    #[serde(default, skip_serializing_if = "Hosts::is_empty")]
+    hosts: Hosts,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    network: Vec<NetworkRule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
 }
@@ -68,14 +86,38 @@ pub enum RuleSetError {
 impl RuleSet {
     pub(crate) fn new(rules: Vec<Rule>) -> Self {
         let mut by_head: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut by_canonical: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, rule) in rules.iter().enumerate() {
             by_head.entry(rule.head.clone()).or_default().push(at);
+            if rule.canonical {
+                let head = canonical(&rule.head);
+                by_canonical.entry(head).or_default().push(at);
+            }
         }
         Self {
             rules,
             by_head,
-            protected: Vec::new(),
+            by_canonical,
+            ..Self::default()
         }
+    }
+
+    /// The same, with what the other two functions of the language say.
+    pub(crate) fn with(self, hosts: Hosts, network: Vec<NetworkRule>) -> Self {
+        Self {
+            hosts,
+            network,
+            ..self
+        }
+    }
+
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// What the files say about hosts. Commands are not judged by it.
+    pub fn network(&self) -> &[NetworkRule] {
+        &self.network
     }
 
     /// The same, with files and folders that no command and no tool may write.
@@ -94,13 +136,16 @@ impl RuleSet {
 
     /// Compact JSON, for `Policy::rules`.
     pub fn to_text(&self) -> String {
-        if self.rules.is_empty() && self.protected.is_empty() {
+        if *self == Self::default() {
             return String::new();
         }
+        let canonical = self.rules.iter().any(|rule| rule.canonical);
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetWire {
-            v: FORMAT,
+            v: if canonical { FORMAT } else { EXACT_ONLY },
             rules: self.rules.clone(),
+            hosts: self.hosts.clone(),
+            network: self.network.clone(),
             protected: self.protected.clone(),
         })
         .unwrap_or_default()
@@ -115,10 +160,12 @@ impl RuleSet {
             return Ok(Self::default());
         }
         let wire: RuleSetWire = serde_json::from_str(text)?;
-        if wire.v != FORMAT {
+        if !(EXACT_ONLY..=FORMAT).contains(&wire.v) {
             return Err(RuleSetError::Format(wire.v));
         }
-        Ok(Self::new(wire.rules).protecting(wire.protected))
+        Ok(Self::new(wire.rules)
+            .with(wire.hosts, wire.network)
+            .protecting(wire.protected))
     }
 
     /// Whether there is no rule at all.
@@ -140,40 +187,56 @@ impl RuleSet {
             .any(|rule| rule.decision == RuleDecision::Prompt)
     }
 
-    /// Every rule that holds for these words, in file order.
+    /// Every rule that holds for these words, in file order: for our own judging.
     pub fn matches<S: AsRef<str>>(&self, argv: &[S]) -> Vec<Match> {
         let Some((program, arguments)) = argv.split_first() else {
             return Vec::new();
         };
         let program = program.as_ref();
         let name = basename(program);
-        let mut at: Vec<usize> = self.with_head(program).collect();
+        let mut at: Vec<(usize, &str)> = self.with_head(program).map(|at| (at, program)).collect();
         if name != program {
-            at.extend(self.with_head(name).filter(|at| {
-                self.rules
-                    .get(*at)
-                    .is_some_and(|rule| rule.decision > RuleDecision::Allow)
-            }));
-            at.sort_unstable();
+            let lent = |rule: &Rule| {
+                self.lends(name, program) == Some(true)
+                    && self.lends(&rule.head, program).unwrap_or(true)
+            };
+            let like = self.with_head(name).filter(|at| {
+                let rule = self.rules.get(*at);
+                rule.is_some_and(|rule| rule.decision > RuleDecision::Allow || lent(rule))
+            });
+            at.extend(like.map(|at| (at, name)));
         }
+        at.sort_unstable();
         at.into_iter()
-            .filter_map(|at| self.rules.get(at))
-            .filter_map(|rule| rule.hit(arguments))
+            .filter_map(|(at, program)| self.rules.get(at)?.hit(program, arguments))
             .collect()
     }
 
-    /// As [`RuleSet::matches`], the way Codex checks the examples of a rule: the basename
-    /// of an absolute path stands in, for any decision, if the path itself has no rule.
-    pub(crate) fn matches_example(&self, argv: &[String]) -> bool {
-        let Some((program, arguments)) = argv.split_first() else {
-            return false;
-        };
-        let hit = |head: &str| {
-            self.with_head(head)
-                .filter_map(|at| self.rules.get(at))
-                .any(|rule| rule.hit(arguments).is_some())
-        };
-        hit(program) || (program.starts_with('/') && hit(basename(program)))
+    /// Whether the files lend this name to this very path, if they say anything about it.
+    fn lends(&self, name: &str, program: &str) -> Option<bool> {
+        let paths = self.hosts.get(name)?;
+        Some(program.starts_with('/') && paths.contains(&plain(program)))
+    }
+
+    /// Every rule that holds for a program of this very name, in the order of Codex: first those
+    /// whose first token is spelt like it, then the canonical ones by how theirs is spelt, if
+    /// that is `lent`.
+    pub(crate) fn hits<S: AsRef<str>>(
+        &self,
+        program: &str,
+        arguments: &[S],
+        lent: impl Fn(&str) -> bool,
+    ) -> Vec<Match> {
+        let mut rules: Vec<&Rule> = self
+            .with_head(program)
+            .filter_map(|at| self.rules.get(at))
+            .filter(|rule| rule.head == program || lent(&rule.head))
+            .collect();
+        rules.sort_by_cached_key(|rule| (rule.head != program).then(|| rule.head.clone()));
+        rules
+            .into_iter()
+            .filter_map(|rule| rule.hit(program, arguments))
+            .collect()
     }
 
     /// Whether a restrictive rule could hold once the words after these fixed ones are
@@ -197,9 +260,12 @@ impl RuleSet {
                 known.clone().count() == arguments.len()
                     && known
                         .into_iter()
-                        .all(|(word, options)| has(options, word.as_ref()))
+                        .all(|(word, options)| rule.takes(options, word.as_ref()))
                     && rule.tail.get(arguments.len()).is_some_and(|options| {
-                        lead.is_empty() || options.iter().any(|option| option.starts_with(lead))
+                        // Of canonical forms a beginning does not tell.
+                        lead.is_empty()
+                            || rule.canonical
+                            || options.iter().any(|option| option.starts_with(lead))
                     })
             })
     }
@@ -213,22 +279,34 @@ impl RuleSet {
             .unwrap_or(0)
     }
 
+    /// Positions, in order of the files, of what may hold for a program of this name.
     fn with_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
-        self.by_head.get(head).into_iter().flatten().copied()
+        let exact = self.by_head.get(head).into_iter().flatten().copied();
+        let folded = (!self.by_canonical.is_empty()).then(|| canonical(head));
+        let like = folded.and_then(|folded| self.by_canonical.get(&folded));
+        let head = head.to_owned();
+        let like = like.into_iter().flatten().copied();
+        let spelt_otherwise =
+            move |at: &usize| self.rules.get(*at).is_some_and(|rule| rule.head != head);
+        exact.chain(like.filter(spelt_otherwise))
     }
 }
 
 impl Rule {
-    fn hit<S: AsRef<str>>(&self, arguments: &[S]) -> Option<Match> {
-        let taken = arguments.get(..self.tail.len())?;
-        if !taken
+    fn takes(&self, options: &[String], word: &str) -> bool {
+        options
             .iter()
-            .zip(&self.tail)
-            .all(|(word, options)| has(options, word.as_ref()))
-        {
+            .any(|option| option == word || (self.canonical && same(option, word)))
+    }
+
+    /// `program` is how the command spells the first token.
+    fn hit<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Option<Match> {
+        let taken = arguments.get(..self.tail.len())?;
+        let mut known = taken.iter().zip(&self.tail);
+        if !known.all(|(word, options)| self.takes(options, word.as_ref())) {
             return None;
         }
-        let mut matched_prefix = vec![self.head.clone()];
+        let mut matched_prefix = vec![program.to_owned()];
         matched_prefix.extend(taken.iter().map(|word| word.as_ref().to_owned()));
         Some(Match {
             matched_prefix,
@@ -236,10 +314,6 @@ impl Rule {
             justification: self.justification.clone(),
         })
     }
-}
-
-fn has(options: &[String], word: &str) -> bool {
-    options.iter().any(|option| option == word)
 }
 
 /// What follows the last slash; the whole name if nothing does.
@@ -315,6 +389,32 @@ mod tests {
     }
 
     #[test]
+    fn paths_that_a_file_names_are_allowed_as_the_name_is() {
+        let text = "prefix_rule(['git', 'status'])\nprefix_rule(['git', 'push'], 'prompt')\n\
+                    host_executable('git', ['/usr/bin/git'])";
+        let rules = compile(&[("t.rules", text)]).unwrap();
+        let says = |argv: &[&str]| rules.matches(argv).first().map(|hit| hit.decision);
+        assert_eq!(says(&["/usr/bin/git", "status"]), Some(Allow));
+        assert_eq!(says(&["/usr/./bin/git", "status"]), Some(Allow));
+        assert_eq!(says(&["/opt/git", "status"]), None);
+        assert_eq!(says(&["usr/bin/git", "status"]), None);
+        // What restricts a name restricts every path.
+        assert_eq!(says(&["/opt/git", "push"]), Some(Prompt));
+    }
+
+    #[test]
+    fn canonical_rules_hold_in_any_letter_case() {
+        let text = "prefix_rule(['Rm', '-RF'], 'forbidden', canonical_matching=True)";
+        let rules = compile(&[("t.rules", text)]).unwrap();
+        for argv in [["rm", "-rf"], ["RM", "-Rf"], ["/bin/rM", "-rf"]] {
+            assert_eq!(rules.matches(&argv).len(), 1, "{argv:?}");
+        }
+        assert_eq!(rules.matches(&["rm", "-r"]), []);
+        assert!(rules.could_restrict(&["rm"], "-r"));
+        assert!(!rules.could_restrict(&["r"], ""));
+    }
+
+    #[test]
     fn what_unknown_words_could_still_become() {
         let rules = compile(&[(
             "t.rules",
@@ -345,6 +445,13 @@ mod tests {
         assert_eq!(RuleSet::from_text(&rules.to_text()).unwrap(), rules);
         assert_eq!(RuleSet::default().to_text(), "");
         assert_eq!(RuleSet::from_text("").unwrap(), RuleSet::default());
+        let text = "prefix_rule(['A'], canonical_matching=True)\nhost_executable('a', ['/a'])\n\
+                    network_rule('x', 'http', 'deny', 'why')";
+        let more = compile(&[("t.rules", text)]).unwrap();
+        assert_eq!(RuleSet::from_text(&more.to_text()).unwrap(), more);
+        // A build that knows no canonical rules must not read them as exact ones.
+        assert!(more.to_text().starts_with(r#"{"v":2,"#));
+        assert!(rules.to_text().starts_with(r#"{"v":1,"#));
         assert!(rules.has_restrictions() && !RuleSet::default().has_restrictions());
         let golden = r#"{"v":1,"rules":[{"head":"rm","tail":[["-r","-f"]],"decision":"forbidden","justification":null}]}"#;
         let made =
@@ -354,10 +461,10 @@ mod tests {
             (golden, made)
         );
         assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":2,"rules":[]}"#).unwrap_err();
+        let later = RuleSet::from_text(r#"{"v":3,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
-            "compiled rules have format 2, this build reads 1: upgrade it"
+            "compiled rules have format 3, this build reads 2: upgrade it"
         );
     }
 }

@@ -17,6 +17,8 @@ use crate::update;
 const MOST_LINKS: usize = 40;
 /// Refusals that are collected.
 const MOST: usize = 16;
+/// Bytes of files that one patch may be about, counted for each change.
+const MOST_BYTES: usize = 256 << 20;
 
 /// Checks a patch whose relative paths begin at `base`.
 ///
@@ -36,6 +38,7 @@ pub fn check(
         files: BTreeMap::new(),
         listed: Vec::new(),
         hazards: Vec::new(),
+        bytes: 0,
     };
     let mut refusals = Vec::new();
     for change in &patch.changes {
@@ -87,6 +90,7 @@ struct Check<'c> {
     files: BTreeMap<Within, Touched>,
     listed: Vec<Listed>,
     hazards: Vec<Refusal>,
+    bytes: usize,
 }
 
 type Refusals = Vec<Refusal>;
@@ -403,7 +407,14 @@ impl Check<'_> {
         }
         let now = self.files.get(&key).and_then(|file| file.now.as_ref());
         match now {
-            Some(content) => Ok(content.bytes.clone()),
+            Some(content) if self.bytes.saturating_add(content.bytes.len()) > MOST_BYTES => {
+                let what = format!("the patch is about more than {MOST_BYTES} bytes of files");
+                Err(vec![spot.refuse(Cause::Unreadable, what)])
+            }
+            Some(content) => {
+                self.bytes += content.bytes.len();
+                Ok(content.bytes.clone())
+            }
             None => Err(vec![spot.refuse(
                 Cause::Missing,
                 "there is no such file any more: the patch has removed it before",

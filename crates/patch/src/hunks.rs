@@ -124,7 +124,7 @@ fn find(
     let block = index.block(old.iter().map(|line| Cow::Borrowed(line.as_bytes())))?;
     index
         .all(&block, 0)
-        .filter(|start| fits(*start))
+        .filter(|start| index.spend(2 * placed.len()) && fits(*start))
         .min_by_key(|start| {
             let stands = *start as i64 + shift(*start);
             // As far away, the later one comes first.

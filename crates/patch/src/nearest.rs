@@ -12,8 +12,8 @@ use crate::refusal::{Cause, Refusal, bounded};
 use crate::seek::{Seeker, folded};
 
 /// Lines of a file that are compared with one of the patch, and bytes of each.
-const COMPARED: usize = 5_000;
-const COMPARED_BYTES: usize = 200;
+const COMPARED: usize = 1_000;
+const COMPARED_BYTES: usize = 120;
 /// Less alike is not near; 1 is the same.
 const ALIKE: f32 = 0.5;
 /// Lines of a block that are looked at.

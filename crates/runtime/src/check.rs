@@ -77,6 +77,7 @@ impl Runtime {
             Origin::Manual,
             use_cache,
             None,
+            None,
             patience,
             progress,
             &mut collect,

@@ -8,6 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
 use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_store::Store;
@@ -72,8 +73,14 @@ impl Runtime {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Decided, RuntimeError> {
         let session = delivery.session.clone();
+        // As it came: what is kept of it may be less.
+        let message = match &delivery.input {
+            Input::StopRequested(stop) => Some(stop.message.clone()),
+            _ => None,
+        };
         let handled = self.handle(delivery, patience)?;
-        let settled = self.settle(&session, handled, patience, progress)?;
+        let message = message.as_deref();
+        let settled = self.settle(&session, handled, message, patience, progress)?;
         let text = match &settled.answer.0 {
             // The entry that delivered it first says it in full: the agent pays for both.
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {

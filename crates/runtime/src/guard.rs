@@ -4,24 +4,24 @@
 //! the next sessions (`held.json`) until a person seals.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, SessionId};
+use checkrein_core::ids::{Millis, Seq, SessionId};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_store::{Batch, NewEvent};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Compiled, Sources};
+use crate::config::{Asked, Compiled, Sources};
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::settle::own;
 use crate::{clock, load};
 
-/// Looks at the guarded files.
-pub type Look = dyn Fn() -> Guarded + Send + Sync;
+/// Looks at the guarded files of who is judged in this folder.
+pub type Look = dyn Fn(&Path) -> Guarded + Send + Sync;
 
 /// How the guarded files are: each by the name that a person is told, with the digest of what
 /// counts of it.
@@ -31,13 +31,30 @@ pub struct Guarded {
     pub policy: BTreeMap<String, Digest>,
     /// What else decides whether and of what anybody is judged: hook settings, ignore files.
     pub others: BTreeMap<String, Digest>,
+    /// Configs of folders below: who begins there is judged by them, and there. `None` if
+    /// nobody could look for them in time.
+    #[serde(default)]
+    pub below: Option<BTreeMap<String, Digest>>,
 }
 
-/// How they were at some time, and what the session was sealed with.
+/// How they were at some time, what the session was sealed with, and where.
 #[derive(Debug, Serialize, Deserialize)]
 struct Guard {
     sealed: Sources,
     seen: Guarded,
+    #[serde(default)]
+    root: Option<PathBuf>,
+    #[serde(default)]
+    profile: Option<Asked>,
+}
+
+/// Where and how a session was sealed, as far as that was taken down: older builds did not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct SealedAs {
+    /// The folder whose tree is judged as long as it lasts.
+    pub root: Option<PathBuf>,
+    /// Under which profile.
+    pub profile: Option<Asked>,
 }
 
 /// A session's policy in the making.
@@ -56,10 +73,22 @@ pub struct Held {
     pub root: PathBuf,
     /// What was edited.
     pub paths: Vec<String>,
+    /// Whether that is about what this folder is judged by; if not, it is about `configs` alone.
+    #[serde(default = "yes")]
+    pub own: bool,
+    /// Configs of folders below that were made or edited, with what they were before. They do
+    /// not count: what is in force here goes on there as well.
+    #[serde(default)]
+    pub configs: BTreeMap<String, Option<Digest>>,
     /// In which session a task was open.
     pub session: SessionId,
     /// When that was noticed.
     pub at: Millis,
+}
+
+/// Written before anything else was held.
+fn yes() -> bool {
+    true
 }
 
 /// Sessions with an open task that are looked at before another one begins.
@@ -69,15 +98,16 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// `held.json` of a state folder.
 pub mod held {
-    use std::fs::{File, OpenOptions};
     use std::io;
     use std::path::{Path, PathBuf};
+
+    use checkrein_core::digest::Digest;
 
     use super::Held;
     use crate::whole;
 
-    /// It holds whole configs and their rules, of some folders.
-    const LARGEST: u64 = 64 << 20;
+    /// Larger it is not: it holds whole configs and their rules, of some folders.
+    pub const LARGEST: u64 = 64 << 20;
 
     fn file(state: &Path) -> PathBuf {
         state.join("held.json")
@@ -92,14 +122,6 @@ pub mod held {
         }
     }
 
-    fn lock(state: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        let options = options.create(true).truncate(false).write(true);
-        let lock = options.open(state.join("held.lock"))?;
-        lock.lock()?;
-        Ok(lock)
-    }
-
     /// What is held for who works in `from`, judged in `root`: the nearest, from `from` up to
     /// `root`.
     ///
@@ -111,33 +133,90 @@ pub mod held {
             .ancestors()
             .take_while(|folder| folder.starts_with(root));
         let mut folders = folders.chain([root]);
-        Ok(folders.find_map(|folder| all.iter().find(|held| held.root == folder).cloned()))
+        let held = |folder| all.iter().find(|held| held.own && held.root == folder);
+        Ok(folders.find_map(|folder| held(folder).cloned()))
+    }
+
+    /// The folder further up in the checkout `top` that goes on in place of the config of the
+    /// folder `root`, and what that config was before. People are told of it as `config`.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn in_place_of(
+        state: &Path,
+        root: &Path,
+        top: &Path,
+        config: &str,
+    ) -> io::Result<Option<(PathBuf, Option<Digest>)>> {
+        let all = all(state)?;
+        let above = root.ancestors().skip(1);
+        let mut above = above.take_while(|folder| folder.starts_with(top));
+        Ok(above.find_map(|folder| {
+            let held = all.iter().find(|held| held.root == folder)?;
+            let before = held.configs.get(config)?;
+            Some((held.root.clone(), *before))
+        }))
     }
 
     /// What was held first goes on: later edits do not loosen it.
     pub(super) fn add(state: &Path, news: &Held) -> io::Result<()> {
-        let _lock = lock(state)?;
+        let _lock = whole::lock(&file(state))?;
         let mut all = all(state)?;
-        if all.iter().all(|held| held.root != news.root) {
-            all.push(news.clone());
-            whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)?;
+        match all.iter_mut().find(|held| held.root == news.root) {
+            None => all.push(news.clone()),
+            Some(held) => {
+                if news.own && !held.own {
+                    held.sources.clone_from(&news.sources);
+                    held.own = true;
+                }
+                for (config, before) in &news.configs {
+                    held.configs.entry(config.clone()).or_insert(*before);
+                }
+                held.paths.extend(news.paths.iter().cloned());
+                held.paths.sort_unstable();
+                held.paths.dedup();
+            }
         }
-        Ok(())
+        whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)
     }
 
-    /// Lets go of what is held in these folders, and of what cannot be read.
+    /// What the folder `root` itself is judged by was taken back.
     ///
     /// # Errors
     /// If the file system does not let us.
-    pub fn remove(state: &Path, from: &Path, root: &Path) -> io::Result<()> {
+    pub fn taken_back(state: &Path, root: &Path) -> io::Result<()> {
+        let _lock = whole::lock(&file(state))?;
+        let mut all = all(state)?;
+        for held in all.iter_mut().filter(|held| held.root == root) {
+            held.own = false;
+        }
+        put(state, all)
+    }
+
+    /// Lets go of what is held in these folders, of what is held in place of the config that
+    /// people are told of as `config`, and of what cannot be read.
+    ///
+    /// # Errors
+    /// If the file system does not let us.
+    pub fn remove(state: &Path, from: &Path, root: &Path, config: &str) -> io::Result<()> {
         if !file(state).exists() {
             return Ok(());
         }
-        let _lock = lock(state)?;
+        let _lock = whole::lock(&file(state))?;
         let mut all = all(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
         });
+        for held in all.iter_mut().filter(|held| root.starts_with(&held.root)) {
+            if held.configs.remove(config).is_some() {
+                held.paths.retain(|path| path != config);
+            }
+        }
+        put(state, all)
+    }
+
+    fn put(state: &Path, mut all: Vec<Held>) -> io::Result<()> {
+        all.retain(|held| held.own || !held.configs.is_empty());
         if all.is_empty() {
             whole::remove(&file(state))?;
             return Ok(());
@@ -146,14 +225,36 @@ pub mod held {
     }
 }
 
+/// What differs between two looks.
+struct Edits {
+    /// Names, in order.
+    paths: Vec<String>,
+    /// Whether a policy is compiled from any of them.
+    policy: bool,
+    /// Configs of folders below that are there and differ, with what they were.
+    configs: BTreeMap<String, Option<Digest>>,
+}
+
 impl Guarded {
-    /// Names whose content differs, in order.
-    fn edited_since<'a>(&'a self, before: &'a Self) -> (Vec<String>, bool) {
+    fn edits_since(&self, before: &Self) -> Edits {
         let policy = differing(&before.policy, &self.policy);
-        let held = !policy.is_empty();
         let others = differing(&before.others, &self.others);
-        let names = policy.into_iter().chain(others);
-        (names.map(str::to_owned).collect(), held)
+        let (below, configs) = match (&before.below, &self.below) {
+            (Some(before), Some(now)) => {
+                let names = differing(before, now);
+                let there = names.iter().filter(|name| now.contains_key(**name));
+                let configs = there.map(|name| ((*name).to_owned(), before.get(*name).copied()));
+                (names.clone(), configs.collect())
+            }
+            _ => (Vec::new(), BTreeMap::new()),
+        };
+        let edited = !policy.is_empty();
+        let names = policy.into_iter().chain(below).chain(others);
+        Edits {
+            paths: names.map(str::to_owned).collect(),
+            policy: edited,
+            configs,
+        }
     }
 }
 
@@ -180,34 +281,71 @@ impl Runtime {
         session: &SessionId,
         patience: Patience<'_>,
     ) -> Result<Sealing, RuntimeError> {
-        if self.look.is_some() {
-            self.ask_others(session, patience)?;
-        }
+        self.ask_others(session, patience)?;
         let compiled = (self.seal)()?;
         let guard = self.guard(&compiled);
         Ok(Sealing { compiled, guard })
     }
 
     fn guard(&self, compiled: &Compiled) -> Option<Vec<u8>> {
+        let root = &self.place.root;
         let guard = Guard {
             sealed: compiled.sources.clone(),
-            seen: (self.look.as_ref()?)(),
+            seen: (self.look.as_ref()?)(root),
+            root: Some(root.clone()),
+            profile: Some(compiled.profile.clone()),
         };
         serde_json::to_vec(&guard).ok()
     }
 
-    fn ask_others(&self, session: &SessionId, patience: Patience<'_>) -> Result<(), RuntimeError> {
-        let root = self.place.root_text();
-        let mut others: Vec<SessionId> = self
+    /// Where and how this session was sealed; `None` if it has no log here.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn sealed_as(&self, session: &SessionId) -> Result<Option<SealedAs>, RuntimeError> {
+        let mut found = Ok(None);
+        self.store.transact(session, &mut |tail| {
+            if tail.last() > Seq(0) {
+                found = match load::state(session, tail) {
+                    Ok(loaded) => {
+                        let guard = loaded.state.guarded.map(|(_, blob)| tail.blob(&blob));
+                        let guard = guard.transpose()?.flatten();
+                        let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
+                        Ok(Some(sealed.unwrap_or_default()))
+                    }
+                    Err(error) => Err(error),
+                };
+            }
+            Ok(None)
+        })?;
+        found
+    }
+
+    /// Has sessions with an open task, in this folder, above or below it, look for edits: what
+    /// they find is held for the one that begins.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or `held.json`.
+    pub fn ask_others(
+        &self,
+        session: &SessionId,
+        patience: Patience<'_>,
+    ) -> Result<(), RuntimeError> {
+        if self.look.is_none() {
+            return Ok(());
+        }
+        let root = &self.place.root;
+        let mut others: Vec<(SessionId, PathBuf)> = self
             .store
             .tasks(None, 10 * MAX_OTHERS)?
             .into_iter()
-            .filter(|row| row.ended_at.is_none() && row.root == root && row.session != *session)
-            .map(|row| row.session)
+            .filter(|row| row.ended_at.is_none() && row.session != *session)
+            .map(|row| (row.session, PathBuf::from(row.root)))
+            .filter(|(_, other)| other.starts_with(root) || root.starts_with(other))
             .collect();
         others.dedup();
-        for other in others.iter().take(MAX_OTHERS) {
-            match self.record_edits(other, patience) {
+        for (other, root) in others.iter().take(MAX_OTHERS) {
+            match self.record_edits(other, root, patience) {
                 // Another session's damage is no reason to judge nothing: listings say it.
                 Ok(()) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
                 Err(error) => return Err(error),
@@ -233,15 +371,17 @@ impl Runtime {
             _ => false,
         };
         if looks && self.look.is_some() {
-            self.record_edits(&delivery.session, patience)?;
+            self.record_edits(&delivery.session, &self.place.root, patience)?;
         }
         Ok(())
     }
 
-    /// Records in this session's log what was edited since it was looked at last.
+    /// Records in this session's log what was edited since it was looked at last. It is
+    /// judged in `root`, unless its seal says otherwise.
     fn record_edits(
         &self,
         session: &SessionId,
+        root: &Path,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let Some(look) = &self.look else {
@@ -259,30 +399,43 @@ impl Runtime {
         let Ok(before) = serde_json::from_slice::<Guard>(&before) else {
             return Ok(());
         };
-        let now = look();
-        let (paths, policy) = now.edited_since(&before.seen);
+        let root = before.root.unwrap_or_else(|| root.to_owned());
+        let mut now = look(&root);
+        let Edits {
+            paths,
+            policy,
+            configs,
+        } = now.edits_since(&before.seen);
         if paths.is_empty() {
             return Ok(());
         }
+        now.below = now.below.or(before.seen.below);
         let at = clock::now();
         let open = state.open_task().is_some() && at.since(state.now) <= DAY_MS;
-        if open && policy {
+        if open && (policy || !configs.is_empty()) {
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
-            let root = config.and_then(|config| config.parent());
+            let config = config.and_then(|config| config.parent());
             self.hold(&Held {
-                root: root.unwrap_or(&self.place.root).to_owned(),
+                root: config.unwrap_or(&root).to_owned(),
                 sources: before.sealed.clone(),
                 paths: paths.clone(),
+                own: policy,
+                configs,
                 session: session.clone(),
                 at,
             })?;
         }
         // What a person edited with no task open is what the next edit is held against.
-        let sealed = match policy && !open {
+        let sealed = match policy && !open && root == self.place.root {
             true => (self.seal)().map_or(before.sealed, |compiled| compiled.sources),
             false => before.sealed,
         };
-        let guard = Guard { sealed, seen: now };
+        let guard = Guard {
+            sealed,
+            seen: now,
+            root: Some(root),
+            profile: before.profile,
+        };
         let guard = serde_json::to_vec(&guard).unwrap_or_default();
         let guarded = self.store.put_blob(&guard)?;
         let input = Input::ConfigEdited(ConfigEdited { paths, guarded });

@@ -39,7 +39,7 @@ pub use clock::now;
 pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};
 pub use driver::Runtime;
 pub use error::RuntimeError;
-pub use guard::{Guarded, Held, Look, held};
+pub use guard::{Guarded, Held, Look, SealedAs, held};
 pub use kept::evidence_of;
 pub use retain::{GoneSession, Retained, retain};
 pub use workspace::Place;

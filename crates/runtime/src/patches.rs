@@ -13,7 +13,7 @@ use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, to
 use crate::delivery::Delivery;
 
 /// A longer patch, or a larger file that one is for, is not looked into.
-const LARGEST: u64 = 32 << 20;
+const LARGEST: u64 = 8 << 20;
 /// Paths that are kept.
 const MAX_PATHS: usize = 64;
 
@@ -66,12 +66,9 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
         PatchText::Here(text) => text.clone(),
         PatchText::File(file) => read(&folder.join(file))?,
     };
-    // Whoever works outside of the tree has another one.
     let root = root.canonicalize().ok()?;
-    let (root, base) = match folder.strip_prefix(&root) {
-        Ok(below) => (root, within(below)?),
-        Err(_) => (folder.clone(), Within::root()),
-    };
+    // Whoever works outside of the tree is told nothing of what lies there.
+    let base = within(folder.strip_prefix(&root).ok()?)?;
     // In a folder of a repo git takes paths for another folder's.
     let sure = command.tool != PatchTool::GitApply || folder.join(".git").exists();
     let strip = match command.tool {

@@ -76,6 +76,7 @@ impl Runtime {
         origin: Origin,
         use_cache: bool,
         since: Option<Millis>,
+        message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
         on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
@@ -88,6 +89,7 @@ impl Runtime {
             origin,
             use_cache,
             since,
+            message,
             patience,
             progress,
             before: OnceLock::new(),
@@ -136,6 +138,8 @@ struct Batch<'a> {
     use_cache: bool,
     /// When the task began, if this is for one.
     since: Option<Millis>,
+    /// The final message, whole, where this process has it.
+    message: Option<&'a str>,
     patience: Patience<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
     /// The tree before the first check ran; not read at all if nothing has to run.
@@ -177,6 +181,9 @@ impl<'a> Batch<'a> {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
             Turn::Mine(claim) => claim,
         };
+        if spec.subject == SubjectKind::Message {
+            return self.of_message(spec, subject, key);
+        }
         let before = self.before.get_or_init(|| self.read());
         let before = match before {
             Ok(before) => before,
@@ -204,6 +211,30 @@ impl<'a> Batch<'a> {
             after,
             _claim: claim,
         })))
+    }
+
+    /// What is about the message alone: the tree is not looked at, and nothing can move.
+    fn of_message(&self, spec: &VerifierSpec, subject: Digest, key: Digest) -> Answer<'a> {
+        let none = Digest::of(b"");
+        // At a stop of another message than ours, that one's own process judges it.
+        let ours = |message: &str| Digest::of(message.as_bytes()) == subject;
+        if self.message.is_some_and(|message| !ours(message)) {
+            let why = "another process was judging another message of this agent";
+            let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
+            let evidence = self.evidence(spec, report, subject, subject, none, none);
+            let done = Done {
+                key,
+                evidence,
+                cached: false,
+            };
+            return Ok(Found::Done(Box::new(done)));
+        }
+        let (report, tries) = self.run(spec);
+        self.check_cancelled()?;
+        let mut evidence = self.evidence(spec, report, subject, subject, none, none);
+        evidence.tries = tries;
+        self.put(key, evidence)
+            .map(|done| Found::Done(Box::new(done)))
     }
 
     /// Once more, with nothing else running.
@@ -322,6 +353,7 @@ impl<'a> Batch<'a> {
             tools: &tools,
             spec,
             root: &place.root,
+            message: self.message,
             deadline: self.patience.deadline,
             log_dir: &logs,
             cancelled: self.patience.cancelled,
@@ -362,7 +394,7 @@ impl<'a> Batch<'a> {
             before.fact.subject(&spec.name),
             after.fact.subject(&spec.name),
         );
-        let still = subject == subject_after || spec.subject == SubjectKind::Message;
+        let still = subject == subject_after;
         let mut evidence = self.evidence(
             spec,
             report,
@@ -382,7 +414,10 @@ impl<'a> Batch<'a> {
                 .take(20)
                 .collect();
         }
-        let key = self.key(spec, subject);
+        self.put(self.key(spec, subject), evidence)
+    }
+
+    fn put(&self, key: Digest, evidence: Evidence) -> Result<Done, RuntimeError> {
         let standing = match evidence.verdict {
             Verdict::Pass | Verdict::Fail => Standing::Final,
             Verdict::Inconclusive => Standing::Inconclusive,
@@ -497,8 +532,7 @@ fn known(key: Digest, bytes: &[u8]) -> Option<Box<Done>> {
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
-    spec.subject == SubjectKind::Message
-        || before.fact.subject(&spec.name) == after.fact.subject(&spec.name)
+    before.fact.subject(&spec.name) == after.fact.subject(&spec.name)
 }
 
 fn is_worth_a_retry(report: &Report) -> bool {

@@ -362,10 +362,18 @@ fn put_mark(text: &mut Vec<u8>, kind: &str) {
     text.push(b']');
 }
 
+/// Every hook asks this of its whole environment: one pass over the name, and words are only
+/// compared where one of them may begin.
 fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET_NAMES.iter().any(|word| name.contains(word))
-        && !PLACES.iter().any(|end| name.ends_with(end))
+    let name = name.to_ascii_uppercase().into_bytes();
+    let begins = |at: usize| {
+        let rest = name.get(at..).unwrap_or_default();
+        matches!(rest.first(), Some(b'K' | b'T' | b'S' | b'P' | b'C'))
+            && SECRET_NAMES
+                .iter()
+                .any(|word| rest.starts_with(word.as_bytes()))
+    };
+    (0..name.len()).any(begins) && !PLACES.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 #[cfg(test)]
@@ -382,6 +390,21 @@ mod tests {
         let none = redactor(&[]);
         assert_eq!(none.text(text), expected, "{text}");
         assert_eq!(none.text(expected), expected, "once more changes nothing");
+    }
+
+    #[test]
+    fn every_word_of_a_secret_name_is_found_where_it_stands() {
+        for word in SECRET_NAMES {
+            for name in [
+                (*word).to_owned(),
+                format!("MY_{word}"),
+                word.to_lowercase() + "_1",
+            ] {
+                assert!(is_secret_name(&name), "{name}");
+            }
+            assert!(!is_secret_name(&format!("{word}_FILE")));
+        }
+        assert!(!is_secret_name("PATH"));
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Runtime {
         &self,
         session: &SessionId,
         first: Handled,
+        message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Settled, RuntimeError> {
@@ -70,6 +71,7 @@ impl Runtime {
                     &handled.policy,
                     handled.state.task.as_ref().map(Task::fails_hold_since),
                     effects,
+                    message,
                     patience,
                     progress,
                 )?
@@ -100,6 +102,7 @@ impl Runtime {
         policy: &Policy,
         since: Option<Millis>,
         effects: Vec<Effect>,
+        message: Option<&str>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Handled, RuntimeError> {
@@ -146,6 +149,7 @@ impl Runtime {
             Origin::Gate,
             true,
             since,
+            message,
             patience,
             progress,
             &mut |done| {
@@ -193,7 +197,7 @@ impl Runtime {
                 session: session.clone(),
                 what: "disappeared".to_owned(),
             })?;
-            let effects = outstanding(&state, scope);
+            let effects = outstanding(&policy, &state, scope);
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();

@@ -11,7 +11,7 @@ use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
 use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Batch, EffectRow, NewEvent, StoreError, Tail};
@@ -196,7 +196,7 @@ impl Runtime {
             // A person sealed anew meanwhile, and the same was asked for once more.
             let handled = Handled {
                 seq: tail.last(),
-                effects: outstanding(&state, &scope),
+                effects: outstanding(&policy, &state, &scope),
                 scope,
                 answer: None,
                 state,
@@ -223,7 +223,7 @@ impl Runtime {
                 state.apply(&repeated);
                 batch.events.push(row(&repeated, None));
             }
-            let effects = outstanding(&state, &scope);
+            let effects = outstanding(&policy, &state, &scope);
             let handled = Handled {
                 seq: known,
                 scope,
@@ -394,13 +394,17 @@ pub(crate) fn tree_fact(
 }
 
 /// What the pending stop of this scope still waits for.
-pub(crate) fn outstanding(state: &State, scope: &ScopeId) -> Vec<Effect> {
+pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Vec<Effect> {
     let Some(pending) = state.pending(scope) else {
         return Vec::new();
     };
+    let of_message = |name: &VerifierName| {
+        let spec = policy.verifier(name);
+        spec.is_some_and(|spec| spec.subject == SubjectKind::Message)
+    };
     let subject = |name: &VerifierName| match &pending.tree {
-        Ok(tree) => tree.subject(name),
-        Err(_) => pending.message,
+        Ok(tree) if !of_message(name) => tree.subject(name),
+        Ok(_) | Err(_) => pending.message,
     };
     let mut effects: Vec<Effect> = pending
         .waiting

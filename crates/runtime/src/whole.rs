@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
+pub use checkrein_verifiers::regular::open;
+
 /// Larger than this no file is that says a thing or two.
 pub const SMALL: u64 = 1 << 20;
 /// Larger than this no config is, nor a rules file.
@@ -16,13 +18,7 @@ pub const CONFIG: u64 = 8 << 20;
 /// # Errors
 /// If it is no regular file, is larger than `limit`, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => return Err(no_file()),
-        Ok(_) => {}
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),
@@ -53,13 +49,6 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn no_file() -> io::Error {
-    io::Error::new(
-        ErrorKind::InvalidInput,
-        "it is no regular file (a pipe, a device or a folder); take it away",
-    )
-}
-
 fn too_large(limit: u64) -> io::Error {
     io::Error::new(
         ErrorKind::FileTooLarge,
@@ -82,6 +71,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     sync(folder)
+}
+
+/// The right to read the file at `path` and write it anew, until it is dropped. Who only reads
+/// needs none.
+///
+/// # Errors
+/// If the file system does not let us.
+pub fn lock(path: &Path) -> io::Result<File> {
+    make_folder(path.parent().unwrap_or(Path::new(".")))?;
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true);
+    let lock = options.open(path.with_extension("lock"))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 /// Takes the file at `path` away; says whether there was one.

@@ -65,13 +65,20 @@ impl Place {
                 outputs: &spec.outputs,
             })
             .collect();
+        // What a verifier names is judged, whatever ignore files say of it.
+        let named: BTreeSet<String> = policy
+            .verifiers
+            .iter()
+            .filter_map(|spec| Some((checkrein_verifiers::find(&spec.kind)?, spec)))
+            .flat_map(|(kind, spec)| kind.named_files(&spec.definition))
+            .collect();
         let reader = TreeReader {
             root: self.root.clone(),
             cache_file: self
                 .state
                 .join("tree")
                 .join(short_name(self.root.as_os_str().as_encoded_bytes())),
-            always: always.clone(),
+            always: always.union(&named).cloned().collect(),
             apart: Some(self.state.clone()),
         };
         reader.read(&views, limits)

@@ -16,6 +16,8 @@ pub struct Job<'a> {
     pub spec: &'a VerifierSpec,
     /// The tree; a command runs here.
     pub root: &'a Path,
+    /// The final message, whole, where a stop is judged.
+    pub message: Option<&'a str>,
     /// When the agent must have its answer: a run still going then is cut.
     pub deadline: Option<Instant>,
     /// Where the full output goes, in a file named after the verifier and a nonce.

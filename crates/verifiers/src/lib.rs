@@ -17,14 +17,18 @@
 mod command;
 mod findings;
 mod job;
+mod logs;
 mod output;
 mod patterns;
+pub mod regular;
 mod runners;
+mod schema;
 pub mod tree;
 
 pub use command::withheld;
 pub use command::{Command, process};
 pub use job::{Job, Redact, Report};
+pub use schema::{MAX_SCHEMA, Schema};
 
 /// A way of finding out.
 pub trait Verifier: Sync {
@@ -37,12 +41,17 @@ pub trait Verifier: Sync {
     /// What is wrong with it, for the person who wrote the config.
     fn check_definition(&self, definition: &str) -> Result<(), DefinitionError>;
 
+    /// Files of the tree that such a definition names: they count whatever ignore files say.
+    fn named_files(&self, _definition: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Finds out, within the job's time. Never panics, never hangs past it.
     fn verify(&self, job: &Job<'_>) -> Report;
 }
 
 /// Every kind.
-pub const ALL: &[&dyn Verifier] = &[&Command];
+pub const ALL: &[&dyn Verifier] = &[&Command, &Schema];
 
 /// The kind of this name.
 pub fn find(kind: &str) -> Option<&'static dyn Verifier> {
@@ -65,6 +74,18 @@ pub enum DefinitionError {
     Empty {
         /// The key.
         key: &'static str,
+    },
+    /// A schema that cannot be used; the text names the file and the place in it.
+    #[error("{what}")]
+    Schema {
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// What a schema is to be about is nothing that can be named.
+    #[error("{what}")]
+    Target {
+        /// What is wrong with it.
+        what: String,
     },
     /// A name of an environment variable that can be none.
     #[error("'{name}' cannot be the name of an environment variable")]

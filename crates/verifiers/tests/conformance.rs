@@ -28,6 +28,9 @@ struct Samples {
     malformed: &'static [&'static str],
 }
 
+/// Each of its definitions asks the next one three times: 3^30 questions.
+const UNFOLDS: &str = include_str!("unfolds.json");
+
 fn samples(kind: &str) -> Samples {
     match kind {
         "command" => Samples {
@@ -50,6 +53,32 @@ fn samples(kind: &str) -> Samples {
                 r#"{"run": "true", "x": 1}"#,
             ],
         },
+        "schema" => Samples {
+            pass: r#"{"schema": "s.json", "text": "{\"type\": \"object\"}", "target": "message"}"#,
+            fail: r#"{"schema": "s.json", "text": "{\"required\": [\"a\"]}", "target": "message"}"#,
+            hopeless: r#"{"schema": "s.json", "text": null, "target": "message"}"#,
+            hangs: UNFOLDS,
+            absurd: &[
+                r#"{"schema": "s.json", "text": "false", "target": "message"}"#,
+                r##"{"schema": "s.json", "text": "{\"$ref\": \"#\"}", "target": "message"}"##,
+                r##"{"schema": "s.json", "text": "{\"not\": {\"$ref\": \"#\"}}", "target": "message"}"##,
+                r#"{"schema": "s.json", "text": "{\"additionalProperties\": {\"pattern\": \"^(a+)+$\"}}", "target": "message"}"#,
+                r#"{"schema": "s.json", "text": "{\"additionalProperties\": {\"pattern\": \"^((?=a)a+)+$\"}}", "target": "message"}"#,
+                r#"{"schema": "s.json", "text": "{}", "target": "out/not-there.json"}"#,
+            ],
+            malformed: &[
+                "",
+                "{}",
+                "[]",
+                r#"{"schema": "", "text": "{}", "target": "message"}"#,
+                r#"{"schema": "s.json", "text": "{}", "target": ""}"#,
+                r#"{"schema": "s.json", "text": "{}", "target": "../x.json"}"#,
+                r#"{"schema": "s.json", "text": "{}", "target": "message", "x": 1}"#,
+                r#"{"schema": "s.json", "text": "{", "target": "message"}"#,
+                r#"{"schema": "s.json", "text": "{\"type\": 1}", "target": "message"}"#,
+                r#"{"schema": "s.json", "text": "{\"$ref\": \"http://localhost/x\"}", "target": "message"}"#,
+            ],
+        },
         other => panic!("add samples of the kind '{other}'"),
     }
 }
@@ -57,6 +86,8 @@ fn samples(kind: &str) -> Samples {
 fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
     let mut world = World::new();
     world.timeout_ms = timeout_ms;
+    // For those that judge the final message.
+    world.message = Some(format!("{{\"x\": \"{}b\"}}", "a".repeat(40)));
     let started = Instant::now();
     let report = world.verify(kind, definition);
     let context = format!("{kind} {definition}: {report:?}");

@@ -17,7 +17,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::tree::{
-    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
+    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, named_below, tracked_files,
 };
 use world::World;
 
@@ -621,4 +621,26 @@ fn a_reading_that_is_cancelled_is_given_up() {
         reader(&world).read(&[], limits),
         Err(TreeError::Cancelled)
     ));
+}
+
+#[test]
+fn what_bears_a_name_in_the_folders_below() {
+    let world = project();
+    for name in [
+        "c.toml",
+        "a/c.toml",
+        "a/b/c.toml",
+        "a/b/d.toml",
+        "ignored/c.toml",
+        "own/c.toml",
+    ] {
+        world.write(name, "");
+    }
+    world.write(".gitignore", "ignored/\n");
+    git(&world, &["init", "-q", "own"]);
+    world.write("state/c.toml", "");
+    let state = world.root().join("state");
+    let mut found = named_below(&world.root(), "c.toml", &state, Limits::default()).unwrap();
+    found.sort();
+    assert_eq!(found, ["a/b/c.toml", "a/c.toml"]);
 }

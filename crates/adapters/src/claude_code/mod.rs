@@ -2,6 +2,7 @@
 //! checked with the real program, version 2.1.330; see `fixtures/`.
 
 mod headless;
+pub mod permissions;
 mod session;
 mod settings;
 mod stop;

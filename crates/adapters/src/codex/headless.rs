@@ -2,12 +2,13 @@
 //! It runs a hook only if the digest of its definition is trusted; a digest given with `-c`
 //! counts for hooks given with `-c`, so no file of the person's has to be touched.
 
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::Value;
 
 use super::stream::{Stream, so_far};
+use super::trust;
 use crate::Adapter as _;
 use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
+use crate::settings::{Call, Hook};
 
 /// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
 const STOP: u32 = 3600;
@@ -50,12 +51,13 @@ impl Headless for super::Codex {
                 "hooks.{event}=[{{hooks=[{{type=\"command\",command={},timeout={timeout}}}]}}]",
                 quoted(&command),
             ));
-            let name = snake(event);
-            trusted.push(format!(
-                "{}={{trusted_hash={}}}",
-                quoted(&format!("{FLAGS}:{name}:0:0")),
-                quoted(&trusted_hash(&name, &command, timeout)),
-            ));
+            let hook = hook(event, command, timeout);
+            let review = trust::key(FLAGS, &hook).zip(trust::hash(&hook));
+            trusted.extend(
+                review.map(|(key, hash)| {
+                    format!("{}={{trusted_hash={}}}", quoted(&key), quoted(&hash))
+                }),
+            );
         }
         arguments.push("-c".to_owned());
         arguments.push(format!("hooks.state={{{}}}", trusted.join(",")));
@@ -148,32 +150,24 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// The digest that Codex keeps of a reviewed handler.
-fn trusted_hash(event: &str, command: &str, timeout: u32) -> String {
-    // Keys are sorted, as serde_json keeps them and Codex hashes them.
-    let identity = format!(
-        "{{\"event_name\":{},\"hooks\":[{}]}}",
-        json!(event),
-        format_args!(
-            "{{\"async\":false,\"command\":{},\"timeout\":{timeout},\"type\":\"command\"}}",
-            json!(command)
-        ),
-    );
-    let digest = Sha256::digest(identity);
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
-}
-
-/// `PreToolUse` → `pre_tool_use`
-fn snake(event: &str) -> String {
-    let mut name = String::new();
-    for c in event.chars() {
-        if c.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(c.to_ascii_lowercase());
+/// The handler as Codex reads it from the command line.
+fn hook(event: &str, command: String, timeout: u32) -> Hook {
+    Hook {
+        event: event.to_owned(),
+        group: 0,
+        handler: 0,
+        matcher: None,
+        call: Call::Command {
+            command,
+            args: None,
+        },
+        timeout: timeout.into(),
+        blocks_on_failure: false,
+        detached: false,
+        status: None,
+        context_limit: None,
+        fires: true,
     }
-    name
 }
 
 #[cfg(test)]
@@ -203,7 +197,8 @@ mod tests {
             .find(|word| word.starts_with("hooks.state="))
             .unwrap();
         for event in Codex.events() {
-            assert!(state.contains(&format!("{FLAGS}:{}:0:0", snake(event))));
+            let key = trust::key(FLAGS, &hook(event, String::new(), 1)).unwrap();
+            assert!(state.contains(&key), "{key}");
         }
         let ours = arguments.iter().any(|word| word.contains("bypass"));
         assert!(!ours, "{arguments:?}");
@@ -223,7 +218,7 @@ mod tests {
     fn the_digest_is_the_one_that_codex_takes() {
         // `currentHash` of `hooks/list` of 0.169.0 for this handler.
         assert_eq!(
-            trusted_hash("stop", "checkrein hook codex", 60),
+            trust::hash(&hook("Stop", "checkrein hook codex".to_owned(), 60)).unwrap(),
             "sha256:544a418a4eaa8dd782933ca12e6268b89f466fe721c64c107b4d118870730886"
         );
     }

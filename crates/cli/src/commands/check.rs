@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use checkrein_core::accept::Truth;
-use checkrein_core::evidence::{Evidence, Verdict};
+use checkrein_core::evidence::{Cause, Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Check as Checked, CheckReport, Patience, Progress};
@@ -24,6 +24,10 @@ const OUTPUT_LINES: usize = 10;
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
+    let located = located.settled()?;
+    if let (None, Some(above)) = (&located.repo, located.passed_over()) {
+        ui::say(&words::passed_over(&above));
+    }
     let compiled = located.compile(Driver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
@@ -134,18 +138,28 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         return lines;
     }
     if lines.is_empty() {
-        let what = match (evidence.cause, evidence.exit_code) {
-            (Some(cause), _) => words::cause(cause).to_owned(),
-            (None, Some(code)) => format!("exit code {code}"),
-            (None, None) => "it failed".to_owned(),
-        };
-        let output: Vec<&str> = evidence
+        let mut output: Vec<&str> = evidence
             .excerpt
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
+        // Which program it is that is missing stands in our own note.
+        let missing = (evidence.cause == Some(Cause::MissingProgram))
+            .then(|| output.first().and_then(|line| note(line)))
+            .flatten();
+        if missing.is_some() {
+            output.remove(0);
+        }
+        let what = match (missing, evidence.cause, evidence.exit_code) {
+            (Some(missing), ..) => missing.to_owned(),
+            (None, Some(cause), _) => words::cause(cause).to_owned(),
+            (None, None, Some(code)) => format!("exit code {code}"),
+            (None, None, None) => "it failed".to_owned(),
+        };
         let ran = match &evidence.command {
-            Some(command) if output.is_empty() => format!(", no output (run: {command})"),
+            Some(command) if output.is_empty() && missing.is_none() => {
+                format!(", no output (run: {command})")
+            }
             _ => String::new(),
         };
         lines.push(format!("{name}: {what}{ran}"));
@@ -156,6 +170,11 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         lines.push(format!("{name}: full output in {log}"));
     }
     lines
+}
+
+/// What we say ourselves in the excerpt of an output.
+fn note(line: &str) -> Option<&str> {
+    line.strip_prefix("[checkrein: ")?.strip_suffix(']')
 }
 
 /// What has to be said of the checks that are not required.

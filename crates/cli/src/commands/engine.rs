@@ -34,7 +34,7 @@ pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver
 
 fn look(located: &Located) -> Box<Look> {
     let located = located.clone();
-    Box::new(move || guarded::look(&located))
+    Box::new(move |root| guarded::look(&located, root))
 }
 
 /// A runtime for a hook of an agent that `run` has started: sealed as `run` would.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Retained, retain};
+use checkrein_runtime::{Retained, held, retain, whole};
 use checkrein_store::{SqliteStore, StoreError};
 
 use crate::args::Gc;
@@ -78,7 +78,8 @@ fn named_outside(state: &Path) -> BTreeSet<Digest> {
     };
     let files = entries.flatten().map(|entry| entry.path());
     for file in files.filter(|file| file.extension().is_some_and(|end| end == "json")) {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let text = whole::read_text(&file, held::LARGEST);
+        let text = text.ok().flatten().unwrap_or_default();
         let words = text.split(|c: char| !c.is_ascii_hexdigit());
         named.extend(words.filter_map(Digest::from_hex));
     }

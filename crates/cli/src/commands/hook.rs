@@ -4,7 +4,6 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -19,13 +18,13 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError};
-use checkrein_store::StoreError;
+use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, whole};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
 use crate::confine::desk::Desk;
 use crate::confine::post::Post;
+use crate::home::{self, Settled};
 use crate::locate::{self, Given, Located};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
@@ -146,6 +145,10 @@ fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply)
 }
 
 /// A message that a hook inside of a confinement has handed out.
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "there are no confinements there")
+)]
 pub(crate) fn at_desk(desk: &Desk, words: &[String], bytes: &[u8], env: Env<'_>) -> Reply {
     let agent = words.first().cloned().unwrap_or_default();
     let Some(adapter) = adapters::find(&agent) else {
@@ -304,7 +307,7 @@ fn judge(
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let located = match desk {
+    let mut located = match desk {
         Some(desk) => desk.located.clone(),
         None => locate::locate_given(&here, given(args)).map_err(|why| Failure {
             why,
@@ -345,15 +348,21 @@ fn judge(
         .deadline
         .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
     let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
-    // A stop may have to wait for a busy store twice before it says so.
-    let runtime = runtime(args, &located, desk, LONGEST_BUSY.min(due / 2))
-        .map_err(|error| fail(error.to_string()))?;
     if knock.event == EventKind::Stop {
         signals::listen();
     }
     let patience = Patience {
         deadline: started.checked_add(due),
         cancelled: &signals::CANCELLED,
+    };
+    // A stop may have to wait for a busy store twice before it says so.
+    let busy = LONGEST_BUSY.min(due / 2);
+    let runtime = match runtime(args, &located, &knock, desk, busy, patience) {
+        Ok((runtime, home)) => {
+            located = home;
+            runtime
+        }
+        Err(error) => return Err(fail(error.to_string())),
     };
 
     let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
@@ -414,29 +423,43 @@ fn judge(
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    Ok(answered.map_or_else(Reply::nothing, |decided| {
+    let reply = answered.map_or_else(Reply::nothing, |decided| {
         reply(adapter, &knock, &located, decided)
-    }))
+    });
+    // All is committed, and this process is about to end: to close the store first would take
+    // a twentieth of it. The locks go with the process.
+    if desk.is_none() {
+        std::mem::forget(runtime);
+    }
+    Ok(reply)
 }
 
-/// What a message is judged with; who comes first seals.
+/// What a message is judged with, and where; who comes first seals.
 fn runtime(
     args: &Hook,
     located: &Located,
+    knock: &Knock,
     desk: Option<&Desk>,
     busy: Duration,
-) -> Result<Runtime, StoreError> {
+    patience: Patience<'_>,
+) -> Result<(Runtime, Located), RuntimeError> {
     let from_run = args.source.as_deref() == Some(RUN);
     if let Some(desk) = desk {
-        return Ok(desk.runtime(from_run));
+        return Ok((desk.runtime(from_run), located.clone()));
     }
-    let store = engine::store_within(&located.place, busy)?;
+    let quick = matches!(
+        knock.event,
+        EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round
+    );
+    let Settled { located, store } =
+        home::of_session(located.clone(), &knock.session, quick, busy, patience)?;
     // Also a hook of another entry: `run` has exactly one task.
-    Ok(if from_run || std::env::var_os(UNDER_RUN).is_some() {
-        engine::under_run(located, store, args.attempts)
+    let runtime = if from_run || std::env::var_os(UNDER_RUN).is_some() {
+        engine::under_run(&located, store, args.attempts)
     } else {
-        engine::runtime(located, store, Driver::Hook)
-    })
+        engine::runtime(&located, store, Driver::Hook)
+    };
+    Ok((runtime, located))
 }
 
 /// Checks of a confined run are shown by the run.
@@ -471,15 +494,12 @@ fn let_through(
         works_in: None,
         usage: None,
     };
-    let recorded = runtime(args, located, desk, LONGEST_BUSY)
-        .map_err(RuntimeError::from)
-        .and_then(|runtime| {
-            let patience = Patience {
-                deadline: None,
-                cancelled: &signals::CANCELLED,
-            };
-            runtime.take(delivery, patience, &|_| {})
-        });
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    let recorded = runtime(args, located, knock, desk, LONGEST_BUSY, patience)
+        .and_then(|(runtime, _)| runtime.take(delivery, patience, &|_| {}));
     let said = match &recorded {
         Ok(decided) => match (decided.ending(), &decided.state.task) {
             (Some(transition), Some(task)) => words::ending_line(
@@ -713,7 +733,7 @@ fn token_use(
     cursor: &str,
     limit: u64,
 ) -> Option<TokenUse> {
-    let mut file = File::open(&transcript.path).ok()?;
+    let mut file = whole::open(Path::new(&transcript.path)).ok()?;
     file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
@@ -742,7 +762,7 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     let until = Instant::now() + LAG;
     while Instant::now() < until {
         let mut bytes = Vec::new();
-        let read = File::open(&transcript.path).and_then(|mut file| {
+        let read = whole::open(Path::new(&transcript.path)).and_then(|mut file| {
             file.seek(SeekFrom::Start(adapter.offset(&cursor)))?;
             file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
         });

@@ -10,6 +10,7 @@ mod init;
 pub(crate) mod lookup;
 mod off;
 mod patch;
+mod policy;
 mod replay;
 mod run;
 mod seal;
@@ -41,5 +42,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),
         Command::Patch(args) => patch::run(&args),
+        Command::Policy(args) => policy::run(&args),
     }
 }

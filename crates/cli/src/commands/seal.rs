@@ -78,14 +78,22 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
         .filter(|row| row.root == root)
         .map(|row| row.session)
         .collect();
-    let runtime = engine::runtime(located, store, Driver::Hook);
+    let runtime = engine::runtime(located, store.clone(), Driver::Hook);
     let mut renewed = 0;
     for session in sessions {
         let Some((state, policy)) = runtime.peek(&session)? else {
             continue;
         };
         let over = checkrein_runtime::now().since(state.now) > DAY_MS;
-        if !over && !policy.single_task && runtime.renew(&session, by)?.is_some() {
+        if over || policy.single_task {
+            continue;
+        }
+        // Its profile is that of its agent, not of this terminal.
+        let sealed = runtime.sealed_as(&session)?.unwrap_or_default();
+        let own = sealed.profile.map(|profile| located.under(&profile));
+        let own = own.as_ref().unwrap_or(located);
+        let runtime = engine::runtime(own, store.clone(), Driver::Hook);
+        if runtime.renew(&session, by)?.is_some() {
             renewed += 1;
         }
     }

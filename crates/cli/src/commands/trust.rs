@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
+use serde_json::Value;
 
 use crate::args::Trust;
-use crate::commands::doctor::on_path;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::{CONFIG, Located};
 use crate::person::{self, Checked};
+use crate::programs::on_path;
 use crate::trust::{self, Approval};
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
@@ -119,11 +120,11 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
     if plain.verifiers.is_empty() {
         ui::answer("  it runs nothing");
     }
-    for rules in &repo.rules {
-        ui::answer(&format!(
-            "  rules  {}",
-            printable(&rules.name.display().to_string())
-        ));
+    for (what, files) in [("rules", &repo.rules), ("schema", &repo.schemas)] {
+        for file in files {
+            let file = printable(&file.name.display().to_string());
+            ui::answer(&format!("  {what:<6} {file}"));
+        }
     }
     let digest = repo.digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
@@ -133,15 +134,18 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
 
 fn commands(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
-        let run = serde_json::from_str::<serde_json::Value>(&spec.definition)
-            .ok()
-            .and_then(|definition| Some(definition.get("run")?.as_str()?.to_owned()))
-            .unwrap_or_else(|| spec.definition.clone());
+        let definition = serde_json::from_str::<Value>(&spec.definition).unwrap_or_default();
+        let text = |key: &str| definition.get(key).and_then(Value::as_str);
+        let (does, what) = match (text("run"), text("target"), text("schema")) {
+            (Some(run), _, _) => ("runs  ", run.to_owned()),
+            (None, Some(target), Some(schema)) => ("judges", format!("{target} by {schema}")),
+            _ => ("runs  ", spec.definition.clone()),
+        };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
         ui::answer(&format!(
-            "  runs   {name}{advisory}{which}: {}",
-            printable(&run)
+            "  {does} {name}{advisory}{which}: {}",
+            printable(&what)
         ));
     }
 }

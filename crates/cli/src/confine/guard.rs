@@ -1,12 +1,14 @@
-//! What is read-only under `--confine`: state, config, rules, settings in which hooks stand,
+//! What is read-only under `--confine`: state, config, rules, schemas, settings in which hooks stand,
 //! what git does not show, and checkrein itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::Gathered;
+use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
+use crate::guarded;
 use crate::locate::{self, Located};
 
 /// One guarded path.
@@ -66,7 +68,7 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
         .clone()
         .unwrap_or_else(|| root.join(locate::CONFIG));
     found.push(Guard::new(config, Missing::File("")));
-    found.extend(rules(located).map(|rules| Guard::new(rules, Missing::Leave)));
+    found.extend(named(located).map(|named| Guard::new(named, Missing::Leave)));
     let own = located.person.as_deref().and_then(Path::parent);
     found.extend(own.map(|folder| Guard::new(folder.to_owned(), Missing::Leave)));
 
@@ -93,15 +95,15 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
     found
 }
 
-fn rules(located: &Located) -> impl Iterator<Item = PathBuf> {
+/// Rules and schemas that configs name.
+fn named(located: &Located) -> impl Iterator<Item = PathBuf> {
     let configs = [located.repo.as_deref(), located.person.as_deref()];
-    configs
-        .into_iter()
-        .flatten()
-        .filter_map(|config| locate::read(config).ok().flatten())
-        .filter_map(|source| Gathered::of(source).ok())
-        .flat_map(|gathered| gathered.rules)
-        .map(|rules| rules.name)
+    let gathered = configs.into_iter().flatten().filter_map(guarded::gathered);
+    let names = |gathered: Gathered| {
+        let named: Vec<PathBuf> = gathered.named().map(|named| named.name.clone()).collect();
+        named
+    };
+    gathered.flat_map(names)
 }
 
 /// Settings in Claude Code's folder, of a repo or of a person.
@@ -120,7 +122,7 @@ const CODEX: [(&str, Missing); 3] = [
 /// A person's folder of an agent, which the agent makes for itself if it is not there.
 fn own_folder(variable: &str, usual: &str, settings: &[(&str, Missing)]) -> Vec<Guard> {
     let there = |folder: &PathBuf| folder.is_dir() || folder.parent().is_some_and(Path::is_dir);
-    let Some(folder) = home(variable, usual).filter(there) else {
+    let Some(folder) = locate::agent_folder(variable, usual).filter(there) else {
         return Vec::new();
     };
     let mut found: Vec<Guard> = settings
@@ -135,13 +137,6 @@ fn own_folder(variable: &str, usual: &str, settings: &[(&str, Missing)]) -> Vec<
         ..Guard::new(folder, Missing::Folder)
     });
     found
-}
-
-fn home(variable: &str, usual: &str) -> Option<PathBuf> {
-    std::env::var_os(variable)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(usual)))
 }
 
 /// Guarded paths that are reached through a symbolic link: only what it points to can be made
@@ -170,7 +165,9 @@ pub(super) fn exclude(
     let Ok(place) = info.join("exclude").canonicalize() else {
         return Ok(None);
     };
-    let mut text = std::fs::read_to_string(&place)?;
+    let Some(mut text) = whole::read_text(&place, whole::CONFIG)? else {
+        return Ok(None);
+    };
     for placeholder in lent {
         if let Ok(below) = placeholder.path.strip_prefix(&located.top) {
             text.push_str(&format!("\n/{}", below.display()));

@@ -120,8 +120,10 @@ fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
     mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
     for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
         let gone = match &placeholder.text {
-            Some(text) => match std::fs::read(&placeholder.path) {
-                Ok(bytes) if bytes == text.as_bytes() => std::fs::remove_file(&placeholder.path),
+            Some(text) => match whole::read(&placeholder.path, whole::SMALL) {
+                Ok(Some(bytes)) if bytes == text.as_bytes() => {
+                    std::fs::remove_file(&placeholder.path)
+                }
                 _ => Ok(()),
             },
             // One that is in use now is not empty, and stays.
@@ -168,8 +170,9 @@ fn journals(runs: &Path, but: Option<&Path>) -> Vec<Placeholder> {
 }
 
 fn journal(folder: &Path) -> Vec<Placeholder> {
-    std::fs::read(folder.join(JOURNAL))
+    whole::read(&folder.join(JOURNAL), whole::CONFIG)
         .ok()
+        .flatten()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default()
 }

@@ -4,12 +4,20 @@
 //! started. The same user's other helpers (a tmux server, systemd, a container daemon) are
 //! outside, and an agent that can talk to them can ask them: `docs/threat-model.md` says so.
 
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "there are no confinements there")
+)]
 pub(crate) mod desk;
 #[cfg(target_os = "linux")]
 pub(crate) mod enter;
 mod guard;
 mod loans;
 mod plan;
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "there are no confinements there")
+)]
 pub(crate) mod post;
 
 use std::ffi::{OsStr, OsString};
@@ -19,6 +27,7 @@ use std::process::{Command, Stdio};
 use self::loans::Loans;
 use self::plan::Plan;
 use crate::locate::Located;
+use crate::programs::on_path;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
@@ -187,11 +196,4 @@ fn refused(why: String) -> CommandError {
         format!("--confine: no namespace can be made here, so nothing was started ({why})"),
         "install bubblewrap and allow unprivileged user namespaces, or run without --confine",
     )
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
 }

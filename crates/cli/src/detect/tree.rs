@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use checkrein_runtime::whole;
 use ignore::WalkBuilder;
 
 /// Deeper than this no test file has to lie to be seen.
@@ -70,10 +71,8 @@ impl Tree {
             }
             let test = is_python_test(&name);
             looked_into += usize::from(test);
-            let small = entry.metadata().is_ok_and(|data| data.len() <= LARGEST);
-            if small
-                && (tells(&name) || test && looked_into <= TEST_FILES)
-                && let Ok(text) = std::fs::read_to_string(entry.path())
+            if (tells(&name) || test && looked_into <= TEST_FILES)
+                && let Ok(Some(text)) = whole::read_text(entry.path(), LARGEST)
             {
                 tree.texts.insert(name.clone(), text);
             }

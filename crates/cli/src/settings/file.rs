@@ -4,10 +4,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::ui::errors::CommandError;
+use checkrein_runtime::whole;
 
-/// Larger than this no settings file is.
-const LARGEST: u64 = 8 * 1024 * 1024;
+use crate::ui::errors::CommandError;
 
 /// The text of a file; `None` if there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
@@ -17,17 +16,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
             "nothing was changed in it",
         )
     };
-    match fs::metadata(path) {
-        Ok(data) if !data.is_file() => return Err(wrong("this is no file".to_owned())),
-        Ok(data) if data.len() > LARGEST => return Err(wrong("too large for settings".to_owned())),
-        Ok(_) => {}
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(wrong(error.to_string())),
-    }
-    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|_| wrong("this is not UTF-8".to_owned()))
+    whole::read_text(path, whole::CONFIG).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => wrong("this is not UTF-8".to_owned()),
+        _ => wrong(error.to_string()),
+    })
 }
 
 /// Where a path really leads; the file itself need not exist. A file of a repo must not lead

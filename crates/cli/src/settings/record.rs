@@ -1,7 +1,6 @@
 //! What `init` did, so that it can be undone to the byte: `installed.json` in the state folder,
 //! and beside it the files' bytes from before, by their digest.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -75,16 +74,17 @@ pub(crate) fn digest(text: &str) -> String {
 impl Installed {
     /// The record in this state folder; an empty one if there is none.
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
-        let mut installed = match fs::read(state.join("installed.json")) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                let file = state.join("installed.json");
-                io::Error::other(format!(
-                    "{}: {error}; take it away if it is beyond repair",
-                    file.display()
-                ))
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
-            Err(error) => return Err(error),
+        let file = state.join("installed.json");
+        let wrong = |error: &dyn std::fmt::Display| {
+            io::Error::other(format!(
+                "{}: {error}; take it away if it is beyond repair",
+                file.display()
+            ))
+        };
+        let bytes = whole::read(&file, whole::CONFIG).map_err(|error| wrong(&error))?;
+        let mut installed: Self = match bytes {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?,
+            None => Self::default(),
         };
         if installed.version > VERSION {
             return Err(io::Error::other(
@@ -109,7 +109,8 @@ impl Installed {
 
     /// A file's bytes from before.
     pub(crate) fn kept(&self, digest: &str) -> io::Result<String> {
-        fs::read_to_string(self.copy(digest))
+        let text = whole::read_text(&self.copy(digest), whole::CONFIG)?;
+        text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
     fn copy(&self, digest: &str) -> PathBuf {
@@ -134,7 +135,7 @@ impl Installed {
         if self.files.is_empty() {
             whole::remove(&file)?;
             // Copies that nobody names any more.
-            let _ = fs::remove_dir_all(self.state.join("installed"));
+            let _ = std::fs::remove_dir_all(self.state.join("installed"));
             return Ok(());
         }
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;

@@ -6,6 +6,7 @@ use checkrein_core::input::StanceAt;
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
+use crate::locate::CONFIG;
 use crate::off;
 use crate::ui::style::counted;
 
@@ -15,6 +16,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Timeout => "ran out of time",
         Cause::Crash => "crashed",
         Cause::MissingProgram => "its program is not installed, or misspelt in run",
+        Cause::MissingFile => "a file that it judges by is not there",
         Cause::VacuousPass => "said yes without checking anything",
         Cause::TreeMoving => "files kept changing while it ran",
         Cause::ReplyDeadline => "cut: the agent's answer was due",
@@ -22,6 +24,14 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::TreeUnreadable => "the tree could not be read",
         Cause::Internal => "could not be run",
     }
+}
+
+/// A config in a folder above that is no repo with this one does not count.
+pub(crate) fn passed_over(above: &std::path::Path) -> String {
+    format!(
+        "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
+        above.display()
+    )
 }
 
 /// A verdict, said of a check.

@@ -229,6 +229,36 @@ fn check_answers_by_its_exit_status() {
 }
 
 #[test]
+fn check_names_the_program_that_is_missing() {
+    let world = World::new();
+    world.config("[[verifier]]\nname = \"a\"\nrun = \"no-such-program --x\"\n");
+    let said = world.says(&["check"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    let line = "a: 'no-such-program' is not installed, or misspelt in run\n";
+    assert!(said.stdout.starts_with(line), "{said:?}");
+    assert_eq!(said.stdout.matches("misspelt").count(), 1, "{said:?}");
+}
+
+#[test]
+fn check_says_that_a_config_further_up_does_not_count() {
+    let world = World::without_git();
+    world.config(&world.counted("tests", "true"));
+    world.write("below/a", "");
+    let mut check = world.checkrein(&["check"]);
+    let said = Said::of(
+        &check
+            .current_dir(world.root().join("below"))
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let top = world.root().canonicalize().unwrap();
+    let named = format!("{} has a checkrein.toml: run it there", top.display());
+    assert!(said.stderr.contains(&named), "{said:?}");
+    assert!(!world.says(&["check"]).stderr.contains("only this folder"));
+}
+
+#[test]
 fn check_runs_nothing_twice_on_the_same_tree() {
     let world = World::with_check("echo 'a.py:7: broken'; exit 1");
     world.write("a.py", "");

@@ -241,33 +241,167 @@ fn act_5_editing_hook_settings_by_a_program_is_detected() {
     );
 }
 
-#[test]
-fn a_config_made_in_a_sub_folder_is_not_covered_for_who_begins_there() {
-    let world = World::with_check("exit 1");
-    let agent = at_work(&world);
-    world.write("sub/work", "1");
-    world.write(
-        "sub/checkrein.toml",
-        "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n",
-    );
-    let in_sub = |agent: &Agent<'_>, mut message: serde_json::Value| {
-        message["cwd"] = json!(world.root().join("sub"));
-        agent.tell(&message)
-    };
-    let other = Agent::named(&world, "claude-code", "other");
-    in_sub(
-        &other,
-        other.message("UserPromptSubmit", json!({ "prompt": "go" })),
-    );
-    world.write("sub/work", "2");
-    let answer = in_sub(&other, other.stop_message(false, "Done."));
-    assert_eq!(answer, Answer::Nothing);
-    assert_eq!(world.ending(), "task_complete");
+/// An agent that works in a folder of the repo.
+fn below<'w>(world: &'w World, folder: &str, session: &str) -> Agent<'w> {
+    let mut agent = Agent::named(world, "claude-code", session);
+    let folder = world.root().join(folder).display().to_string();
+    agent.env.push(("CLAUDE_PROJECT_DIR", folder));
+    agent
+}
 
-    // Who is sealed already keeps its checks, and the move is found.
-    let answer = in_sub(&agent, agent.stop_message(false, "Done."));
-    let text = answer.sent_back();
-    assert!(text.contains("sub/checkrein.toml"), "{text}");
+fn prompted(agent: &Agent<'_>) -> Answer {
+    agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "mend it" })))
+}
+
+const LAX: &str = "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n";
+
+fn root_of(world: &World, session: &str) -> std::path::PathBuf {
+    let said = world.says(&["sessions", "--json"]);
+    let rows = said.stdout.lines();
+    let mut rows = rows.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let row = rows.find(|row| row["session"] == session).unwrap();
+    row["root"].as_str().unwrap().into()
+}
+
+#[test]
+fn a_config_made_in_a_sub_folder_moves_no_session_that_is_sealed() {
+    for made in ["sub/checkrein.toml", "sub/deep/checkrein.toml"] {
+        let world = World::with_check("exit 1");
+        world.write("sub/deep/work", "1");
+        world.commit();
+        let agent = below(&world, "sub/deep", "first");
+        agent.prompt("mend it");
+        world.write(made, LAX);
+        // Its checks run where they ran, and an edit elsewhere counts.
+        world.write("elsewhere", "1");
+        let answer = agent.stop();
+        assert!(answer.sent_back().contains(made), "{answer:?}");
+        assert_eq!(world.runs("tests"), 1);
+        let root = world.root().canonicalize().unwrap();
+        assert_eq!(root_of(&world, "first"), root);
+        // Nor does the one that begins in that folder next, once this one is over.
+        agent.tell(&agent.message("SessionEnd", json!({ "reason": "exit" })));
+        let next = below(&world, "sub/deep", "next");
+        let answer = prompted(&next);
+        assert!(
+            answer.notice().contains("while a task was open"),
+            "{answer:?}"
+        );
+        world.write("sub/deep/work", "2");
+        next.stop().sent_back();
+        assert_eq!(root_of(&world, "next"), root);
+        world.replays("first");
+        world.replays("next");
+    }
+}
+
+#[test]
+fn a_config_made_in_a_sub_folder_counts_for_nobody_who_begins_there_before_a_person_seals() {
+    let world = World::with_check("exit 1");
+    world.write("sub/work", "1");
+    let agent = at_work(&world);
+    world.write("sub/checkrein.toml", LAX);
+    // The one above has not stopped since.
+    let other = below(&world, "sub", "other");
+    let answer = prompted(&other);
+    let notice = answer.notice();
+    assert!(notice.contains("sub/checkrein.toml"), "{notice}");
+    assert!(notice.contains("checkrein seal"), "{notice}");
+    world.write("sub/work", "2");
+    other.stop().sent_back();
+    // Nor under `run`.
+    let mut run = world.checkrein(&["run", "--attempts", "1", "--", "true"]);
+    let run = run.current_dir(world.root().join("sub"));
+    let said = run.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(said.status.code(), Some(11), "{said:?}");
+    let mut doctor = world.checkrein(&["doctor"]);
+    let said = doctor
+        .current_dir(world.root().join("sub"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        said.contains("sub/checkrein.toml was made or edited"),
+        "{said}"
+    );
+    // Who is sealed already keeps its checks, and is told.
+    let text = agent.stop();
+    assert!(text.sent_back().contains("sub/checkrein.toml"), "{text:?}");
+
+    let said = Terminal::new(&world)
+        .at("sub")
+        .typing("y\n")
+        .says(&["seal"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let third = below(&world, "sub", "third");
+    assert_eq!(prompted(&third), Answer::Nothing);
+    world.write("sub/work", "3");
+    assert_eq!(third.stop(), Answer::Nothing);
+    assert!(agent.stop().notice().contains("gave_up"));
+}
+
+#[test]
+fn a_config_edited_in_a_sub_folder_counts_again_once_it_is_taken_back() {
+    let world = World::with_check("exit 1");
+    world.write("sub/checkrein.toml", &world.counted("sub", "true"));
+    world.write("sub/work", "1");
+    world.commit();
+    let agent = at_work(&world);
+    let config = std::fs::read_to_string(world.root().join("sub/checkrein.toml")).unwrap();
+    world.write("sub/checkrein.toml", LAX);
+    agent.stop().sent_back();
+    let other = below(&world, "sub", "other");
+    assert!(prompted(&other).notice().contains("sub/checkrein.toml"));
+    world.write("sub/checkrein.toml", &config);
+    let third = below(&world, "sub", "third");
+    assert_eq!(prompted(&third), Answer::Nothing);
+    world.write("sub/work", "2");
+    assert_eq!(third.stop(), Answer::Nothing);
+    assert_eq!(world.runs("sub"), 1);
+}
+
+#[test]
+fn a_config_deleted_in_a_sub_folder_goes_on_there() {
+    let world = World::new();
+    world.config(LAX);
+    world.write("sub/checkrein.toml", &world.counted("sub", "test -f fixed"));
+    world.write("sub/work", "1");
+    world.commit();
+    let first = below(&world, "sub", "first");
+    first.prompt("mend it");
+    std::fs::remove_file(world.root().join("sub/checkrein.toml")).unwrap();
+    // Beside the one that is under way, and after it has stopped.
+    for session in ["second", "first", "third"] {
+        let agent = below(&world, "sub", session);
+        if session != "first" {
+            let answer = prompted(&agent);
+            assert!(answer.notice().contains("sub/checkrein.toml"), "{answer:?}");
+        }
+        world.write("sub/work", session);
+        agent.stop().sent_back();
+        assert!(root_of(&world, session).ends_with("sub"));
+    }
+    assert_eq!(world.runs("sub"), 3);
+}
+
+#[test]
+fn a_repo_made_in_a_sub_folder_or_taken_away_moves_no_session() {
+    for act in ["made", "taken away"] {
+        let world = World::with_check("exit 1");
+        world.write("sub/work", "1");
+        world.commit();
+        let agent = below(&world, "sub", "first");
+        agent.prompt("mend it");
+        match act {
+            "made" => world.git(&["init", "-q", "sub"]),
+            _ => std::fs::rename(world.root().join(".git"), world.outside("git")).unwrap(),
+        }
+        world.write("sub/checkrein.toml", LAX);
+        world.write("sub/work", "2");
+        agent.stop().sent_back();
+        assert_eq!(world.runs("tests"), 1, "{act}");
+        world.store_folder();
+    }
 }
 
 #[test]

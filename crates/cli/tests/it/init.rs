@@ -572,6 +572,25 @@ fn codex_s_review_is_a_person_s_act() {
         "{said:?}"
     );
     assert_eq!(std::fs::read(&config).unwrap(), b"# mine\nmodel = \"m\"\n");
+    let waits = "Codex runs no hook yet: first do what is said above. Then:\nUse your agents";
+    assert!(said.stdout.contains(waits), "{said:?}");
+    // Reviewed and the repo trusted, nothing is left to do.
+    let top = world.root().canonicalize().unwrap();
+    let trusts = format!(
+        "[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        top.display()
+    );
+    put(&config, trusts.as_bytes());
+    let said = Terminal::new(&world)
+        .with("NO_COLOR", "1")
+        .typing("y\n")
+        .says(CODEX);
+    fine(&said);
+    assert!(!said.stdout.contains("no hook yet"), "{said:?}");
+    assert!(
+        said.stdout.contains("Use your agents as before"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod many;
 mod patch;
 mod person;
 mod places;
+mod policy;
 mod review;
 mod run;
 mod sealed;

@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::agent::{Agent, Answer, BOTH};
 use crate::world::{World, feed};
 
-const RIGHT: &str = "*** Begin Patch\n*** Update File: src/a.txt\n@@\n one\n-two\n+TWO\n*** End Patch\n";
+const RIGHT: &str =
+    "*** Begin Patch\n*** Update File: src/a.txt\n@@\n one\n-two\n+TWO\n*** End Patch\n";
 const WRONG: &str = "*** Begin Patch\n*** Add File: made.txt\n+x\n*** Update File: src/a.txt\n@@\n one\n-tow\n+TWO\n*** End Patch\n";
 const DIFF: &str = "--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n";
 
@@ -34,7 +35,11 @@ fn the_command_checks_and_applies_all_or_nothing() {
 
     let said = patch(&["patch", "apply", "-"], WRONG);
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stdout.starts_with("refused, nothing is changed\nsrc/a.txt: "), "{said:?}");
+    assert!(
+        said.stdout
+            .starts_with("refused, nothing is changed\nsrc/a.txt: "),
+        "{said:?}"
+    );
     assert!(said.stdout.contains("    2| two\n      >| tow"), "{said:?}");
     assert_eq!(content(&world, "made.txt"), None);
 
@@ -51,7 +56,10 @@ fn the_command_checks_and_applies_all_or_nothing() {
     assert_eq!(said.code, Some(1), "{said:?}");
     let refusal = said.json()["refusals"][0].clone();
     assert_eq!(refusal["cause"], "no_match");
-    assert_eq!((&refusal["path"], &refusal["patch_line"]), (&json!("src/a.txt"), &json!(3)));
+    assert_eq!(
+        (&refusal["path"], &refusal["patch_line"]),
+        (&json!("src/a.txt"), &json!(3))
+    );
     assert_eq!(refusal["nearest"]["line"], 1);
 
     // A diff from a file, for another folder.
@@ -59,7 +67,10 @@ fn the_command_checks_and_applies_all_or_nothing() {
     world.write("fix.diff", DIFF);
     let said = world.says(&["patch", "apply", "fix.diff", "--root", "elsewhere"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(content(&world, "elsewhere/src/a.txt").unwrap(), "one\nTWO\nthree\n");
+    assert_eq!(
+        content(&world, "elsewhere/src/a.txt").unwrap(),
+        "one\nTWO\nthree\n"
+    );
 
     for (args, text) in [
         (&["patch", "check", "missing.diff"][..], ""),
@@ -104,11 +115,17 @@ fn a_patch_of_the_agents_tool_that_would_not_apply_is_refused_with_what_the_file
     agent.prompt("change it");
     let answer = apply_patch(&agent, WRONG);
     let reason = answer.denied();
-    assert!(reason.contains("not applied, no file is changed"), "{reason}");
+    assert!(
+        reason.contains("not applied, no file is changed"),
+        "{reason}"
+    );
     assert!(reason.contains("    2| two\n      >| tow"), "{reason}");
     assert_eq!(apply_patch(&agent, RIGHT), Answer::Nothing);
     // What cannot be read as a patch at all.
-    let answer = apply_patch(&agent, "*** Begin Patch\n*** Update File: src/a.txt\n*** End Patch");
+    let answer = apply_patch(
+        &agent,
+        "*** Begin Patch\n*** Update File: src/a.txt\n*** End Patch",
+    );
     assert!(answer.denied().contains("has no chunk"), "{answer:?}");
 
     let facts: Vec<_> = world
@@ -148,7 +165,10 @@ fn what_would_lose_data_or_lead_out_is_refused() {
         std::os::unix::fs::symlink(".claude", world.root().join("harmless")).unwrap();
         let patch = "*** Begin Patch\n*** Update File: harmless/settings.json\n@@\n-{}\n+{ }\n*** End Patch\n";
         let answer = apply_patch(&agent, patch);
-        assert!(answer.denied().contains("which hooks check this work"), "{answer:?}");
+        assert!(
+            answer.denied().contains("which hooks check this work"),
+            "{answer:?}"
+        );
     }
 }
 
@@ -191,8 +211,12 @@ fn patches_by_way_of_the_shell_are_asked_the_same() {
         ] {
             assert_eq!(agent.shell(&command, ""), Answer::Nothing, "{command}");
         }
-        let hooks = "--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -0,0 +1 @@\n+{}\n";
+        let hooks =
+            "--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -0,0 +1 @@\n+{}\n";
         let answer = agent.shell(&format!("git apply <<'EOF'\n{hooks}EOF"), "");
-        assert!(answer.denied().contains("which hooks check this work"), "{answer:?}");
+        assert!(
+            answer.denied().contains("which hooks check this work"),
+            "{answer:?}"
+        );
     }
 }

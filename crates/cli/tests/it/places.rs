@@ -153,6 +153,8 @@ fn a_package_with_a_config_of_its_own_is_judged_by_that() {
         folder: world.root().join(folder),
         session,
     };
+    // Beside somebody who is at work on the whole.
+    at("", "whole").prompt();
     let one = at("packages/one", "one");
     one.prompt();
     world.write("packages/one/fixed", "");
@@ -173,7 +175,8 @@ fn a_package_with_a_config_of_its_own_is_judged_by_that() {
     // One repo, one store: each sees all, and each task says where.
     let roots = at("", "none").roots();
     let package = real(&world.root().join("packages/one"));
-    assert_eq!(roots, [real(&world.root()), package.clone(), package]);
+    let whole = real(&world.root());
+    assert_eq!(roots, [whole.clone(), package.clone(), package, whole]);
     assert_eq!(two.roots(), roots);
     world.store_folder();
 }

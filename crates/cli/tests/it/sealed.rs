@@ -125,6 +125,36 @@ fn a_person_seals_and_the_edit_counts_in_mid_session_too() {
 }
 
 #[test]
+fn a_session_that_is_sealed_anew_keeps_its_profile() {
+    let world = World::new();
+    let config = format!(
+        "{}[[profile.ci.verifier]]\nname = \"tests\"\nrun = \"test -f fixed\"\n",
+        world.counted("tests", "true")
+    );
+    world.config(&config);
+    world.commit();
+    let mut first = Agent::named(&world, "claude-code", "first");
+    first.extra = vec!["--profile".to_owned(), "ci".to_owned()];
+    first.prompt("mend it");
+    let second = Agent::named(&world, "claude-code", "second");
+    second.prompt("mend it");
+    world.write("work", "1");
+    first.stop().sent_back();
+    // Neither what the terminal asks for counts, nor that it asks for nothing.
+    for (asked, edited) in [("", 8), ("ci", 7)] {
+        world.config(&format!("[caps]\nattempts = {edited}\n{config}"));
+        let terminal = Terminal::new(&world).with("CHECKREIN_PROFILE", asked);
+        let said = terminal.typing("y\n").says(&["seal"]);
+        assert!(said.stdout.contains("2 sessions under way"), "{said:?}");
+        world.write("work", asked);
+        first.stop().sent_back();
+        let answer = second.stop();
+        assert!(!matches!(answer, Answer::SentBack(_)), "{answer:?}");
+        second.prompt("more");
+    }
+}
+
+#[test]
 fn edits_with_no_task_open_are_taken_up_at_the_next_start() {
     let world = World::with_check("true");
     let (first, _) = begun(&world, "claude-code", "first");
@@ -280,16 +310,10 @@ fn what_is_edited_while_a_person_looks_is_not_sealed() {
     let config = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
     world.config(&format!("# looked at\n{config}"));
     // It is edited between the question and the answer.
-    let edits = std::thread::scope(|scope| {
-        let said = scope.spawn(|| {
-            Terminal::new(&world)
-                .typing_after(std::time::Duration::from_secs(2), "y\n")
-                .says(&["seal"])
-        });
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        edit_to(&world, "true");
-        said.join().unwrap()
-    });
+    let edits = Terminal::new(&world)
+        .typing("y\n")
+        .meanwhile("[y/N]", || edit_to(&world, "true"))
+        .says(&["seal"]);
     assert_eq!(edits.code, Some(1), "{edits:?}");
     assert!(edits.stdout.contains("nothing is sealed"), "{edits:?}");
     world.write("work", "2");

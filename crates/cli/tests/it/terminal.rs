@@ -12,15 +12,21 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::world::{Said, World, text};
 
+/// What happens once this is on the screen.
+type Meanwhile<'w> = (&'static str, Box<dyn FnOnce() + 'w>);
+
 pub(crate) struct Terminal<'w> {
     world: &'w World,
     typed: String,
-    after: std::time::Duration,
+    /// Before the person types.
+    meanwhile: Option<Meanwhile<'w>>,
     env: Vec<(&'static str, String)>,
     /// Ctrl-C, once this is on the screen.
     leaving_at: Option<&'static str>,
     /// A program between the terminal's shell and the command.
     under: Option<PathBuf>,
+    /// A folder of the repo.
+    folder: &'static str,
 }
 
 impl<'w> Terminal<'w> {
@@ -28,10 +34,11 @@ impl<'w> Terminal<'w> {
         Self {
             world,
             typed: String::new(),
-            after: std::time::Duration::ZERO,
+            meanwhile: None,
             env: Vec::new(),
             leaving_at: None,
             under: None,
+            folder: "",
         }
     }
 
@@ -47,14 +54,20 @@ impl<'w> Terminal<'w> {
         self
     }
 
-    /// The same, once they have looked at it for so long.
-    pub(crate) fn typing_after(mut self, after: std::time::Duration, text: &str) -> Self {
-        self.after = after;
-        self.typing(text)
+    /// Something happens while this is on the screen; only then does the person type.
+    pub(crate) fn meanwhile(mut self, seen: &'static str, act: impl FnOnce() + 'w) -> Self {
+        self.meanwhile = Some((seen, Box::new(act)));
+        self
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.env.push((name, value.to_owned()));
+        self
+    }
+
+    /// In this folder of the repo.
+    pub(crate) fn at(mut self, folder: &'static str) -> Self {
+        self.folder = folder;
         self
     }
 
@@ -86,6 +99,7 @@ impl<'w> Terminal<'w> {
         let on = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         let mut shell = self.world.hermetic("sh");
         shell
+            .current_dir(self.world.root().join(self.folder))
             .args(["-c", line, "sh"])
             .args(words)
             .env("STATUS", &status)
@@ -100,13 +114,21 @@ impl<'w> Terminal<'w> {
         drop((shell, slave));
         started.wait().unwrap();
         let mut master = File::from(master);
-        std::thread::sleep(self.after);
-        master.write_all(self.typed.as_bytes()).unwrap();
+        if self.meanwhile.is_none() {
+            master.write_all(self.typed.as_bytes()).unwrap();
+        }
         let mut said = Vec::new();
         let mut bytes = [0; 4096];
         // The last one to leave a terminal makes reading it an error.
         while let Ok(read @ 1..) = master.read(&mut bytes) {
             said.extend_from_slice(&bytes[..read]);
+            let ready = self
+                .meanwhile
+                .take_if(|(seen, _)| text(&said).contains(*seen));
+            if let Some((_, act)) = ready {
+                act();
+                master.write_all(self.typed.as_bytes()).unwrap();
+            }
             if self
                 .leaving_at
                 .take_if(|seen| text(&said).contains(*seen))

@@ -114,6 +114,46 @@ fn trust_json() {
 }
 
 #[test]
+fn installed_json() {
+    for put in ENDLESS {
+        let world = World::new();
+        std::fs::create_dir_all(world.state()).unwrap();
+        let installed = world.state().join("installed.json");
+        put(&installed);
+        let mut init = world.checkrein(&["init", "--undo"]);
+        let init = init.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let said = ends(init.stdin(Stdio::null()).spawn().unwrap());
+        assert_ne!(said.code, Some(0), "{said:?}");
+        assert!(said.stderr.contains(WHAT), "{said:?}");
+        assert!(said.stderr.contains("installed.json"), "{said:?}");
+    }
+}
+
+#[test]
+fn what_doctor_reads() {
+    for put in ENDLESS {
+        let world = World::with_check("true");
+        for file in [
+            ".claude/settings.json",
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            ".github/workflows/ci.yml",
+            "agent.py",
+        ] {
+            let file = world.root().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            put(&file);
+        }
+        for args in [&["doctor", "--json"][..], &["doctor", "--audit", "--json"]] {
+            let mut doctor = world.checkrein(args);
+            let doctor = doctor.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let said = ends(doctor.stdin(Stdio::null()).spawn().unwrap());
+            assert!(said.json().is_object(), "{said:?}");
+        }
+    }
+}
+
+#[test]
 fn the_config_and_the_persons_own() {
     for put in ENDLESS {
         for own in [false, true] {

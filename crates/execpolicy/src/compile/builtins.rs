@@ -1,4 +1,4 @@
-//! The functions a rules file can call, and what a `prefix_rule` call leaves behind.
+//! The functions a rules file can call, and what each call leaves behind.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,10 @@ use starlark::values::Value;
 use starlark::values::list::{ListRef, UnpackList};
 use starlark::values::none::NoneType;
 
-use crate::rules::{Rule, RuleSet};
+use super::examples::Examples;
+use crate::check::plain;
+use crate::network::{self, NetworkRule, Protocol};
+use crate::rules::{Rule, basename};
 
 pub(super) use collected::Calls;
 
@@ -27,50 +30,34 @@ mod collected {
     pub(in super::super) struct Calls(pub(in super::super) RefCell<Vec<Call>>);
 }
 
-/// One `prefix_rule` call.
+/// One call.
 #[derive(Debug)]
 pub(super) struct Call {
     /// Where it stands, from 1.
     pub(super) line: usize,
-    /// One rule per head.
-    pub(super) rules: Vec<Rule>,
-    /// What its author expects of them.
-    pub(super) examples: Examples,
+    /// What it says.
+    pub(super) what: Said,
 }
 
-/// Commands that a call's rules must hold for, and must not.
+/// What a call says.
 #[derive(Debug)]
-pub(super) struct Examples {
-    matching: Vec<Vec<String>>,
-    other: Vec<Vec<String>>,
-}
-
-impl Examples {
-    /// Checks them against the rules of the same call only, `not_match` first.
-    pub(super) fn check(&self, rules: &RuleSet) -> Result<(), String> {
-        if let Some(example) = self.other.iter().find(|argv| rules.matches_example(argv)) {
-            return Err(format!(
-                "expected example to not match rule: {:?}",
-                shown(example)
-            ));
-        }
-        let unmatched: Vec<String> = self
-            .matching
-            .iter()
-            .filter(|argv| !rules.matches_example(argv))
-            .map(|argv| shown(argv))
-            .collect();
-        if unmatched.is_empty() {
-            return Ok(());
-        }
-        Err(format!(
-            "expected every example to match at least one rule; unmatched examples: {unmatched:?}"
-        ))
-    }
-}
-
-fn shown(argv: &[String]) -> String {
-    shlex::try_join(argv.iter().map(String::as_str)).unwrap_or_else(|_| argv.join(" "))
+pub(super) enum Said {
+    /// `prefix_rule`
+    Rules {
+        /// One rule per head.
+        rules: Vec<Rule>,
+        /// What its author expects of them.
+        examples: Examples,
+    },
+    /// `host_executable`
+    Host {
+        /// A bare name.
+        name: String,
+        /// The paths that may stand for it.
+        paths: Vec<String>,
+    },
+    /// `network_rule`
+    Network(NetworkRule),
 }
 
 /// What the builtins refuse.
@@ -82,10 +69,8 @@ enum RuleError {
     Pattern(String),
     #[error("invalid example: {0}")]
     Example(String),
-    #[error("invalid rule: justification cannot be empty")]
-    Justification,
-    #[error("{0} is not acted on by this build; remove it or use a build that does")]
-    NotActedOn(&'static str),
+    #[error("invalid rule: {0}")]
+    Rule(String),
     #[error("rules cannot be collected here")]
     NoCollector,
 }
@@ -104,12 +89,11 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
         r#match: Option<UnpackList<Value<'v>>>,
         not_match: Option<UnpackList<Value<'v>>>,
         justification: Option<&'v str>,
+        canonical_matching: Option<bool>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let decision = decision.map_or(Ok(RuleDecision::Allow), read_decision)?;
-        if justification.is_some_and(|text| text.trim().is_empty()) {
-            return Err(RuleError::Justification.into());
-        }
+        let justification = read_justification(justification)?;
         let mut positions = Vec::with_capacity(pattern.items.len());
         for element in &pattern.items {
             positions.push(read_alternatives(*element)?);
@@ -125,43 +109,93 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
                 head,
                 tail: tail.clone(),
                 decision,
-                justification: justification.map(str::to_owned),
+                justification: justification.clone(),
+                canonical: canonical_matching.unwrap_or(false),
             })
             .collect();
         let examples = Examples {
             matching: read_examples(r#match)?,
             other: read_examples(not_match)?,
         };
-        let line = eval
-            .call_stack_top_location()
-            .map_or(1, |place| place.resolve_span().begin.line + 1);
-        let calls = eval
-            .extra
-            .and_then(|extra| extra.downcast_ref::<Calls>())
-            .ok_or(RuleError::NoCollector)?;
-        calls.0.borrow_mut().push(Call {
-            line,
-            rules,
-            examples,
-        });
-        Ok(NoneType)
+        collect(eval, Said::Rules { rules, examples })
     }
 
     fn host_executable<'v>(
-        #[starlark(args)] args: Value<'v>,
-        #[starlark(kwargs)] kwargs: Value<'v>,
+        name: &'v str,
+        paths: UnpackList<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let _ = (args, kwargs);
-        Err(RuleError::NotActedOn("host_executable").into())
+        let invalid = |what: String| RuleError::Rule(format!("host_executable {what}"));
+        if name.is_empty() {
+            return Err(invalid("name cannot be empty".to_owned()).into());
+        }
+        if name.contains('/') || matches!(name, "." | "..") {
+            let what = format!("name must be a bare executable name (got {name})");
+            return Err(invalid(what).into());
+        }
+        let mut kept: Vec<String> = Vec::with_capacity(paths.items.len());
+        for value in &paths.items {
+            let Some(path) = value.unpack_str() else {
+                let what = format!("paths must be strings (got {})", value.get_type());
+                return Err(invalid(what).into());
+            };
+            if !path.starts_with('/') {
+                return Err(invalid(format!("paths must be absolute (got {path})")).into());
+            }
+            let clean = plain(path);
+            if basename(&clean) != name {
+                let what = format!("path `{path}` must have basename `{name}`");
+                return Err(invalid(what).into());
+            }
+            if !kept.contains(&clean) {
+                kept.push(clean);
+            }
+        }
+        let name = name.to_owned();
+        collect(eval, Said::Host { name, paths: kept })
     }
 
     fn network_rule<'v>(
-        #[starlark(args)] args: Value<'v>,
-        #[starlark(kwargs)] kwargs: Value<'v>,
+        host: &'v str,
+        protocol: &'v str,
+        decision: &'v str,
+        justification: Option<&'v str>,
+        eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let _ = (args, kwargs);
-        Err(RuleError::NotActedOn("network_rule").into())
+        let protocol = Protocol::read(protocol).map_err(RuleError::Rule)?;
+        let decision = match decision {
+            "deny" => RuleDecision::Forbidden,
+            word => read_decision(word)?,
+        };
+        let justification = read_justification(justification)?;
+        let host = network::read_host(host).map_err(RuleError::Rule)?;
+        let rule = NetworkRule {
+            host,
+            protocol,
+            decision,
+            justification,
+        };
+        collect(eval, Said::Network(rule))
     }
+}
+
+fn collect(eval: &Evaluator<'_, '_, '_>, what: Said) -> starlark::Result<NoneType> {
+    let line = eval
+        .call_stack_top_location()
+        .map_or(1, |place| place.resolve_span().begin.line + 1);
+    let calls = eval
+        .extra
+        .and_then(|extra| extra.downcast_ref::<Calls>())
+        .ok_or(RuleError::NoCollector)?;
+    calls.0.borrow_mut().push(Call { line, what });
+    Ok(NoneType)
+}
+
+fn read_justification(text: Option<&str>) -> Result<Option<String>, RuleError> {
+    if text.is_some_and(|text| text.trim().is_empty()) {
+        return Err(RuleError::Rule("justification cannot be empty".to_owned()));
+    }
+    Ok(text.map(str::to_owned))
 }
 
 fn read_decision(word: &str) -> Result<RuleDecision, RuleError> {
@@ -207,25 +241,31 @@ fn read_examples(examples: Option<UnpackList<Value<'_>>>) -> Result<Vec<Vec<Stri
 
 fn read_example(value: Value<'_>) -> Result<Vec<String>, RuleError> {
     let invalid = |what: &str| RuleError::Example(what.to_owned());
-    let wrong_type = || {
-        RuleError::Example(format!(
-            "example must be a string or list of strings (got {})",
-            value.get_type()
-        ))
-    };
     if let Some(text) = value.unpack_str() {
         let words =
-            shlex::split(text).ok_or_else(|| invalid("example has invalid shell syntax"))?;
+            shlex::split(text).ok_or_else(|| invalid("example string has invalid shell syntax"))?;
         return match words.is_empty() {
             true => Err(invalid("example cannot be an empty string")),
             false => Ok(words),
         };
     }
-    let list = ListRef::from_value(value).ok_or_else(wrong_type)?;
+    let Some(list) = ListRef::from_value(value) else {
+        return Err(RuleError::Example(format!(
+            "example must be a string or list of strings (got {})",
+            value.get_type()
+        )));
+    };
     if list.is_empty() {
         return Err(invalid("example cannot be an empty list"));
     }
     list.iter()
-        .map(|word| word.unpack_str().map(str::to_owned).ok_or_else(wrong_type))
+        .map(|word| {
+            word.unpack_str().map(str::to_owned).ok_or_else(|| {
+                RuleError::Example(format!(
+                    "example tokens must be strings (got {})",
+                    word.get_type()
+                ))
+            })
+        })
         .collect()
 }

@@ -28,6 +28,8 @@ pub enum RulesError {
         line: usize,
         /// The message.
         what: String,
+        /// The same with how it came to it and the line itself.
+        trace: String,
     },
     /// A rule does not do what its examples say.
     #[error("{file}:{line}: {what}")]
@@ -63,6 +65,31 @@ impl RulesError {
             file,
             line,
             what: error.without_diagnostic().to_string(),
+            trace: error.to_string(),
+        }
+    }
+
+    /// The file that is wrong, if it is one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::TooLarge { file, .. }
+            | Self::TooComplex { file, .. }
+            | Self::Starlark { file, .. }
+            | Self::Rule { file, .. } => Some(file),
+            Self::Endless | Self::Thread(_) | Self::Crash => None,
+        }
+    }
+
+    /// As Codex words the cause of a file that it cannot use.
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Starlark { trace, .. } => format!("starlark error: {trace}"),
+            Self::Rule { what, .. } => what.clone(),
+            Self::TooLarge { .. }
+            | Self::TooComplex { .. }
+            | Self::Endless
+            | Self::Thread(_)
+            | Self::Crash => self.to_string(),
         }
     }
 }

@@ -16,7 +16,8 @@ fn compiled(text: &str) -> Vec<String> {
             let why = rule
                 .justification
                 .map_or(String::new(), |why| format!(" ({why})"));
-            format!("{}={:?}{why}", words.join(" "), rule.decision)
+            let canonical = if rule.canonical { "~" } else { "" };
+            format!("{canonical}{}={:?}{why}", words.join(" "), rule.decision)
         })
         .collect()
 }
@@ -48,6 +49,15 @@ fn the_language() {
     );
     check("prefix_rule(pattern=[''])", &["=Allow"]);
     check(
+        "prefix_rule(['A', 'b'], canonical_matching=True, match=['a B'])",
+        &["~A b=Allow"],
+    );
+    check(
+        "host_executable('a', ['/opt/a'])\n\
+         prefix_rule(['a'], match=['/opt/a', './../opt/a'], not_match=['/bin/a'])",
+        &["a=Allow"],
+    );
+    check(
         "def deny(name):\n    prefix_rule(pattern=[name], decision='forbidden')\n\
          for n in ['a', 'b']:\n    if n != 'x':\n        deny(f'{n}-tool')\n",
         &["a-tool=Forbidden", "b-tool=Forbidden"],
@@ -57,7 +67,7 @@ fn the_language() {
         &["c0=Allow", "c1=Allow"],
     );
     check(
-        "prefix_rule(['a', 'b'], match=['a b c', ['a', 'b'], '/usr/bin/a b'], not_match=['a c', 'x/a b'])",
+        "prefix_rule(['a', 'b'], match=['a b c', ['a', 'b'], '/usr/bin/a b'], not_match=['a c', 'x/ab b'])",
         &["a b=Allow"],
     );
 }
@@ -123,7 +133,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
     );
     check(
         "prefix_rule(['a'], match=[['a', 1]])",
-        "must be a string or list of strings",
+        "invalid example: example tokens must be strings (got int)",
     );
     check(
         "prefix_rule(['a'], match=[''])",
@@ -135,7 +145,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
     );
     check(
         "prefix_rule(['a'], match=['a \"b'])",
-        "invalid example: example has invalid shell syntax",
+        "invalid example: example string has invalid shell syntax",
     );
     check(
         "x = 1\nprefix_rule(['a'], match=['b c', 'a', ['d e']])",
@@ -167,12 +177,62 @@ fn what_is_wrong_is_said_with_file_and_line() {
     check("import os", "starlark error");
     check("fail('sorry')", "sorry");
     check(
-        "\nhost_executable('git', ['/usr/bin/git'])",
-        "test.rules:2: starlark error: host_executable is not acted on by this build",
+        "\nhost_executable('git', ['git'])",
+        "test.rules:2: starlark error: invalid rule: host_executable paths must be absolute (got git)",
     );
     check(
-        "network_rule(host='a', protocol='https', decision='allow')",
-        "network_rule is not acted on by this build",
+        "host_executable('git', ['/x'])",
+        "path `/x` must have basename `git`",
+    );
+    check(
+        "host_executable('git', ['/git/..'])",
+        "must have basename `git`",
+    );
+    check(
+        "host_executable('git', [3])",
+        "paths must be strings (got int)",
+    );
+    check(
+        "host_executable('git', '/git')",
+        "Type of parameter `paths` doesn't match",
+    );
+    check(
+        "host_executable('a/git', [])",
+        "must be a bare executable name (got a/git)",
+    );
+    check(
+        "host_executable('..', [])",
+        "must be a bare executable name (got ..)",
+    );
+    check(
+        "host_executable('', [])",
+        "host_executable name cannot be empty",
+    );
+    check(
+        "network_rule('a', 'gopher', 'block')",
+        "invalid rule: network_rule protocol must be one of http, https, socks5_tcp, socks5_udp (got gopher)",
+    );
+    check(
+        "network_rule('*', 'http', 'block', ' ')",
+        "invalid decision: block",
+    );
+    check(
+        "network_rule('*', 'http', 'deny', ' ')",
+        "justification cannot be empty",
+    );
+    check(
+        "network_rule('*', 'http', 'deny')",
+        "wildcards are not allowed",
+    );
+    check("network_rule('a', 'http')", "Missing parameter `decision`");
+    check(
+        "prefix_rule(['a'], canonical_matching='yes')",
+        "Type of parameter `canonical_matching` doesn't match",
+    );
+    // A path that the file lends to nobody, said after the example or before.
+    check(
+        "prefix_rule(['a'], match=['/bin/a'])\nhost_executable('a', ['/opt/a'])",
+        "unmatched examples: [\"/bin/a\"]",
     );
     // The line is that of the call also when a function makes it.
     check(
@@ -209,8 +269,11 @@ fn hostile_files_end() {
 #[test]
 fn several_files_keep_their_order_and_say_which_is_wrong() {
     let files = [
-        ("one.rules", "prefix_rule(['a'])"),
-        ("two.rules", "prefix_rule(['a'], 'prompt')"),
+        ("one.rules", "prefix_rule(['a'], match=['/bin/a'])"),
+        (
+            "two.rules",
+            "prefix_rule(['a'], 'prompt')\nhost_executable('a', [])",
+        ),
     ];
     let rules = compile(&files).unwrap();
     let said: Vec<RuleDecision> = rules
@@ -222,4 +285,49 @@ fn several_files_keep_their_order_and_say_which_is_wrong() {
     let error = compile(&[("one.rules", ""), ("two.rules", "\nx")]).unwrap_err();
     assert!(error.to_string().starts_with("two.rules:2:"), "{error}");
     assert_eq!(compile(&[]).unwrap(), RuleSet::default());
+}
+
+#[test]
+fn a_listing_tells_every_call_and_tries_its_examples() {
+    let text = "prefix_rule([['a', 'b'], 'c'], 'prompt', ['a c', 'x'], ['b c d'], 'why')\n\
+                host_executable('a', ['/a/../a'])\n\
+                network_rule('Example.com:443', 'https_connect', 'deny')";
+    let from = Surroundings::default();
+    let (rules, listings) = list(&[("t.rules", text)], &from).unwrap();
+    assert_eq!(rules.matches(&["b", "c"]).len(), 1);
+    assert_eq!((rules.network().len(), listings.len()), (1, 1));
+    let entries = &listings[0].entries;
+    assert_eq!(
+        entries.iter().map(|one| one.line).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
+    let Says::Prefix {
+        pattern, examples, ..
+    } = &entries[0].says
+    else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(pattern, &[vec!["a", "b"], vec!["c"]]);
+    let tried: Vec<(&str, bool, bool)> = examples
+        .iter()
+        .map(|one| (one.command.as_str(), one.matches, one.holds))
+        .collect();
+    assert_eq!(
+        tried,
+        [
+            ("b c d", false, false),
+            ("a c", true, true),
+            ("x", true, false)
+        ]
+    );
+    let host = Says::Host {
+        name: "a".to_owned(),
+        paths: vec!["/a".to_owned()],
+    };
+    assert_eq!(entries[1].says, host);
+    let Says::Network(network) = &entries[2].says else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(network.host, "example.com");
+    assert!(list(&[("t.rules", "x")], &from).is_err());
 }

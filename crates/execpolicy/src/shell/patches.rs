@@ -126,7 +126,7 @@ fn with_input(words: &[Word], file: &str) -> Vec<Word> {
 /// The plain word behind the only `<` of a script.
 fn input_file(script: &str) -> Option<&str> {
     let (_, behind) = script.split_once('<')?;
-    let word = behind.trim_start().split_whitespace().next()?;
+    let word = behind.split_whitespace().next()?;
     let plain = |char: char| char.is_alphanumeric() || "/._-+".contains(char);
     (!behind.contains('<') && word.chars().all(plain)).then_some(word)
 }

@@ -212,10 +212,14 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// The kind; `command` is the only one.
+    /// The kind: `command`, or `schema`.
     pub kind: Option<String>,
     /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
+    /// Of kind `schema`: the file of a JSON Schema, relative to the config file.
+    pub schema: Option<String>,
+    /// Of kind `schema`: the file that is judged by it, or `"message"` for the final message.
+    pub target: Option<String>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.
     #[serde(default)]
@@ -378,8 +382,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "progress",
     "verifier.report",
     "verifier.baseline",
-    "verifier.schema",
-    "verifier.target",
     "verifier.ask",
     "verifier.expires",
     "verifier.model",
@@ -433,6 +435,8 @@ pub(super) const KNOWN: &[&str] = &[
     "verifier.name",
     "verifier.kind",
     "verifier.run",
+    "verifier.schema",
+    "verifier.target",
     "verifier.inputs",
     "verifier.outputs",
     "verifier.timeout",

@@ -1,7 +1,8 @@
-//! A config with the rules files it names, read once: what is digested, approved and kept is
-//! what is compiled.
+//! A config with the rules and schema files it names, read once: what is digested, approved and
+//! kept is what is compiled.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -9,20 +10,33 @@ use serde::{Deserialize, Serialize};
 use super::{ConfigError, ConfigFile, Source, value};
 use crate::whole;
 
-/// A config's text and its rules files'.
+/// A config's text and those of the files it names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gathered {
     /// The config.
     pub config: Source,
     /// Every file that a pattern of `policy.rules` means, in a profile too, in order of their names.
     pub rules: Vec<Source>,
+    /// Every file that a `schema` of a verifier names and that is there, in a profile too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<Source>,
 }
 
 impl Gathered {
-    /// Reads the rules files that a config names.
+    /// A config that names no files.
+    pub fn alone(config: Source) -> Self {
+        Self {
+            config,
+            rules: Vec::new(),
+            schemas: Vec::new(),
+        }
+    }
+
+    /// Reads the rules and schema files that a config names.
     ///
     /// # Errors
-    /// If the config is no TOML, or a rules file cannot be read.
+    /// If the config is no TOML, or a file that it names cannot be read. A schema file that is
+    /// not there is no error here: what needs it can never pass.
     pub fn of(config: Source) -> Result<Self, ConfigError> {
         let file = super::parse(&config)?;
         let folder = folder(&config);
@@ -46,7 +60,35 @@ impl Gathered {
             }
         };
         let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
-        Ok(Self { config, rules })
+        let mut schemas = Vec::new();
+        for name in schemas_named(&file) {
+            let path = below(folder, name)
+                .ok_or_else(|| value(&config.name, "verifier.schema", not_below(name)))?;
+            let text = whole::read_text(&path, whole::CONFIG).map_err(|source| {
+                ConfigError::Unreadable {
+                    name: path.clone(),
+                    source,
+                }
+            })?;
+            schemas.extend(text.map(|text| Source { name: path, text }));
+        }
+        Ok(Self {
+            config,
+            rules,
+            schemas,
+        })
+    }
+
+    /// The files it names.
+    pub fn named(&self) -> impl Iterator<Item = &Source> {
+        self.rules.iter().chain(&self.schemas)
+    }
+
+    /// The text of the schema file of this name, if it was there.
+    pub(super) fn schema(&self, name: &str) -> Option<&str> {
+        let path = below(folder(&self.config), name)?;
+        let named = |source: &&Source| source.name == path;
+        self.schemas.iter().find(named).map(|source| &*source.text)
     }
 
     /// Names of its profiles.
@@ -65,7 +107,7 @@ impl Gathered {
             below.as_os_str().as_encoded_bytes().to_vec()
         };
         let mut parts = Vec::new();
-        for source in std::iter::once(&self.config).chain(&self.rules) {
+        for source in std::iter::once(&self.config).chain(self.named()) {
             parts.push(name(source));
             parts.push(source.text.clone().into_bytes());
         }
@@ -110,6 +152,28 @@ fn patterns(file: &ConfigFile) -> impl Iterator<Item = &String> {
     let profiles = file.profile.values();
     let more = profiles.flat_map(|profile| &profile.policy.rules);
     file.policy.rules.iter().chain(more)
+}
+
+/// Of the config and of all its profiles, in order, each once.
+fn schemas_named(file: &ConfigFile) -> BTreeSet<&str> {
+    let profiles = file.profile.values().flat_map(|profile| &profile.verifier);
+    let verifiers = file.verifier.iter().chain(profiles);
+    verifiers
+        .filter_map(|verifier| verifier.schema.as_deref())
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// A file in the config's folder or below it, by its plain name.
+fn below(folder: &Path, name: &str) -> Option<PathBuf> {
+    let name = Path::new(name);
+    let mut parts = name.components();
+    let plain = parts.all(|part| matches!(part, Component::Normal(_)));
+    plain.then(|| folder.join(name))
+}
+
+fn not_below(name: &str) -> String {
+    format!("cannot be '{name}'; name a file in the folder of this one, or below it, without ..")
 }
 
 fn matcher(pattern: &str) -> Result<globset::GlobMatcher, globset::Error> {

@@ -7,6 +7,7 @@ mod file;
 mod gathered;
 mod keys;
 mod profile;
+mod schema;
 mod tighten;
 
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ use file::{
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
-pub use profile::Profile;
+pub use profile::{Asked, Profile};
 
 /// The defaults as a commented file: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -61,6 +62,8 @@ pub struct Compiled {
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
     pub sources: Sources,
+    /// Under which profile.
+    pub profile: Asked,
 }
 
 /// The texts that a policy is compiled from.
@@ -209,7 +212,7 @@ fn compile_noting(
         }
         None => (&nowhere, ConfigFile::default()),
     };
-    let mut policy = policy_of(name, &file, driver)?;
+    let mut policy = policy_of(name, &file, repo, driver)?;
     let mut retention = Retention::default();
     retention.set(name, &file)?;
     if let Some(gathered) = person {
@@ -233,7 +236,25 @@ fn compile_noting(
         retention,
         warnings: Vec::new(),
         sources,
+        profile: profile.into(),
     })
+}
+
+/// Name and text of the rules files that these texts name, in the order in which they count.
+///
+/// # Errors
+/// If a config cannot be used, or names no file.
+pub fn rules_files(
+    repo: Option<&Gathered>,
+    person: Option<&Gathered>,
+    profile: Profile<'_>,
+) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut rules = Vec::new();
+    for gathered in repo.into_iter().chain(person) {
+        let file = read(&gathered.config, profile, &mut Vec::new())?;
+        rules.extend(gathered.rules_of(&file)?);
+    }
+    Ok(rules)
 }
 
 /// Files and folders that no command and no tool of a session with this policy may write.
@@ -348,11 +369,16 @@ fn bare(text: &str, at: usize) -> Option<(&str, &str)> {
     fits.then_some((key, word))
 }
 
-fn policy_of(name: &Path, file: &ConfigFile, driver: Driver) -> Result<Policy, ConfigError> {
+fn policy_of(
+    name: &Path,
+    file: &ConfigFile,
+    gathered: Option<&Gathered>,
+    driver: Driver,
+) -> Result<Policy, ConfigError> {
     let verifiers: Vec<VerifierSpec> = file
         .verifier
         .iter()
-        .map(|table| verifier(name, table))
+        .map(|table| verifier(name, table, gathered))
         .collect::<Result<_, _>>()?;
     let mut known = BTreeSet::new();
     for spec in &verifiers {
@@ -549,7 +575,11 @@ pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
     }
 }
 
-fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+fn verifier(
+    name: &Path,
+    table: &VerifierTable,
+    gathered: Option<&Gathered>,
+) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
@@ -561,7 +591,7 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
         ));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if ["schema", "human", "judge", "http"].contains(&kind) {
+    if ["human", "judge", "http"].contains(&kind) {
         return Err(ConfigError::NotYet {
             name: name.to_owned(),
             key: key(&format!("kind = \"{kind}\"")),
@@ -578,6 +608,10 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
             format!("cannot be '{kind}'; this build has: {}", known.join(", ")),
         ));
     };
+    if kind == "schema" {
+        return schema::verifier(name, table, gathered);
+    }
+    schema::none_of_its_keys(name, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         return Err(value(
@@ -590,10 +624,6 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
     implementation
         .check_definition(&definition)
         .map_err(|error| value(name, &key("definition"), error.to_string()))?;
-    let retries = match table.retries {
-        None | Some(0) => 0,
-        other => positive(name, &key("retries"), other)?.unwrap_or(0),
-    };
     for pattern in table.inputs.iter().chain(&table.outputs) {
         globset::Glob::new(pattern)
             .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
@@ -607,10 +637,19 @@ fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigEr
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
         timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(10 * 60_000),
-        retries: u32::try_from(retries).unwrap_or(u32::MAX),
+        retries: retries(name, table)?,
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
     })
+}
+
+fn retries(name: &Path, table: &VerifierTable) -> Result<u32, ConfigError> {
+    let key = format!("verifier '{}': retries", table.name);
+    let retries = match table.retries {
+        None | Some(0) => 0,
+        other => positive(name, &key, other)?.unwrap_or(0),
+    };
+    Ok(u32::try_from(retries).unwrap_or(u32::MAX))
 }
 
 fn stance(text: StanceText) -> Stance {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::{ConfigError, Gathered, value};
@@ -17,6 +18,25 @@ pub enum Profile<'a> {
     Named(&'a str),
     /// This one, if it is there.
     IfThere(&'a str),
+}
+
+/// Which profile was asked for, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// None.
+    Plain,
+    /// This one, whether or not it was there.
+    For(String),
+}
+
+impl From<Profile<'_>> for Asked {
+    fn from(profile: Profile<'_>) -> Self {
+        match profile {
+            Profile::Plain => Self::Plain,
+            Profile::Named(name) | Profile::IfThere(name) => Self::For(name.to_owned()),
+        }
+    }
 }
 
 impl Profile<'_> {

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 /// Reading the log costs a process that comes alone about 1 µs a page of 4 KiB; moving it
 /// costs two syncs.
-const LONGEST: u64 = 512 * 1024;
+const LONGEST: u64 = 256 * 1024;
 
 /// Moves the log into the database and empties it, if it is long. Nothing waits for
 /// this: if others are reading or writing, the next commit tries again, and if it fails

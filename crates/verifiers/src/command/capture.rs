@@ -11,6 +11,7 @@ use memchr::memmem;
 
 use crate::Redact;
 use crate::findings::FindingReader;
+use crate::logs;
 use crate::output::{Ends, Lines, plain};
 use crate::runners::Runners;
 
@@ -78,7 +79,7 @@ impl<'a> Capture<'a> {
             total: 0,
             redact,
             held: Vec::new(),
-            log: create(&log)
+            log: logs::create(&log)
                 .map(|file| (log, file))
                 .map_err(|err| err.to_string()),
             tail: VecDeque::new(),
@@ -236,18 +237,6 @@ fn mentions(line: &str, name: &str) -> bool {
             .and_then(|text| text.chars().next());
         !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
     })
-}
-
-fn create(log: &Path) -> std::io::Result<File> {
-    if let Some(folder) = log.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    // A check may print secrets.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(log)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::definition::{Definition, Start};
 use super::process::Ended;
 use super::run::{Cut, How, Ran};
 use crate::patterns::{Pattern, group};
-use crate::{Job, Report};
+use crate::{Job, Report, logs};
 
 /// `sh: 1: NAME: not found`, `bash: line 1: NAME: command not found`, `zsh:1: command not found: NAME`
 static NOT_FOUND: Pattern = Pattern::new(
@@ -52,7 +52,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
     }
     let log = match captured.log {
         Ok(_) if captured.total == 0 => None,
-        Ok(path) => Some(shown(&path, job.root)),
+        Ok(path) => Some(logs::shown(&path, job.root)),
         Err(why) => {
             notes.push(format!("its full output could not be kept: {why}"));
             None
@@ -205,19 +205,6 @@ fn unsure(cause: Cause, note: String) -> Judged {
         cause: Some(cause),
         retryable: Retryable::Yes,
         note: Some(note),
-    }
-}
-
-fn shown(path: &std::path::Path, root: &std::path::Path) -> String {
-    match path.strip_prefix(root) {
-        Ok(inside) => {
-            let parts: Vec<_> = inside
-                .components()
-                .map(|part| part.as_os_str().to_string_lossy())
-                .collect();
-            parts.join("/")
-        }
-        Err(_) => path.to_string_lossy().into_owned(),
     }
 }
 

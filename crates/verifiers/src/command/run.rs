@@ -3,17 +3,15 @@
 
 use std::io::Read as _;
 use std::process::{Command as Process, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use checkrein_core::digest::Digest;
+use std::time::{Duration, Instant};
 
 use super::capture::{BOUNDS, Capture, Captured};
 use super::definition::{Definition, Start};
 use super::process::{self, Ended, Kill, Wait};
 use super::withheld;
-use crate::Job;
+use crate::{Job, logs};
 
 /// How often the clock and `cancelled` are looked at.
 const TICK: Duration = Duration::from_millis(25);
@@ -62,11 +60,9 @@ enum News {
 }
 
 pub(crate) fn run(definition: &Definition, job: &Job<'_>) -> Ran {
-    let nonce = nonce();
+    let nonce = logs::nonce();
     let (env, withheld) = withheld::filtered(job.env, &definition.env);
-    let log = job
-        .log_dir
-        .join(format!("{}-{nonce}.log", file_name(job.spec.name.as_str())));
+    let log = logs::path(job, &nonce);
     let mut capture = Capture::new(job.root, log, withheld, BOUNDS, job.redact);
     let clock = Clock::new(job);
     if let Some(cut) = clock.over() {
@@ -235,32 +231,4 @@ impl<'a> Clock<'a> {
             None
         }
     }
-}
-
-/// A name for this run that no other run on this machine has.
-fn nonce() -> String {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let digest = Digest::of_parts([
-        std::process::id().to_le_bytes().as_slice(),
-        COUNTER
-            .fetch_add(1, Ordering::Relaxed)
-            .to_le_bytes()
-            .as_slice(),
-        since_epoch.as_nanos().to_le_bytes().as_slice(),
-    ]);
-    format!("{:016x}", digest.short().0)
-}
-
-fn file_name(name: &str) -> String {
-    let safe = |c: char| {
-        if c.is_alphanumeric() || matches!(c, '-' | '_') {
-            c
-        } else {
-            '_'
-        }
-    };
-    name.chars().take(64).map(safe).collect()
 }

@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
 use super::withheld;
-use crate::Job;
+use crate::{Job, regular};
 
 /// Tools, and how each is asked.
 const TOOLS: &[(&[&str], &str)] = &[
@@ -32,6 +32,8 @@ const MAX_TOOLS: usize = 4;
 const MAX_ANSWER: usize = 120;
 /// How long a tool may think about it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// More of the answers kept is not read.
+const LARGEST: u64 = 1 << 20;
 /// How long an answer is believed: what stands behind a shim changes without it.
 const A_DAY: u64 = 24 * 3600;
 
@@ -152,10 +154,12 @@ fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
 }
 
 fn load(file: &Path) -> Known {
-    std::fs::read(file)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default()
+    let mut bytes = Vec::new();
+    let read = regular::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => serde_json::from_slice(&bytes).unwrap_or_default(),
+        Err(_) => Known::default(),
+    }
 }
 
 /// Checks run in parallel, and so may this: who comes last wins, and nothing is lost but a question.

@@ -28,6 +28,8 @@ pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
 pub use tracked::tracked_files;
 
+pub(crate) use walk::is_ours_to_count;
+
 use content::Contents;
 use globs::Selector;
 use stat_cache::StatCache;
@@ -103,6 +105,20 @@ impl TreeReader {
             cache_saved.err(),
         ))
     }
+}
+
+/// Paths relative to `root` of what bears this name in a folder below it, without what ignore
+/// files name, without other checkouts that lie within, and without the folder `apart`.
+///
+/// # Errors
+/// If the root cannot be read, or a limit is reached.
+pub fn named_below(
+    root: &Path,
+    name: &str,
+    apart: &Path,
+    limits: Limits<'_>,
+) -> Result<Vec<String>, TreeError> {
+    walk::named(root, name, apart, &Time::new(limits))
 }
 
 /// Why a tree could not be read.

@@ -2,13 +2,15 @@
 //! damaged it is empty: it saves time and decides nothing.
 
 use std::fs::Metadata;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use checkrein_core::digest::Digest;
+
+use crate::regular;
 
 /// Part of the checksum: a cache of another layout is a damaged one.
 const LAYOUT: &[u8] = b"checkrein stat cache 1";
@@ -18,6 +20,9 @@ const LAYOUT: &[u8] = b"checkrein stat cache 1";
 const TICK_NS: i64 = 100_000_000;
 /// The same on file systems that keep whole seconds.
 const COARSE_TICK_NS: i64 = 2_000_000_000;
+
+/// More of a cache is not read, and what is cut is a damaged one.
+const LARGEST: u64 = 512 << 20;
 
 /// What the file system says of a file. Content cannot change without the change time doing so,
 /// which no program can set.
@@ -91,9 +96,9 @@ impl StatCache {
     /// The cache in `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
-            // A pipe in its place would keep a stop waiting.
-            let found = std::fs::metadata(file).ok()?;
-            let bytes = found.is_file().then(|| std::fs::read(file).ok())??;
+            let mut bytes = Vec::new();
+            let opened = regular::open(file).ok()?;
+            opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
             let (sum, body) = bytes.split_first_chunk::<32>()?;
             if *sum != checksum(body) {
                 return None;

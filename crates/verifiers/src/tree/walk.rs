@@ -47,6 +47,15 @@ struct Ignores {
     above: Option<Rc<Ignores>>,
 }
 
+struct Walk<'a> {
+    always: &'a BTreeSet<String>,
+    apart: Option<&'a Path>,
+    /// Only what bears this name is looked for.
+    only: Option<&'a [u8]>,
+    found: Vec<Found>,
+    left_out: LeftOut,
+}
+
 struct Folder {
     path: PathBuf,
     /// Relative, with a trailing `/`; empty for the root.
@@ -64,24 +73,11 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     let mut walk = Walk {
         always,
         apart: apart.as_deref(),
+        only: None,
         found: Vec::with_capacity(always.len()),
         left_out: LeftOut::default(),
     };
-    let mut folders = vec![Folder {
-        path: root.to_owned(),
-        prefix: Vec::new(),
-        ignores: ignores_above(root),
-    }];
-    while let Some(folder) = folders.pop() {
-        time.check()?;
-        let at_root = folder.prefix.is_empty();
-        match std::fs::read_dir(&folder.path) {
-            Ok(entries) => walk.folder(folder, entries, &mut folders),
-            Err(err) if at_root => return Err(TreeError::root(root, err)),
-            Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => walk.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
-        }
-    }
+    walk.all(root, time)?;
     let Walk {
         mut found,
         left_out,
@@ -92,14 +88,47 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     Ok(Walked { found, left_out })
 }
 
-struct Walk<'a> {
-    always: &'a BTreeSet<String>,
-    apart: Option<&'a Path>,
-    found: Vec<Found>,
-    left_out: LeftOut,
+/// Paths relative to `root` of what bears this name in a folder below it. What ignore files name
+/// is left out, and so is another checkout that lies within.
+pub(crate) fn named(
+    root: &Path,
+    name: &str,
+    apart: &Path,
+    time: &Time<'_>,
+) -> Result<Vec<String>, TreeError> {
+    let always = BTreeSet::new();
+    let mut walk = Walk {
+        always: &always,
+        apart: Some(apart),
+        only: Some(name.as_bytes()),
+        found: Vec::new(),
+        left_out: LeftOut::default(),
+    };
+    walk.all(root, time)?;
+    let below = walk.found.iter().map(|found| text(&found.path));
+    Ok(below.filter(|path| path.contains('/')).collect())
 }
 
 impl Walk<'_> {
+    fn all(&mut self, root: &Path, time: &Time<'_>) -> Result<(), TreeError> {
+        let mut folders = vec![Folder {
+            path: root.to_owned(),
+            prefix: Vec::new(),
+            ignores: ignores_above(root),
+        }];
+        while let Some(folder) = folders.pop() {
+            time.check()?;
+            let at_root = folder.prefix.is_empty();
+            match std::fs::read_dir(&folder.path) {
+                Ok(entries) => self.folder(folder, entries, &mut folders),
+                Err(err) if at_root => return Err(TreeError::root(root, err)),
+                Err(err) if err.kind() == ErrorKind::NotFound => {}
+                Err(err) => self.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, path: Vec<u8>, what: What) {
         self.found.push(Found { path, what });
     }
@@ -123,6 +152,16 @@ impl Walk<'_> {
             let name = entry.file_name();
             let name = bytes(&name);
             if is_version_control(&name) || prefix.is_empty() && *name == *OURS.as_bytes() {
+                continue;
+            }
+            let wanted = |only: &[u8]| {
+                let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                match folder {
+                    true => !path.join(entry.file_name()).join(".git").exists(),
+                    false => *name == *only,
+                }
+            };
+            if !self.only.is_none_or(wanted) {
                 continue;
             }
             let relative = [prefix.as_slice(), &name].concat();
@@ -215,7 +254,8 @@ fn add_always(
     Ok(())
 }
 
-fn is_ours_to_count(name: &str) -> bool {
+/// Whether this is the plain name of something that may be part of the tree.
+pub(crate) fn is_ours_to_count(name: &str) -> bool {
     let mut parts = name.split('/');
     parts.clone().next() != Some(OURS)
         && parts.all(|part| {

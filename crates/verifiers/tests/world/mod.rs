@@ -17,6 +17,7 @@ pub(crate) struct World {
     pub(crate) timeout_ms: u64,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: AtomicBool,
+    pub(crate) message: Option<String>,
 }
 
 impl World {
@@ -29,6 +30,7 @@ impl World {
             timeout_ms: 60_000,
             deadline: None,
             cancelled: AtomicBool::new(false),
+            message: None,
         }
     }
 
@@ -72,6 +74,7 @@ impl World {
         let job = Job {
             spec: &spec,
             root: &self.root(),
+            message: self.message.as_deref(),
             deadline: self.deadline,
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,

@@ -33,7 +33,10 @@ fn edit(old: &str, new: &str) -> Vec<Act> {
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let has_tool = stage.agent.name() == "codex";
-    let mut script = vec![Act::shell(&diff("tow", "TWO")), Act::shell(&diff("two", "TWO"))];
+    let mut script = vec![
+        Act::shell(&diff("tow", "TWO")),
+        Act::shell(&diff("two", "TWO")),
+    ];
     if has_tool {
         script.extend([edit("there", "THREE"), edit("three", "THREE")]);
     }
@@ -59,7 +62,12 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             &seen.asked.len(),
             &asked,
         );
-        let fresh = |at: usize| seen.asked.get(at).map(|one| one.fresh.clone()).unwrap_or_default();
+        let fresh = |at: usize| {
+            seen.asked
+                .get(at)
+                .map(|one| one.fresh.clone())
+                .unwrap_or_default()
+        };
         holds(
             report,
             "the refusal shows the file's line beside the patch's",

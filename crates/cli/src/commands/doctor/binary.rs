@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::bounded;
 use super::finding::Finding;
 use super::hooks::{Installed, again};
-use super::places::{self, Agent};
+use super::places::Agent;
+use crate::programs;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -32,9 +33,9 @@ fn one(
     let first = entries.first()?;
     let bare = !program.contains(['/', '\\']);
     let found = if bare {
-        places::on_path(program)
+        programs::on_path(program)
     } else {
-        Some(PathBuf::from(program)).filter(|file| places::is_program(file))
+        Some(PathBuf::from(program)).filter(|file| programs::is_program(file))
     };
     let Some(found) = found else {
         let blocks = entries.iter().any(|one| one.hook.blocks_on_failure);

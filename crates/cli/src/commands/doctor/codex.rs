@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters::codex_trust::{self, Config, Standing};
+use checkrein_runtime::whole;
 
 use super::finding::Finding;
 use super::firing::Agreed;
@@ -32,7 +33,7 @@ pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
         inline: Vec::new(),
     };
     for (scope, path) in own.into_iter().chain([repo]) {
-        let Ok(text) = std::fs::read_to_string(&path) else {
+        let Ok(Some(text)) = whole::read_text(&path, whole::CONFIG) else {
             continue;
         };
         match codex_trust::read(&text) {

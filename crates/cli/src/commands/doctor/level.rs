@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use checkrein_runtime::whole;
+
 use super::finding::Finding;
 use super::places::Near;
 use crate::confine;
@@ -63,7 +65,8 @@ fn pipeline(root: &Path) -> Option<PathBuf> {
             vec![path]
         };
         files.into_iter().find(|file| {
-            std::fs::read_to_string(file).is_ok_and(|text| text.contains("checkrein check"))
+            let text = whole::read_text(file, whole::CONFIG);
+            matches!(text, Ok(Some(text)) if text.contains("checkrein check"))
         })
     })
 }

@@ -26,10 +26,9 @@ use std::time::Duration;
 use checkrein_adapters as adapters;
 use serde_json::json;
 
-pub(super) use self::places::on_path;
 use crate::args::Doctor;
 use crate::ui::errors::CommandError;
-use crate::{exit_code, locate, signals, ui};
+use crate::{exit_code, locate, programs, signals, ui};
 use finding::{Finding, Status};
 use places::{Agent, Near};
 use repo::Repo;
@@ -112,7 +111,7 @@ impl Look<'_> {
             near,
             scratch,
         } = *self;
-        let program = places::on_path(agent.program);
+        let program = programs::on_path(agent.program);
         findings.push(match &program {
             Some(program) => self.version(program),
             None => Finding::ok(agent.name, "installed", "not installed"),

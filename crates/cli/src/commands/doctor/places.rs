@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
 use checkrein_adapters::settings::{Call, Reading};
+use checkrein_runtime::whole;
 use serde_json::{Value, json};
 
 use super::lines_of::{line_of, steps};
+use crate::locate;
 
 /// An agent.
 #[derive(Debug)]
@@ -136,10 +138,7 @@ impl Agent {
     /// Its own folder.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let (variable, below_home) = self.home;
-        env::var_os(variable)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-            .or_else(|| Some(env::home_dir()?.join(below_home)))
+        locate::agent_folder(variable, below_home)
     }
 
     /// The settings files that are there.
@@ -154,7 +153,7 @@ impl Agent {
         own.into_iter()
             .chain(in_repo)
             .filter_map(|(scope, path)| {
-                let bytes = std::fs::read(&path).ok()?;
+                let bytes = whole::read(&path, whole::CONFIG).ok()??;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
                 let reading = adapters::find(self.name)?.settings(&bytes)?;
@@ -194,24 +193,4 @@ pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading
         reading,
         json: json!({ "hooks": events }),
     }
-}
-
-/// The program of this name on the PATH.
-pub(in crate::commands) fn on_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
-        .find(|file| is_program(file))
-}
-
-#[cfg(unix)]
-pub(super) fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_program(file: &Path) -> bool {
-    file.is_file()
 }

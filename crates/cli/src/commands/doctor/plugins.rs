@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
 use checkrein_adapters::settings::Effect;
+use checkrein_runtime::whole;
 use serde_json::Value;
 
 use super::finding::Finding;
@@ -32,8 +33,9 @@ pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins
         return plugins;
     }
     for file in MANAGED.iter().map(Path::new) {
-        let json: Value = std::fs::read(file)
+        let json: Value = whole::read(file, whole::CONFIG)
             .ok()
+            .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
         for switch in ["allowManagedHooksOnly", "disableAllHooks"] {
@@ -62,10 +64,14 @@ pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins
 
 /// Id and folder of each plug-in.
 fn installed(folder: &Path) -> Vec<(String, PathBuf)> {
-    let list: Value = std::fs::read(folder.join("plugins/installed_plugins.json"))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
+    let list: Value = whole::read(
+        &folder.join("plugins/installed_plugins.json"),
+        whole::CONFIG,
+    )
+    .ok()
+    .flatten()
+    .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+    .unwrap_or_default();
     let plugins = list.get("plugins").and_then(Value::as_object);
     plugins
         .into_iter()
@@ -90,7 +96,9 @@ fn one(
 ) {
     let file = install.join(HOOKS);
     let named_us = id.contains("checkrein");
-    let bytes = match std::fs::read(&file) {
+    let gone = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    let read = whole::read(&file, whole::CONFIG).and_then(|bytes| bytes.ok_or_else(gone));
+    let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) if named_us => {
             plugins.findings.push(

@@ -72,6 +72,18 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             None
         }
     };
+    let settled = located.clone().settled();
+    if let Some(config) = settled.ok().and_then(|settled| settled.set_aside) {
+        findings.push(
+            Finding::warning(
+                "repo",
+                "held",
+                format!("{config} was made or edited while a task was open above it"),
+            )
+            .so("who begins here is judged by what is in force there")
+            .mend("checkrein seal"),
+        );
+    }
     match located.held() {
         Ok(Some(held)) => findings.push(
             Finding::warning(

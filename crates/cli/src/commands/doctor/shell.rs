@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use checkrein_runtime::whole;
+
 use super::bounded::{self, Ran};
 use super::finding::{Finding, Status};
 use super::hooks::Installed;
@@ -143,7 +145,7 @@ fn printer(said: &str) -> Option<String> {
         .chain(named.map(PathBuf::from))
         .filter(|_| !said.is_empty())
         .find_map(|file| {
-            let text = std::fs::read_to_string(&file).ok()?;
+            let text = whole::read_text(&file, whole::CONFIG).ok()??;
             let line = text.lines().position(|line| line.contains(said))?;
             Some(format!("{}:{}", file.display(), line + 1))
         })

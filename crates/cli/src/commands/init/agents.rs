@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::{Site, git};
-use crate::commands::doctor::on_path;
+use crate::programs::on_path;
 use crate::settings::record::Scope;
 use crate::ui::errors::CommandError;
 

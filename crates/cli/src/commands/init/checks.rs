@@ -12,10 +12,10 @@ use checkrein_runtime::{Patience, Progress};
 
 use super::Site;
 use super::write::Pen;
-use crate::commands::doctor::on_path;
 use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;
+use crate::programs::on_path;
 use crate::settings::record::What;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -64,10 +64,7 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
 /// Says where it happens, if that is not the folder that everybody looks at.
 fn place(site: &Site) -> Result<(), CommandError> {
     if let Some(above) = site.located.passed_over() {
-        ui::say(&format!(
-            "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
-            above.display()
-        ));
+        ui::say(&words::passed_over(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
         ui::say(&format!(
             "In {} (the top of this repo):",

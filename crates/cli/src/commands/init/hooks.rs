@@ -10,7 +10,7 @@ use super::agents::Agent;
 use super::entries::{self, Plan};
 use super::git;
 use super::write::{Pen, line};
-use crate::commands::doctor::on_path;
+use crate::programs::on_path;
 use crate::settings::record::{Scope, What, Written};
 use crate::settings::{file, json, with_line, without_ours};
 use crate::ui;

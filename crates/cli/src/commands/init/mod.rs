@@ -92,11 +92,14 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
         hooks::keep_out_of_git(&mut pen, &agents)?;
     }
     // Last, because a person may leave at the question.
+    let mut waiting = Vec::new();
     for (agent, (path, reading)) in &to_review {
-        reviews::settle(&mut pen, agent, &agent.repo(&site), path, reading)?;
+        if reviews::settle(&mut pen, agent, &agent.repo(&site), path, reading)? {
+            waiting.push(agent.title);
+        }
     }
     if !args.dry_run {
-        farewell(&site, policy.as_ref(), all_in_force);
+        farewell(&site, policy.as_ref(), all_in_force, &waiting);
     }
     Ok(exit_code::exit(if all_in_force {
         exit_code::YES
@@ -105,7 +108,8 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
     }))
 }
 
-fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool) {
+/// `waiting` are the agents that run no hook before the person has done something there.
+fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &[&str]) {
     let required = policy.map_or(0, |policy| {
         let names = policy.verifiers.iter().map(|spec| &spec.name);
         names.filter(|name| policy.is_required(name)).count()
@@ -123,6 +127,13 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool) {
         _ => "Use your agents as before: \"done\" now means that these checks pass.",
     };
     ui::answer("");
+    if all_in_force && !waiting.is_empty() {
+        let agents = waiting.join(" and ");
+        ui::answer(&On::Stdout.paint(
+            Paint::Strong,
+            &format!("{agents} runs no hook yet: first do what is said above. Then:"),
+        ));
+    }
     ui::answer(&On::Stdout.paint(Paint::Strong, next));
     ui::answer(&format!(
         "Do the hooks fire?  checkrein doctor     Take it all back:  {}",

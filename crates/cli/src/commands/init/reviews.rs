@@ -20,16 +20,17 @@ use crate::{person, signals, ui};
 /// How often it is looked whether we are to go.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Looks at what Codex thinks of the hooks in `path`, and asks.
+/// Looks at what Codex thinks of the hooks in `path`, and asks. Says whether something is left
+/// for the person to do before it runs them.
 pub(super) fn settle(
     pen: &mut Pen<'_>,
     agent: &Agent,
     repo: &Path,
     path: &Path,
     reading: &Reading,
-) -> Result<(), CommandError> {
+) -> Result<bool, CommandError> {
     let Some(home) = agent.home() else {
-        return Ok(());
+        return Ok(false);
     };
     let config = file::resolve(&home.join("config.toml"), None)?;
     let now = file::read(&config)?;
@@ -40,7 +41,7 @@ pub(super) fn settle(
         Err(what) => {
             let what = what.lines().next().unwrap_or_default().to_owned();
             to_do(&shown, &format!("Codex cannot read it: {what}"));
-            return Ok(());
+            return Ok(true);
         }
     };
     if !known.hooks_on {
@@ -63,7 +64,7 @@ pub(super) fn settle(
         .collect();
     let open = |reviewed: bool| {
         let once = match (trusts, reviewed) {
-            (true, true) => return,
+            (true, true) => return !known.hooks_on,
             (false, false) => {
                 "say yes twice (trust this repo, these hooks); until then it skips them"
             }
@@ -71,10 +72,10 @@ pub(super) fn settle(
             (true, false) => "say yes (these hooks); until then it skips them",
         };
         to_do(agent.title, &format!("start it here once and {once}"));
+        true
     };
     if missing.is_empty() {
-        open(true);
-        return Ok(());
+        return Ok(open(true));
     }
     let reviews: Vec<toml::Review> = missing
         .iter()
@@ -99,10 +100,9 @@ pub(super) fn settle(
             pen.site.undo(),
         )?
     {
-        open(false);
-        return Ok(());
+        return Ok(open(false));
     }
-    open(true);
+    let left = open(true);
     let noted = pen.installed.of(&config).cloned();
     let before = bare(noted.as_ref(), now.as_deref())?;
     let mut keys = match noted.as_ref().map(|noted| &noted.what) {
@@ -122,7 +122,8 @@ pub(super) fn settle(
         What::Reviews(keys),
         Some(agent.name),
         "your review of these hooks",
-    )
+    )?;
+    Ok(left)
 }
 
 /// Asks a person at the terminal; anything but yes is no.

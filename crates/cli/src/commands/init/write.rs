@@ -129,10 +129,16 @@ impl<'a> Pen<'a> {
 /// One file, one line.
 pub(super) fn line(paint: Paint, verb: &str, path: &str, about: &str) {
     ui::answer(&format!(
-        "{} {path:<30} {}",
+        "{} {} {}",
         On::Stdout.paint(paint, &format!("{verb:<8}")),
+        column(path),
         On::Stdout.paint(Paint::Dim, about)
     ));
+}
+
+/// As wide as a terminal shows it, whatever the number of its characters.
+fn column(path: &str) -> std::borrow::Cow<'_, str> {
+    console::pad_str(path, 30, console::Alignment::Left, None)
 }
 
 fn show(path: &str, now: Option<&str>, after: &str) {
@@ -154,5 +160,21 @@ fn show(path: &str, now: Option<&str>, after: &str) {
             }
         };
         ui::answer(&On::Stdout.paint(paint, line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_as_wide_whatever_it_holds() {
+        for path in [
+            "checkrein.toml",
+            "\u{6771}\u{4eac}/checkrein.toml",
+            "e\u{301}t\u{e9}",
+        ] {
+            assert_eq!(console::measure_text_width(&column(path)), 30, "{path}");
+        }
     }
 }

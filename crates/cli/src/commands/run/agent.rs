@@ -30,7 +30,7 @@ use crate::locate::Located;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
-use crate::{off, signals};
+use crate::{off, programs, signals};
 
 /// What to run and how.
 pub(super) struct Plan {
@@ -133,29 +133,12 @@ fn unknown(name: &str, resumed: bool) -> CommandError {
 
 /// The program of this name on PATH.
 fn find(name: &str) -> Result<PathBuf, CommandError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| is_program(file))
-        .ok_or_else(|| {
-            CommandError::usage(
-                format!("'{name}' is not on PATH"),
-                "install the agent, or put its folder on PATH",
-            )
-        })
-}
-
-fn is_program(file: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        file.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        file.with_extension("exe").is_file() || file.is_file()
-    }
+    programs::on_path(name).ok_or_else(|| {
+        CommandError::usage(
+            format!("'{name}' is not on PATH"),
+            "install the agent, or put its folder on PATH",
+        )
+    })
 }
 
 /// The loop: run the agent, look how its task stands, judge and send it back if it left.

@@ -28,7 +28,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, of_reason};
 use crate::ui::words;
-use crate::{exit_code, signals, ui};
+use crate::{exit_code, home, signals, ui};
 
 /// More of a task is not read from stdin.
 const MAX_TASK: u64 = 1024 * 1024;
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             "leave it out for the config's",
         ));
     }
+    let located = home::of_new(located, &SessionId::new("run"))?;
     let state = state_root(&located);
     confine::mend(&state);
     // What is wrong with the config is said by whoever needs it.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use checkrein_runtime::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -105,7 +106,8 @@ pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addit
         }
     }
     if let Some(setup) = program.filter(|_| hooked.is_none()) {
-        let text = std::fs::read_to_string(root.join(&setup.file)).unwrap_or_default();
+        let text = whole::read_text(&root.join(&setup.file), whole::CONFIG);
+        let text = text.ok().flatten().unwrap_or_default();
         let inside = |tier| {
             inside(&setup.kind, &setup.file, &text, tier)
                 .filter(|_| lacks(tier))
@@ -131,7 +133,8 @@ fn config(
     by_rules: bool,
     program: Option<&str>,
 ) -> Option<Addition> {
-    let there = std::fs::read_to_string(root.join(CONFIG)).ok();
+    let there = whole::read_text(&root.join(CONFIG), whole::CONFIG);
+    let there = there.ok().flatten();
     let (mut tiers, mut text) = (Vec::new(), String::new());
     let has_check = found
         .fillings

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use checkrein_runtime::whole;
+
 /// Folders of other people's code, of what is built, and of what only looks like an agent.
 const SKIPPED: &[&str] = &[
     "test",
@@ -43,10 +45,9 @@ pub(super) fn texts(root: &Path, endings: &[&str]) -> Vec<Text> {
         })
         .take(MAX_FILES)
         .filter_map(|file| {
-            let small = file.metadata().is_ok_and(|meta| meta.len() <= MAX_BYTES);
             let name = file.strip_prefix(root).ok()?;
             let name = name.to_string_lossy().replace('\\', "/");
-            let text = small.then(|| std::fs::read_to_string(&file).ok())??;
+            let text = whole::read_text(&file, MAX_BYTES).ok()??;
             Some(Text { name, text })
         })
         .collect()

@@ -2,14 +2,16 @@
 //! ours, the trees afterwards compared byte for byte. Where they differ a reason is looked for
 //! that both trees bear out; what is left is printed whole.
 
+mod cases;
+mod random;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use cases::Case;
 use checkrein_patch::{Cause, Disk, Fit, Plan, Refusal, Within, apply, check, parse, told};
-
-use super::cases::{self, Case};
 
 /// What a tree holds: files with their bytes, folders, links with what they name.
 type Snapshot = BTreeMap<String, Vec<u8>>;

@@ -1,0 +1,117 @@
+//! `permissions` of Claude Code's settings: rules on tools, each `Tool` or `Tool(specifier)`.
+//! Deny goes before ask, ask before allow.
+
+use serde_json::Value;
+
+/// What is done about a call that a rule fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// It runs.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl List {
+    /// Its key in the settings.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permission {
+    /// Where it stands.
+    pub list: List,
+    /// As it is written.
+    pub text: String,
+    /// The tool's name.
+    pub tool: String,
+    /// What stands in its parentheses.
+    pub specifier: Option<String>,
+}
+
+/// The rules of a settings file, deny first. What is no text is passed over, as Claude Code does.
+///
+/// # Errors
+/// If it is no JSON object.
+pub fn read(bytes: &[u8]) -> Result<Vec<Permission>, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let settings: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let settings = settings.as_object().ok_or("not a JSON object")?;
+    let mut found = Vec::new();
+    for list in [List::Deny, List::Ask, List::Allow] {
+        let rules = settings
+            .get("permissions")
+            .and_then(|permissions| permissions.get(list.key()))
+            .and_then(Value::as_array);
+        let texts = rules.into_iter().flatten().filter_map(Value::as_str);
+        found.extend(texts.map(|text| permission(list, text)));
+    }
+    Ok(found)
+}
+
+fn permission(list: List, text: &str) -> Permission {
+    let inner = text
+        .split_once('(')
+        .and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
+    let (tool, specifier) = match inner {
+        Some((tool, inner)) => (tool, Some(inner.to_owned())),
+        None => (text, None),
+    };
+    Permission {
+        list,
+        text: text.to_owned(),
+        tool: tool.trim().to_owned(),
+        specifier,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_deny_first() {
+        let text = r#"{"permissions":{"defaultMode":"plan","allow":["Bash(npm run test:*)",7,"Read"],
+            "deny":["Bash(rm (x))","mcp__db__drop"],"ask":["Edit(src/**)"]},"model":"x"}"#;
+        let read = read(text.as_bytes()).unwrap();
+        let seen: Vec<(&str, &str, Option<&str>)> = read
+            .iter()
+            .map(|one| (one.list.key(), one.tool.as_str(), one.specifier.as_deref()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("deny", "Bash", Some("rm (x)")),
+                ("deny", "mcp__db__drop", None),
+                ("ask", "Edit", Some("src/**")),
+                ("allow", "Bash", Some("npm run test:*")),
+                ("allow", "Read", None),
+            ]
+        );
+        assert_eq!(read[0].text, "Bash(rm (x))");
+    }
+
+    #[test]
+    fn what_is_no_settings() {
+        for text in ["", "[]", "{", "null"] {
+            assert!(read(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in [
+            "{}",
+            "\u{feff}{}",
+            r#"{"permissions":[]}"#,
+            r#"{"permissions":{"deny":"Bash"}}"#,
+        ] {
+            assert_eq!(read(text.as_bytes()), Ok(Vec::new()), "{text}");
+        }
+    }
+}

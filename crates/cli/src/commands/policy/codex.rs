@@ -1,0 +1,48 @@
+//! `policy check --codex-exit`: the answer of `codex execpolicy check` to the letter, for who
+//! calls that today. Nothing of ours is added: no splitting, no effects, no own rules.
+
+use std::process::ExitCode;
+
+use checkrein_execpolicy::compile_from;
+
+use crate::args::PolicyCheck;
+use crate::ui::errors::CommandError;
+use crate::{exit_code, ui};
+
+pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
+    let here = super::here()?;
+    let mut files = Vec::new();
+    let mut unread = None;
+    for path in &args.rules {
+        let name = path.display().to_string();
+        match super::read(path) {
+            Ok(text) => files.push((name, text)),
+            Err(error) => {
+                unread = Some((name, error.to_string()));
+                break;
+            }
+        }
+    }
+    // One file after the other: what is wrong in an earlier one is said first.
+    let rules = match compile_from(&super::borrowed(&files), &here) {
+        Ok(rules) => rules,
+        Err(error) => {
+            let file = error.file().unwrap_or_default();
+            return Ok(refused("parse", file, &error.cause()));
+        }
+    };
+    if let Some((name, why)) = unread {
+        return Ok(refused("read", &name, &why));
+    }
+    let resolve = args.resolve_host_executables.then_some(&here);
+    ui::answer(&rules.check(&args.command, resolve).to_json());
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+fn refused(what: &str, file: &str, cause: &str) -> ExitCode {
+    let cause = cause.replace('\n', "\n    ");
+    ui::say(&format!(
+        "Error: failed to {what} policy at {file}\n\nCaused by:\n    {cause}"
+    ));
+    exit_code::exit(exit_code::NO)
+}

@@ -1,0 +1,230 @@
+//! `policy test`: what each rules file says, whether its own examples are true, and the digest
+//! of it all.
+
+use std::process::ExitCode;
+
+use checkrein_core::digest::Digest;
+use checkrein_execpolicy::{Entry, Example, Listing, NetworkRule, Says, list};
+use checkrein_runtime::config::Driver;
+use serde_json::{Value, json};
+
+use super::{paint, word};
+use crate::args::PolicyTest;
+use crate::locate::{self, CONFIG};
+use crate::sources;
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint, counted};
+use crate::{exit_code, ui};
+
+pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
+    let here = super::here()?;
+    let (files, config) = files(args)?;
+    let (rules, listings) = list(&super::borrowed(&files), &here)?;
+    let failing = examples(&listings).filter(|one| !one.holds).count();
+    // What is sealed is more than the files: the config's other keys of [policy].
+    let text = match config {
+        Some(located) if failing == 0 => {
+            located.0.unguarded(&located.1, Driver::Hook)?.policy.rules
+        }
+        Some(_) | None => rules.to_text(),
+    };
+    let digest = Digest::of(text.as_bytes());
+    if args.json {
+        ui::json(&document(&listings, digest, failing));
+    } else {
+        print(&listings, digest, failing);
+    }
+    Ok(exit_code::exit(match failing {
+        0 => exit_code::YES,
+        _ => exit_code::NO,
+    }))
+}
+
+type Config = (locate::Located, checkrein_runtime::config::Sources);
+
+/// Name and text of the files, and the config that names them if none was named.
+fn files(args: &PolicyTest) -> Result<(Vec<(String, String)>, Option<Config>), CommandError> {
+    if !args.rules.is_empty() {
+        return Ok((super::read_all(&args.rules)?, None));
+    }
+    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
+    let sources = sources::in_force(&located)?;
+    for note in &sources.notes {
+        ui::say(&format!("checkrein: {note}"));
+    }
+    let files = located.rules_files(&sources.sources)?;
+    if files.is_empty() {
+        return Err(CommandError::usage(
+            "no rules file is configured here",
+            format!(
+                "name files with --rules, or in {CONFIG}:\n    [policy]\n    rules = [\"rules/*.rules\"]"
+            ),
+        ));
+    }
+    Ok((files, Some((located, sources.sources))))
+}
+
+fn examples(listings: &[Listing]) -> impl Iterator<Item = &Example> {
+    let entries = listings.iter().flat_map(|file| &file.entries);
+    entries.flat_map(|entry| match &entry.says {
+        Says::Prefix { examples, .. } => examples.as_slice(),
+        Says::Host { .. } | Says::Network(_) => &[],
+    })
+}
+
+fn print(listings: &[Listing], digest: Digest, failing: usize) {
+    for file in listings {
+        ui::answer(&On::Stdout.paint(Paint::Strong, &file.file));
+        for entry in &file.entries {
+            for line in lines(entry) {
+                ui::answer(&line);
+            }
+        }
+        if file.entries.is_empty() {
+            ui::answer("        nothing");
+        }
+    }
+    let rules: u64 = listings.iter().map(|file| file.entries.len() as u64).sum();
+    let tried = examples(listings).count();
+    let verdict = match (tried, failing) {
+        (0, _) => "no examples".to_owned(),
+        (_, 0) => On::Stdout.paint(Paint::Good, "all hold"),
+        (_, failing) => On::Stdout.paint(Paint::Bad, &format!("{failing} do not hold")),
+    };
+    ui::answer(&format!(
+        "{}, {}: {verdict}",
+        counted(rules, "rule"),
+        counted(tried as u64, "example")
+    ));
+    ui::answer(&format!("digest {digest}"));
+}
+
+/// A rule, and each of its examples that is not true.
+fn lines(entry: &Entry) -> Vec<String> {
+    let at = format!("{:>6}  ", entry.line);
+    match &entry.says {
+        Says::Prefix {
+            pattern,
+            decision,
+            justification,
+            canonical,
+            examples,
+        } => {
+            let decision_word = format!("{:<9}", word(*decision));
+            let mut line = format!(
+                "{at}{}  {}",
+                On::Stdout.paint(paint(*decision), &decision_word),
+                shown(pattern)
+            );
+            if *canonical {
+                line.push_str(" (in any letter case)");
+            }
+            if !examples.is_empty() {
+                line.push_str("  ");
+                line.push_str(&counted(examples.len() as u64, "example"));
+            }
+            if let Some(why) = justification {
+                let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+                line.push_str(&On::Stdout.paint(Paint::Dim, &format!("  {why}")));
+            }
+            let wrong = examples.iter().filter(|one| !one.holds).map(|one| {
+                let what = match one.matches {
+                    true => "does not match, and should",
+                    false => "matches, and should not",
+                };
+                let text = format!("{:>8}✗ {what}: {}", "", one.command);
+                On::Stdout.paint(Paint::Bad, &text)
+            });
+            std::iter::once(line).chain(wrong).collect()
+        }
+        Says::Host { name, paths } => {
+            let paths = match paths.is_empty() {
+                true => "no path".to_owned(),
+                false => paths.join(", "),
+            };
+            vec![format!("{at}{:<9}  {name} may be {paths}", "host")]
+        }
+        Says::Network(rule) => vec![network(&at, rule)],
+    }
+}
+
+fn network(at: &str, rule: &NetworkRule) -> String {
+    let what = On::Stdout.paint(paint(rule.decision), &format!("{:<9}", word(rule.decision)));
+    let (protocol, host) = (rule.protocol.word(), &rule.host);
+    let note = On::Stdout.paint(
+        Paint::Dim,
+        "(for Codex's proxy; commands are not judged by it)",
+    );
+    format!("{at}{what}  {protocol} to {host}  {note}")
+}
+
+/// `git push|pull`
+fn shown(pattern: &[Vec<String>]) -> String {
+    let quoted = |word: &String| {
+        shlex::try_quote(word).map_or_else(|_| word.clone(), std::borrow::Cow::into_owned)
+    };
+    let positions = pattern.iter().map(|options| {
+        let options: Vec<String> = options.iter().map(quoted).collect();
+        options.join("|")
+    });
+    positions.collect::<Vec<_>>().join(" ")
+}
+
+fn document(listings: &[Listing], digest: Digest, failing: usize) -> Value {
+    let files: Vec<Value> = listings
+        .iter()
+        .map(|file| {
+            let rules: Vec<Value> = file.entries.iter().map(rule).collect();
+            json!({ "file": file.file, "rules": rules })
+        })
+        .collect();
+    json!({
+        "schema": "checkrein/policy-test/1",
+        "digest": digest,
+        "files": files,
+        "examples": examples(listings).count(),
+        "failing": failing,
+    })
+}
+
+fn rule(entry: &Entry) -> Value {
+    match &entry.says {
+        Says::Prefix {
+            pattern,
+            decision,
+            justification,
+            canonical,
+            examples,
+        } => {
+            let examples: Vec<Value> = examples
+                .iter()
+                .map(|one| {
+                    json!({ "command": one.command, "matches": one.matches, "holds": one.holds })
+                })
+                .collect();
+            json!({
+                "line": entry.line,
+                "kind": "prefix_rule",
+                "pattern": pattern,
+                "decision": decision,
+                "justification": justification,
+                "canonical_matching": canonical,
+                "examples": examples,
+            })
+        }
+        Says::Host { name, paths } => json!({
+            "line": entry.line,
+            "kind": "host_executable",
+            "name": name,
+            "paths": paths,
+        }),
+        Says::Network(rule) => json!({
+            "line": entry.line,
+            "kind": "network_rule",
+            "host": rule.host,
+            "protocol": rule.protocol,
+            "decision": rule.decision,
+            "justification": rule.justification,
+        }),
+    }
+}

@@ -1,0 +1,51 @@
+//! The form of a word in which letter case and composed characters do not count: what
+//! `canonical_matching` compares.
+
+use caseless::Caseless as _;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Unicode's canonical caseless form (definition D145).
+pub(crate) fn canonical(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    word.nfd().default_case_fold().nfd().collect()
+}
+
+/// Whether two words are the same but for letter case and how accents are written.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    one == other || canonical(one) == canonical(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn case_and_composition_do_not_count() {
+        for (one, other) in [
+            ("git", "GIT"),
+            ("", ""),
+            ("e\u{301}", "\u{c9}"),
+            ("stra\u{df}e", "STRASSE"),
+            ("\u{212a}", "k"),
+            ("\u{3c3}", "\u{3c2}"),
+            ("\u{fb01}", "FI"),
+            ("\u{130}", "i\u{307}"),
+            ("\u{1f80}", "\u{1f00}\u{3b9}"),
+            ("\u{13a0}", "\u{ab70}"),
+        ] {
+            assert!(same(one, other), "{one:?} {other:?}");
+        }
+        for (one, other) in [
+            ("git", "git.exe"),
+            ("git", " git"),
+            ("\u{2460}", "1"),
+            ("\u{ff21}", "A"),
+            ("I", "\u{131}"),
+            ("a\u{ad}", "a"),
+        ] {
+            assert!(!same(one, other), "{one:?} {other:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a rules file says, call by call, for people.
+
+use checkrein_core::input::RuleDecision;
+
+use super::examples::Example;
+use crate::network::NetworkRule;
+use crate::rules::Rule;
+
+/// A file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Its name.
+    pub file: String,
+    /// Its calls, in order.
+    pub entries: Vec<Entry>,
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it stands, from 1.
+    pub line: usize,
+    /// What it says.
+    pub says: Says,
+}
+
+/// What a call says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Says {
+    /// `prefix_rule`
+    Prefix {
+        /// The alternatives of every position.
+        pattern: Vec<Vec<String>>,
+        /// What it decides.
+        decision: RuleDecision,
+        /// Why.
+        justification: Option<String>,
+        /// Whether letter case does not count.
+        canonical: bool,
+        /// Its examples, `not_match` first.
+        examples: Vec<Example>,
+    },
+    /// `host_executable`
+    Host {
+        /// A bare name.
+        name: String,
+        /// The paths that may stand for it.
+        paths: Vec<String>,
+    },
+    /// `network_rule`
+    Network(NetworkRule),
+}
+
+impl Says {
+    /// The rules of one call differ in their first token only.
+    pub(super) fn prefix(rules: &[Rule], examples: Vec<Example>) -> Self {
+        let heads = rules.iter().map(|rule| rule.head.clone()).collect();
+        let first = rules.first();
+        let mut pattern = vec![heads];
+        pattern.extend(first.into_iter().flat_map(|rule| rule.tail.clone()));
+        Self::Prefix {
+            pattern,
+            decision: first.map_or(RuleDecision::Allow, |rule| rule.decision),
+            justification: first.and_then(|rule| rule.justification.clone()),
+            canonical: first.is_some_and(|rule| rule.canonical),
+            examples,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `[[verifier]] kind = "schema"`: the schema's text is part of the policy, so that it is sealed
+//! with it; the target is all that the verdict depends on.
+
+use std::path::Path;
+
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::{Schema, Verifier as _};
+
+use super::file::VerifierTable;
+use super::{ConfigError, Gathered, retries, span, stance, value};
+
+/// Longer no schema takes.
+const TIMEOUT_MS: u64 = 30_000;
+
+pub(super) fn verifier(
+    name: &Path,
+    table: &VerifierTable,
+    gathered: Option<&Gathered>,
+) -> Result<VerifierSpec, ConfigError> {
+    let wrong = |key: &str, what: &str| {
+        let key = format!("verifier '{}': {key}", table.name);
+        Err(value(name, &key, what.to_owned()))
+    };
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let Some(schema) = given(&table.schema) else {
+        let what = "is missing; name the file of a JSON Schema, schema = \"report.schema.json\"";
+        return wrong("schema", what);
+    };
+    let Some(target) = given(&table.target) else {
+        let what = "is missing; name the file that is judged, target = \"out/report.json\", or the final message, target = \"message\"";
+        return wrong("target", what);
+    };
+    for (key, there) in [
+        ("run", table.run.is_some()),
+        ("env", !table.env.is_empty()),
+        ("inputs", !table.inputs.is_empty()),
+        ("outputs", !table.outputs.is_empty()),
+    ] {
+        if there {
+            let what = "is for kind = \"command\"; a schema's verdict depends on its target alone";
+            return wrong(key, what);
+        }
+    }
+    let definition = serde_json::json!({
+        "schema": schema,
+        "text": gathered.and_then(|gathered| gathered.schema(&schema)),
+        "target": target,
+    })
+    .to_string();
+    if let Err(error) = Schema.check_definition(&definition) {
+        return wrong("schema", &format!("cannot be used: {error}"));
+    }
+    let inputs = Schema.named_files(&definition);
+    let timeout = format!("verifier '{}': timeout", table.name);
+    Ok(VerifierSpec {
+        name: VerifierName::new(table.name.as_str()),
+        kind: Schema.kind().to_owned(),
+        tier: Tier::Hard,
+        subject: match inputs.is_empty() {
+            true => SubjectKind::Message,
+            false => SubjectKind::Tree,
+        },
+        definition,
+        inputs,
+        outputs: Vec::new(),
+        timeout_ms: span(name, &timeout, table.timeout)?.unwrap_or(TIMEOUT_MS),
+        retries: retries(name, table)?,
+        advisory: table.advisory,
+        stance: table.stance.map_or(Stance::Block, stance),
+    })
+}
+
+/// Of another kind its keys would do nothing.
+pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(), ConfigError> {
+    for (key, there) in [
+        ("schema", table.schema.is_some()),
+        ("target", table.target.is_some()),
+    ] {
+        if there {
+            let key = format!("verifier '{}': {key}", table.name);
+            let what = "is for kind = \"schema\"; add that line".to_owned();
+            return Err(value(name, &key, what));
+        }
+    }
+    Ok(())
+}

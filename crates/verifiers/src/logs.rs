@@ -1,0 +1,79 @@
+//! Files in the folder of logs: one for each run, named after its verifier and a nonce.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use checkrein_core::digest::Digest;
+
+use crate::Job;
+
+/// A name for a run that no other run on this machine has.
+pub(crate) fn nonce() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let digest = Digest::of_parts([
+        std::process::id().to_le_bytes().as_slice(),
+        COUNTER
+            .fetch_add(1, Ordering::Relaxed)
+            .to_le_bytes()
+            .as_slice(),
+        since_epoch.as_nanos().to_le_bytes().as_slice(),
+    ]);
+    format!("{:016x}", digest.short().0)
+}
+
+/// Where the log of this run goes.
+pub(crate) fn path(job: &Job<'_>, nonce: &str) -> PathBuf {
+    let name = file_name(job.spec.name.as_str());
+    job.log_dir.join(format!("{name}-{nonce}.log"))
+}
+
+/// Makes a log that nobody else may read.
+pub(crate) fn create(log: &Path) -> std::io::Result<File> {
+    if let Some(folder) = log.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    // A check may print secrets.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(log)
+}
+
+/// Keeps these bytes as the log of a run; says where, as [`shown`] does.
+pub(crate) fn keep(job: &Job<'_>, bytes: &[u8]) -> std::io::Result<String> {
+    let path = path(job, &nonce());
+    create(&path)?.write_all(bytes)?;
+    Ok(shown(&path, job.root))
+}
+
+/// Relative to the root and `/`-separated if it lies there.
+pub(crate) fn shown(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(inside) => {
+            let parts: Vec<_> = inside
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy())
+                .collect();
+            parts.join("/")
+        }
+        Err(_) => path.to_string_lossy().into_owned(),
+    }
+}
+
+fn file_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '-' | '_') {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().take(64).map(safe).collect()
+}

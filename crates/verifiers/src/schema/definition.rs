@@ -1,0 +1,56 @@
+//! The definition: the schema's text as it was sealed, so that no edit of the file loosens a
+//! session under way, and what it is about.
+
+use serde::Deserialize;
+
+use super::MAX_SCHEMA;
+use super::target::Target;
+use crate::DefinitionError;
+
+/// `{"schema": "weekly.schema.json", "text": "{...}", "target": "out/report.json"}`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    schema: String,
+    #[serde(default)]
+    text: Option<String>,
+    target: String,
+}
+
+/// The same, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Definition {
+    /// The schema's file, as messages call it.
+    pub(super) schema: String,
+    /// What was in it; `None` if it was not there.
+    pub(super) text: Option<String>,
+    pub(super) target: Target,
+}
+
+impl Definition {
+    /// Reads all but the schema itself.
+    pub(super) fn parse(text: &str) -> Result<Self, DefinitionError> {
+        let written: Written =
+            serde_json::from_str(text).map_err(|source| DefinitionError::Shape {
+                kind: "schema",
+                source,
+            })?;
+        if written.schema.trim().is_empty() {
+            return Err(DefinitionError::Empty { key: "schema" });
+        }
+        let size = written.text.as_ref().map_or(0, String::len);
+        if size > MAX_SCHEMA {
+            let what = format!(
+                "{}: larger than {} KiB ({size} bytes)",
+                written.schema,
+                MAX_SCHEMA >> 10
+            );
+            return Err(DefinitionError::Schema { what });
+        }
+        Ok(Self {
+            target: Target::parse(&written.target)?,
+            schema: written.schema,
+            text: written.text,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! A schema, compiled: any draft, `format` asserted, nothing fetched and no file opened, every
+//! bound that the library offers set.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::json::Places;
+use super::words::shorten;
+
+/// References within one schema: with the depth of a document they bound how deep validation
+/// can nest.
+const MAX_REFERENCES: usize = 1_000;
+/// Bytes that one compiled pattern may take, and steps back that one match may.
+const MAX_PATTERN: usize = 1 << 20;
+const MAX_STEPS_BACK: usize = 100_000;
+
+/// Longest message of what is wrong with a schema, in characters.
+const MAX_MESSAGE: usize = 300;
+
+pub(super) struct Compiled {
+    pub(super) validator: Validator,
+    /// As it was written, for what it says of its parts.
+    pub(super) schema: Value,
+}
+
+/// Compiles the text of the schema of this name.
+///
+/// # Errors
+/// What is wrong with it and where, for who wrote it.
+pub(super) fn compile(name: &str, text: &str) -> Result<Compiled, String> {
+    let schema: Value =
+        serde_json::from_str(text).map_err(|error| format!("{name}: is not JSON: {error}"))?;
+    if references(&schema) > MAX_REFERENCES {
+        return Err(format!(
+            "{name}: holds more than {MAX_REFERENCES} references"
+        ));
+    }
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(MAX_STEPS_BACK)
+        .size_limit(MAX_PATTERN)
+        .dfa_size_limit(MAX_PATTERN);
+    let built = jsonschema::options()
+        .offline()
+        .should_validate_formats(true)
+        .with_pattern_options(patterns)
+        .build(&schema);
+    match built {
+        Ok(validator) => Ok(Compiled { validator, schema }),
+        Err(error) => {
+            let pointer = error.instance_path().as_str();
+            let line = Places::of(text).line(pointer).unwrap_or(1);
+            let place = if pointer.is_empty() { "" } else { " at " };
+            let what = shorten(&error.masked().to_string(), MAX_MESSAGE);
+            let hint = match error.kind() {
+                jsonschema::error::ValidationErrorKind::Referencing(_) => {
+                    "; only references within the file are followed"
+                }
+                _ => "",
+            };
+            Err(format!(
+                "{name}:{line}: is no schema{place}{pointer}: {what}{hint}"
+            ))
+        }
+    }
+}
+
+fn references(schema: &Value) -> usize {
+    match schema {
+        Value::Object(object) => {
+            let own = ["$ref", "$dynamicRef", "$recursiveRef"]
+                .iter()
+                .filter(|key| object.contains_key(**key));
+            own.count() + object.values().map(references).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(references).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let what = compile("s.json", text).err().unwrap();
+        assert!(what.starts_with("s.json:"), "{what}");
+        assert!(what.contains(expected), "{what}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_schema_and_where() {
+        check(
+            "{\n\"type\": \n",
+            "is not JSON: EOF while parsing a value at line 3",
+        );
+        check(
+            "{\n\"properties\": {\n \"a\": {\"minItems\": -1}}}",
+            ":3: is no schema at /properties/a/minItems",
+        );
+        check(r#"{"type": "arrray"}"#, ":1: is no schema at /type");
+        check(r#"{"pattern": "("}"#, "/pattern");
+        check(
+            r#"{"$ref": "https://example.com/other.json"}"#,
+            "only references within the file are followed",
+        );
+        check(
+            r#"{"$ref": "other.json"}"#,
+            "only references within the file are followed",
+        );
+        check(r##"{"$ref": "#/$defs/none"}"##, "is no schema");
+        check(
+            r#"{"$schema": "https://example.com/no-such-draft"}"#,
+            "is no schema",
+        );
+        let many = vec![serde_json::json!({ "$ref": "#" }); MAX_REFERENCES + 1];
+        check(
+            &serde_json::json!({ "allOf": many }).to_string(),
+            "more than 1000 references",
+        );
+    }
+
+    #[test]
+    fn every_draft_is_known() {
+        for draft in [
+            "http://json-schema.org/draft-04/schema#",
+            "http://json-schema.org/draft-06/schema#",
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2019-09/schema",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let text = serde_json::json!({ "$schema": draft, "type": "object" }).to_string();
+            let compiled = compile("s.json", &text).ok().unwrap();
+            assert!(!compiled.validator.is_valid(&Value::Null), "{draft}");
+        }
+    }
+}

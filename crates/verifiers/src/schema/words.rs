@@ -1,0 +1,269 @@
+//! What is said of a problem: what is there, what is wanted, and where, in the words of who
+//! wrote the document.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use serde_json::Value;
+
+use super::document::Form;
+use super::validator::Compiled;
+
+/// Longest value that is quoted, in characters.
+const MAX_QUOTED: usize = 60;
+/// Longest list of choices, or part of a schema.
+const MAX_CHOICES: usize = 120;
+
+/// What was asked for, as part of an identity: two demands on one place are two findings.
+pub(super) fn asked(kind: &Kind) -> String {
+    let of = |limit: &dyn std::fmt::Display| format!(" {limit}");
+    match kind {
+        Kind::MinItems { limit }
+        | Kind::MaxItems { limit }
+        | Kind::MinLength { limit }
+        | Kind::MaxLength { limit }
+        | Kind::MinProperties { limit }
+        | Kind::MaxProperties { limit } => of(limit),
+        Kind::Minimum { limit }
+        | Kind::Maximum { limit }
+        | Kind::ExclusiveMinimum { limit }
+        | Kind::ExclusiveMaximum { limit } => of(limit),
+        Kind::Required { property } => of(&property.as_str().unwrap_or_default()),
+        Kind::Pattern { pattern } => of(pattern),
+        Kind::Format { format } => of(format),
+        _ => String::new(),
+    }
+}
+
+/// Where, as who wrote the document calls it; empty for the whole.
+pub(super) fn place(form: Form, pointer: &str) -> String {
+    let tokens: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|token| token.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    let (section, inner) = match (form, tokens.split_first()) {
+        (Form::Json, _) => return one_line(pointer),
+        (Form::Sections, None) => return String::new(),
+        (Form::Sections, Some(split)) => split,
+    };
+    let mut place = match section.as_str() {
+        "" => "before the first heading".to_owned(),
+        name => format!("section '{}'", one_line(name)),
+    };
+    let nth = |token: &String| token.parse::<usize>().map_or(0, |nth| nth + 1);
+    match inner {
+        [] => {}
+        [part] => place.push_str(&format!(", {}", one_line(part))),
+        [part, token, rest @ ..] => {
+            let one = part.strip_suffix('s').unwrap_or(part);
+            place.push_str(&format!(", {} {}", one_line(one), nth(token)));
+            if let Some(column) = rest.first() {
+                place.push_str(&format!(", column '{}'", one_line(column)));
+            }
+        }
+    }
+    place
+}
+
+/// What is there, and what is wanted.
+pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>) -> String {
+    let value = error.instance().as_ref();
+    let here = quoted(value);
+    match error.kind() {
+        Kind::MinItems { limit } => at_least(entries(value), *limit, "item"),
+        Kind::MaxItems { limit } => at_most(entries(value), *limit, "item"),
+        Kind::MinLength { limit } => at_least(characters(value), *limit, "character"),
+        Kind::MaxLength { limit } => at_most(characters(value), *limit, "character"),
+        Kind::MinProperties { limit } => at_least(entries(value), *limit, noun(form, error)),
+        Kind::MaxProperties { limit } => at_most(entries(value), *limit, noun(form, error)),
+        Kind::Required { property } => {
+            let name = one_line(property.as_str().unwrap_or_default());
+            match form {
+                Form::Sections if error.instance_path().as_str().is_empty() => {
+                    format!("the section '{name}' is missing: add a heading of that name")
+                }
+                Form::Sections | Form::Json => format!("'{name}' is missing"),
+            }
+        }
+        Kind::Type { kind } => {
+            let wanted = match kind {
+                TypeKind::Single(one) => one.to_string(),
+                TypeKind::Multiple(many) => {
+                    let many: Vec<String> = many.iter().map(|one| one.to_string()).collect();
+                    many.join(" or ")
+                }
+            };
+            format!("{here} is no {wanted}")
+        }
+        Kind::Pattern { pattern } => format!("{here} does not match {}", one_line(pattern)),
+        Kind::Format { format } => format!("{here} is no valid {}", one_line(format)),
+        Kind::Enum { options } => {
+            let choices = match options.as_array() {
+                Some(options) => {
+                    let options: Vec<String> = options.iter().map(quoted).collect();
+                    options.join(", ")
+                }
+                None => quoted(options),
+            };
+            format!("{here} is none of {}", shorten(&choices, MAX_CHOICES))
+        }
+        Kind::Constant { expected_value } => {
+            format!("{here} where {} is wanted", quoted(expected_value))
+        }
+        Kind::Minimum { limit } => format!("{here} is less than {limit}"),
+        Kind::Maximum { limit } => format!("{here} is more than {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("{here} is not more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("{here} is not less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("{here} is no multiple of {multiple_of}"),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let names: Vec<String> = unexpected.iter().map(|name| format!("'{name}'")).collect();
+            let names = shorten(&names.join(", "), MAX_CHOICES);
+            format!("may not have {}", names)
+        }
+        Kind::AdditionalItems { limit } => at_most(entries(value), *limit as u64, "item"),
+        Kind::UnevaluatedItems { .. } => format!("has more items than may be: {here}"),
+        Kind::UniqueItems => "has the same item twice".to_owned(),
+        Kind::Contains => contains(compiled, error),
+        // Of an object that may hold nothing the library speaks as a whole.
+        Kind::FalseSchema
+            if error
+                .schema_path()
+                .as_str()
+                .ends_with("/additionalProperties") =>
+        {
+            format!("may not have any {}", plural(noun(form, error)))
+        }
+        Kind::FalseSchema => "may not be there".to_owned(),
+        Kind::Not { schema } => {
+            let schema = shorten(&schema.to_string(), MAX_CHOICES);
+            format!("{here} fits what it may not: {schema}")
+        }
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            let here = error.instance_path();
+            let of_another_type = |nested: &ValidationError<'_>| {
+                matches!(nested.kind(), Kind::Type { .. }) && nested.instance_path() == here
+            };
+            let nearest = context
+                .iter()
+                .filter(|errors| !errors.is_empty())
+                .min_by_key(|errors| (errors.iter().any(of_another_type), errors.len()));
+            let nearest = nearest.and_then(|errors| errors.first()).map(|nearest| {
+                let place = match nearest.instance_path() {
+                    there if there == here => String::new(),
+                    there => format!("{}: ", place(form, there.as_str())),
+                };
+                format!("; the nearest: {place}{}", what(compiled, form, nearest))
+            });
+            let count = context.len();
+            let nearest = nearest.unwrap_or_default();
+            format!("fits none of {count} alternatives{nearest}")
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            "fits more than one of the alternatives, where it is to fit exactly one".to_owned()
+        }
+        Kind::PropertyNames { error } => format!("the name {}", what(compiled, form, error)),
+        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+            format!(
+                "{here} could not be matched within bounds: make it shorter, or the pattern simpler"
+            )
+        }
+        Kind::ContentEncoding { .. }
+        | Kind::ContentMediaType { .. }
+        | Kind::Custom { .. }
+        | Kind::FromUtf8 { .. }
+        | Kind::Referencing(_) => one_line(&error.masked().to_string()),
+    }
+}
+
+fn contains(compiled: &Compiled, error: &ValidationError<'_>) -> String {
+    let keywords = parent(compiled, error);
+    let number = |key: &str| keywords.and_then(|of| of.get(key)?.as_u64());
+    let wanted = keywords.and_then(|of| of.get("contains"));
+    let wanted = wanted.map_or_else(String::new, |wanted| {
+        format!(": {}", shorten(&wanted.to_string(), MAX_CHOICES))
+    });
+    let least = number("minContains").unwrap_or(1);
+    let bounds = match number("maxContains") {
+        Some(most) => format!("{least} to {most}"),
+        None => format!("at least {least}"),
+    };
+    let count = entries(error.instance());
+    format!("not {bounds} of its {} fit{wanted}", counted(count, "item"))
+}
+
+/// The object of the schema that holds the keyword.
+pub(super) fn parent<'a>(compiled: &'a Compiled, error: &ValidationError<'_>) -> Option<&'a Value> {
+    let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
+    compiled.schema.pointer(parent)
+}
+
+fn noun(form: Form, error: &ValidationError<'_>) -> &'static str {
+    match form {
+        Form::Sections if error.instance_path().as_str().is_empty() => "section",
+        Form::Sections | Form::Json => "property",
+    }
+}
+
+fn at_least(there: u64, limit: u64, noun: &str) -> String {
+    format!("{} where at least {limit} must be", counted(there, noun))
+}
+
+fn at_most(there: u64, limit: u64, noun: &str) -> String {
+    format!("{} where at most {limit} may be", counted(there, noun))
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {}", plural(noun)),
+    }
+}
+
+fn plural(noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    }
+}
+
+fn entries(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => items.len() as u64,
+        Value::Object(object) => object.len() as u64,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+fn characters(value: &Value) -> u64 {
+    value.as_str().map_or(0, |text| text.chars().count() as u64)
+}
+
+/// A value as it stands in JSON; of what holds more, its kind alone.
+fn quoted(value: &Value) -> String {
+    match value {
+        Value::Array(items) if !items.is_empty() => "an array".to_owned(),
+        Value::Object(object) if !object.is_empty() => "an object".to_owned(),
+        Value::String(text) => {
+            // Whatever it is cut to, it is not written out whole before.
+            let head: String = text.chars().take(MAX_QUOTED + 1).collect();
+            shorten(&Value::String(head).to_string(), MAX_QUOTED)
+        }
+        value => shorten(&value.to_string(), MAX_QUOTED),
+    }
+}
+
+/// On one line, and no longer than that.
+pub(super) fn shorten(text: &str, limit: usize) -> String {
+    let line = one_line(text);
+    if line.chars().count() <= limit {
+        return line;
+    }
+    let mut short: String = line.chars().take(limit.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace(char::is_control, "")
+}
