@@ -53,6 +53,7 @@ const STEPS: &[Step] = &[
             "xtask",
             "fuzz",
             "script",
+            "patch",
             "read",
             "schema",
             "--seconds",

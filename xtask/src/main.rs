@@ -28,7 +28,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "bench",
-        "hook | replay | check: how fast, beside the peers, as ratios",
+        "hook | replay | check | patch: how fast, beside the peers, as ratios",
         bench::run,
     ),
     (
@@ -53,7 +53,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "parity",
-        "rules [--pairs N] [--seed N]: the same answers as the real program that reads the same files",
+        "rules [--pairs N] [--seed N] | patch [--cases N] [--seed N] [--show]: our answers beside the real program's (CODEX_BIN)",
         parity::run,
     ),
     (

@@ -60,6 +60,16 @@ pub(crate) fn written(args: &Value) -> Vec<String> {
     paths
 }
 
+/// The patch in the arguments of a tool that applies one.
+pub(crate) fn patch(args: &Value) -> Option<String> {
+    let text = |key: &&str| args.get(*key).and_then(Value::as_str);
+    ["patch", "input", "command", "diff"]
+        .iter()
+        .find_map(text)
+        .or(args.as_str())
+        .map(str::to_owned)
+}
+
 /// How the lines of a patch begin that name a file.
 const PATCHED: &[&str] = &[
     "*** Add File: ",

@@ -31,6 +31,10 @@ pub struct Knock {
     pub argv: Option<Vec<String>>,
     /// The files that a tool writes, as far as its arguments name them.
     pub writes: Vec<String>,
+    /// The text of a patch that a tool applies.
+    pub patch: Option<String>,
+    /// The folder in which its tools work at the moment, if the agent says so.
+    pub works_in: Option<String>,
     /// Where token use can be read.
     pub transcript: Option<Transcript>,
     /// What the agent waits for.
@@ -57,6 +61,8 @@ impl Knock {
             shell: None,
             argv: None,
             writes: Vec::new(),
+            patch: None,
+            works_in: None,
             transcript: None,
             form: ReplyForm::of(event),
             first_stop: None,

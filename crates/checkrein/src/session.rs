@@ -234,6 +234,8 @@ impl<'a> Session<'a> {
             shell,
             argv: None,
             writes: &[],
+            patch: None,
+            works_in: None,
             usage: None,
         };
         let patience = Patience {

@@ -179,6 +179,20 @@ Examples:
 
 Whole sessions go, never a part of one. It is refused where an agent asks.")]
     Gc(Gc),
+    /// Would a patch apply here? Apply it, all or nothing.
+    #[command(after_help = "\
+Examples:
+  checkrein patch check fix.patch        would it apply, and what would it change
+  git diff main | checkrein patch check  the same, from stdin
+  checkrein patch apply fix.patch        do it: every file of it, or none
+
+It takes `*** Begin Patch` (Codex's language) and unified diffs, plain or git's. No path leaves the \
+folder, and nothing is written into .git. A refusal says what the file has instead. An `apply` that \
+was killed is finished, or taken back, by the next `check` or `apply` in that folder.
+
+Exit status: 0 it applies, or is applied; 1 it is refused or cannot be written, and nothing is changed; \
+2 usage.")]
+    Patch(Patch),
     /// What the rules say about a command; whether their examples hold; rules from permissions.
     #[command(
         subcommand,
@@ -380,6 +394,36 @@ pub(crate) struct Answer {
     /// Why, for the log; the agent is told why not.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+}
+
+/// See [`Command::Patch`].
+#[derive(Debug, Args)]
+pub(crate) struct Patch {
+    #[command(subcommand)]
+    pub(crate) what: PatchDo,
+}
+
+/// What is done with a patch.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PatchDo {
+    /// Say whether it applies and what it would change; the tree stays as it is.
+    Check(PatchAsked),
+    /// Apply it, all or nothing.
+    Apply(PatchAsked),
+}
+
+/// Which patch, and where.
+#[derive(Debug, Args)]
+pub(crate) struct PatchAsked {
+    /// The file that holds the patch; `-`, or nothing, for stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The folder that the patch is for. Default: this one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// See [`Command::Watch`].

@@ -71,6 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["checkrein-cli"]),
     ("ctrlc", &["checkrein-cli"]),
+    ("diffy", &["checkrein-patch"]),
     ("indicatif", &["checkrein-cli"]),
     ("jsonschema", &["checkrein-verifiers"]),
     ("libc", &["checkrein-verifiers"]),

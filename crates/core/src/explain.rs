@@ -68,6 +68,11 @@ pub enum Because {
         /// What, as a person types it.
         approval: String,
     },
+    /// The patch would not apply, or must not.
+    Patch {
+        /// Why.
+        reason: String,
+    },
     /// Something in the command could not be read.
     Unresolved {
         /// What.

@@ -167,6 +167,9 @@ pub struct ToolFacts {
     /// agent asks itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<ApprovalFact>>,
+    /// The patch that it applies, if it applies one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchFact>,
 }
 
 /// Where something that a person is asked about stands.
@@ -191,6 +194,17 @@ pub struct PersonAnswer {
     /// Why, in their words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A patch, against the tree as it was when the request came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatchFact {
+    /// The files that it writes, moves or removes, from the root on; at most 64.
+    pub paths: Vec<String>,
+    /// Why it must not be applied: it would not fit, would lead out of the root or would lose
+    /// data. With what the files have instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// A command that can run, and what the rules say.

@@ -1,4 +1,4 @@
-//! At a tool request: halted → caps → detectors → exec policy. The severest answer
+//! At a tool request: halted → caps → detectors → exec policy → patch. The severest answer
 //! wins, but every counter sees every call.
 
 use crate::approval::{self, Way};
@@ -38,6 +38,7 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     answers.extend(caps(draft, request, &mut why));
     answers.extend(detect(draft, request, over, &mut why));
     answers.extend(exec_policy(draft.policy, request, &mut why));
+    answers.extend(patch(request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -298,4 +299,14 @@ fn denied(approval: &str, answer: &PersonAnswer) -> String {
         "checkrein: a person was asked about exactly this ({approval}) and said no{}. Do not try another way to the same end",
         why.unwrap_or_default()
     )
+}
+
+/// A patch that would not do what it says. No refusal of a person's rules: an agent that then
+/// stops has not been denied anything.
+fn patch(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let reason = request.facts.patch.as_ref()?.refused.clone()?;
+    why.push(Because::Patch {
+        reason: reason.clone(),
+    });
+    Some((ToolDecision::Deny { reason }, None))
 }

@@ -24,4 +24,7 @@ pub use rules::{Match, RuleSet, RuleSetError};
 /// The rules of the policy that is shipped; with them belongs [`Unmatched::ByEffect`].
 pub const DEFAULT_RULES: &str = include_str!("default.rules");
 
-pub use shell::{judge_argv, judge_script, judge_writes};
+pub use shell::{
+    PatchCommand, PatchText, PatchTool, judge_argv, judge_script, judge_writes, patches,
+    patches_of_words,
+};

@@ -1,5 +1,6 @@
 //! What a front door hands in, and what it gets back.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -37,6 +38,10 @@ pub struct Delivery<'a> {
     pub argv: Option<&'a [String]>,
     /// The files that a tool writes.
     pub writes: &'a [String],
+    /// The patch that a tool applies.
+    pub patch: Option<&'a str>,
+    /// The folder in which tools work at the moment; the root if it is not known.
+    pub works_in: Option<&'a Path>,
     /// Reads token use.
     pub usage: Option<Usage<'a>>,
 }

@@ -1,7 +1,9 @@
 //! Facts first: what the runtime finds out about a tool request before the core judges
 //! it. They depend only on the request and the sealed policy, so replay needs no shell parser.
 
-use checkrein_core::input::ToolFacts;
+use std::path::Path;
+
+use checkrein_core::input::{PatchFact, ToolFacts};
 use checkrein_core::policy::Policy;
 use checkrein_execpolicy::RuleSet;
 
@@ -33,4 +35,17 @@ pub(crate) fn of_command(policy: &Policy, command: Command<'_>) -> ToolFacts {
         Command::Writes(paths) => checkrein_execpolicy::judge_writes(&rules, paths),
         Command::Argv(argv) => checkrein_execpolicy::judge_argv(&rules, argv),
     }
+}
+
+/// What a patch writes is asked about like what any tool writes: by where it really lies.
+pub(crate) fn with_patch(policy: &Policy, facts: &mut ToolFacts, patch: PatchFact, root: &Path) {
+    let below = |path: &String| root.join(path).display().to_string();
+    let paths: Vec<String> = patch.paths.iter().map(below).collect();
+    if !paths.is_empty() {
+        let writes = of_command(policy, Command::Writes(&paths));
+        if writes.rule > facts.rule {
+            (facts.rule, facts.reason) = (writes.rule, writes.reason);
+        }
+    }
+    facts.patch = Some(patch);
 }

@@ -15,6 +15,8 @@ const LONG: usize = 24 * 1024;
 const LOOKED_AT: usize = 64 * 1024;
 /// Names and reasons.
 const SHORT: usize = 1024;
+/// Why a patch is refused, with what the files have instead: it is read to be acted upon.
+const REFUSAL: usize = 2560;
 /// All commands of a call together, and all that could not be read of them.
 const COMMANDS: usize = 12 * 1024;
 /// A longer id is known by its digest.
@@ -93,6 +95,14 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
     }
     if let Some(reason) = &mut facts.reason {
         text(redactor, reason, SHORT);
+    }
+    if let Some(patch) = &mut facts.patch {
+        for path in &mut patch.paths {
+            text(redactor, path, SHORT / 4);
+        }
+        if let Some(refused) = &mut patch.refused {
+            text(redactor, refused, REFUSAL);
+        }
     }
 }
 

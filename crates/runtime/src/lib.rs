@@ -23,6 +23,7 @@ mod guard;
 mod kept;
 mod load;
 mod logs;
+mod patches;
 mod perform;
 mod redact;
 mod repeats;

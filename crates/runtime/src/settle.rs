@@ -255,6 +255,8 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         shell: None,
         argv: None,
         writes: &[],
+        patch: None,
+        works_in: None,
         usage: None,
     }
 }

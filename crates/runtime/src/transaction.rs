@@ -24,7 +24,7 @@ use crate::error::RuntimeError;
 use crate::guard::Sealing;
 use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, facts, fit, load, summary};
+use crate::{clock, facts, fit, load, patches, summary};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 64;
@@ -81,6 +81,7 @@ impl Runtime {
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &mut compiled, patience)?;
+        self.read_patch(&mut delivery);
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
@@ -160,6 +161,15 @@ impl Runtime {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The patch that a request applies, against the tree as it is now. Outside the transaction
+    /// like the tree, and for the same reason.
+    fn read_patch(&self, delivery: &mut Delivery<'_>) {
+        let fact = patches::of_request(delivery, &self.place.root);
+        if let Input::ToolRequested(request) = &mut delivery.input {
+            request.facts.patch = fact;
+        }
     }
 
     /// Inside the transaction. `None`: the session is new and no policy is at hand.
@@ -347,6 +357,7 @@ impl Runtime {
             Input::PromptSubmitted(prompt) => prompt.tokens = baseline(tokens),
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
+                let patch = request.facts.patch.take();
                 if let Some(argv) = delivery.argv {
                     request.facts = facts::of_command(policy, facts::Command::Argv(argv));
                 } else if let Some(script) = delivery.shell {
@@ -360,6 +371,9 @@ impl Runtime {
                 } else if !delivery.writes.is_empty() {
                     let writes = facts::Command::Writes(delivery.writes);
                     request.facts = facts::of_command(policy, writes);
+                }
+                if let Some(patch) = patch {
+                    facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
                 }
                 fit::facts(&self.redactor, &mut request.facts);
             }

@@ -274,7 +274,7 @@ fn runs(program: &str, argument: &str) -> bool {
 }
 
 /// By `CODEX_BIN`, else on PATH.
-fn codex() -> Option<PathBuf> {
+pub(super) fn codex() -> Option<PathBuf> {
     let named = std::env::var_os("CODEX_BIN")
         .map(PathBuf::from)
         .filter(|file| file.is_file());

@@ -145,6 +145,7 @@ fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
     let session = SessionId::new(fields.required("session_id")?);
     let mut knock = Knock::new(session, fields.event, &fields.native);
     knock.cwd = fields.owned("cwd");
+    knock.works_in = knock.cwd.clone();
     let scope = scope(fields);
     // A sub-agent's own file is named only when it stops.
     if scope.is_main() {

@@ -5,7 +5,7 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::ToolKind;
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest, written};
+use crate::call::{Call, outcome_digest, patch, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -53,6 +53,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
     }
     if call.kind == ToolKind::Write {
         knock.writes = written(call.args);
+        knock.patch = patch(call.args);
     }
     knock.input = Some(call.requested());
     Ok(())

@@ -5,7 +5,7 @@ use checkrein_core::input::ToolKind;
 use serde_json::Value;
 
 use super::{tools, trace};
-use crate::call::{Call, written};
+use crate::call::{Call, patch, written};
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, Unreadable};
 
@@ -72,6 +72,7 @@ fn call(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     }
     if call.kind == ToolKind::Write {
         knock.writes = written(args);
+        knock.patch = tools::applies_patch(tool).then(|| patch(args)).flatten();
     }
     knock.input = Some(call.requested());
     let (result, error) = (fields.value("result"), fields.value("error"));

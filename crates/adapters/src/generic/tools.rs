@@ -52,6 +52,11 @@ pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
     }
 }
 
+/// Whether a tool of this name takes a patch: Codex's, and that of our own loop.
+pub(super) fn applies_patch(tool: &str) -> bool {
+    tool.eq_ignore_ascii_case("apply_patch")
+}
+
 /// The command of a shell tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {

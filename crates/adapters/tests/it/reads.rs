@@ -77,6 +77,8 @@ fn a_whole_knock_of_claude_code() {
             shell: Some("echo fine".into()),
             argv: None,
             writes: Vec::new(),
+            patch: None,
+            works_in: Some("/home/dev/repo".into()),
             transcript: Some(Transcript {
                 path: CLAUDE_TRANSCRIPT.into(),
                 scope: ScopeId::main()

@@ -399,6 +399,8 @@ fn judge(
             shell: knock.shell.as_deref(),
             argv: knock.argv.as_deref(),
             writes: &knock.writes,
+            patch: knock.patch.as_deref(),
+            works_in: knock.works_in.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
         };
         let decided = runtime
@@ -489,6 +491,8 @@ fn let_through(
         shell: None,
         argv: None,
         writes: &[],
+        patch: None,
+        works_in: None,
         usage: None,
     };
     let patience = Patience {
@@ -671,6 +675,8 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         shell: None,
         argv: None,
         writes: &[],
+        patch: None,
+        works_in: None,
         usage: None,
     };
     let patience = Patience {

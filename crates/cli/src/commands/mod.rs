@@ -11,6 +11,7 @@ pub(crate) mod hook;
 mod init;
 pub(crate) mod lookup;
 mod off;
+mod patch;
 mod policy;
 mod replay;
 mod run;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Off(args) => off::off(&args),
         Command::On => off::on(),
         Command::Gc(args) => gc::run(&args),
+        Command::Patch(args) => patch::run(&args),
         Command::Policy(args) => policy::run(&args),
         Command::Approvals(args) => approvals::run(&args),
         Command::Approve(args) => answer::approve(&args),

@@ -161,6 +161,9 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Detector { detector, count } => {
             format!("{detector} saw the pattern {}", counted(*count, "time"))
         }
+        Because::Patch { reason } => {
+            format!("the patch: {}", reason.lines().next().unwrap_or_default())
+        }
         Because::Rule { reason } => format!("exec policy: {reason}"),
         Because::NobodyAsked => "the policy asks nobody (approval = \"never\")".to_owned(),
         Because::Approved {

@@ -22,6 +22,7 @@ mod hostile;
 mod init;
 mod keeping;
 mod many;
+mod patch;
 mod person;
 mod places;
 mod policy;

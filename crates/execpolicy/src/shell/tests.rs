@@ -563,6 +563,7 @@ fn facts_say_what_was_found() {
         judge_script(&rm_forbidden(), "sudo -u bob rm 'a b' | tee \"$LOG\""),
         ToolFacts {
             outside: false,
+            patch: None,
             commands: vec![
                 fact(&["sudo", "-u", "bob", "rm", "a b"], None),
                 fact(&["tee", "$LOG"], None),
@@ -579,6 +580,7 @@ fn facts_say_what_was_found() {
         judge_script(&RuleSet::default(), "$X a"),
         ToolFacts {
             outside: false,
+            patch: None,
             commands: vec![fact(&["$X", "a"], None)],
             rule: None,
             reason: None,

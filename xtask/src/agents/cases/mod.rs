@@ -10,6 +10,7 @@ mod first_hour;
 mod fixes;
 mod gone;
 mod never;
+mod patch;
 mod prompt;
 mod question;
 mod review;
@@ -46,6 +47,7 @@ pub(super) const ALL: &[Case] = &[
     fixes::CASE,
     never::CASE,
     prompt::CASE,
+    patch::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,

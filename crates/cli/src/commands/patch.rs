@@ -1,0 +1,215 @@
+//! `checkrein patch check|apply`: would this patch apply here, and do it all or not at all.
+//! What a killed `apply` left in this root is taken up first, by either.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use checkrein_core::digest::Digest;
+use checkrein_patch::{
+    self as patches, ApplyError, Disk, Fit, Listed, Plan, Recovered, Refusal, Within,
+};
+use serde_json::{Value, json};
+
+use crate::args::{Patch, PatchDo};
+use crate::ui::errors::CommandError;
+use crate::ui::style::{On, Paint};
+use crate::{exit_code, locate, ui};
+
+/// A longer patch is not read.
+const LONGEST: u64 = 256 << 20;
+
+pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
+    let (asked, applies) = match &args.what {
+        PatchDo::Check(asked) => (asked, false),
+        PatchDo::Apply(asked) => (asked, true),
+    };
+    let root = match &asked.root {
+        Some(root) => root.clone(),
+        None => std::env::current_dir()?,
+    };
+    let root = std::path::absolute(root)?;
+    let disk = Disk::open(&root, u64::MAX).map_err(|error| {
+        CommandError::usage(
+            format!("{}: {error}", root.display()),
+            "--root names the folder that the patch is for",
+        )
+    })?;
+    let text = read(asked.file.as_deref())?;
+    let memory = memory(&root);
+    let recovered = patches::recover(&disk, &memory)?;
+    tell(&recovered);
+    let checked = patches::parse(&text, None)
+        .map_err(|refusal| vec![refusal])
+        .and_then(|patch| patches::check(&patch, &disk, &Within::root(), Fit::Git));
+    let code = match checked {
+        Err(refusals) => {
+            match asked.json {
+                true => ui::json(&refused(&refusals, &recovered)),
+                false => ui::answer(&format!(
+                    "{}\n{}",
+                    On::Stdout.paint(Paint::Bad, "refused, nothing is changed"),
+                    patches::told(&refusals)
+                )),
+            }
+            exit_code::NO
+        }
+        Ok(plan) => {
+            if applies {
+                patches::apply(&plan, &disk, &memory)?;
+            }
+            match asked.json {
+                true => ui::json(&accepted(&plan, applies, &recovered)),
+                false => show(&plan, applies),
+            }
+            exit_code::YES
+        }
+    };
+    Ok(exit_code::exit(code))
+}
+
+fn read(file: Option<&Path>) -> Result<String, CommandError> {
+    let named = file.filter(|file| *file != Path::new("-"));
+    let mut bytes = Vec::new();
+    match named {
+        Some(file) => {
+            let unread = |error: std::io::Error| {
+                let what = format!("{}: {error}", file.display());
+                CommandError::usage(what, "name the file that holds the patch, or - for stdin")
+            };
+            let opened = std::fs::File::open(file).map_err(unread)?;
+            opened
+                .take(LONGEST)
+                .read_to_end(&mut bytes)
+                .map_err(unread)?;
+        }
+        None if file.is_none() && std::io::stdin().is_terminal() => {
+            return Err(CommandError::usage(
+                "there is no patch",
+                "checkrein patch check FILE, or: git diff | checkrein patch check",
+            ));
+        }
+        None => {
+            std::io::stdin().take(LONGEST).read_to_end(&mut bytes)?;
+        }
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CommandError::usage(
+            format!("the patch is not UTF-8 text (byte {at})"),
+            "git apply takes patches of binary files",
+        )
+    })
+}
+
+/// Where the journal of this root is kept: not in the tree, where others could write it.
+fn memory(root: &Path) -> PathBuf {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut name = Digest::of(real.as_os_str().as_encoded_bytes()).to_hex();
+    name.truncate(24);
+    let state = locate::locate(root, None).place.state;
+    state.join("patch").join(name)
+}
+
+fn tell(recovered: &Recovered) {
+    match recovered {
+        Recovered::Nothing => {}
+        Recovered::TakenBack => {
+            ui::say(
+                "checkrein: an earlier patch was interrupted before it was decided; its staged files are gone",
+            );
+        }
+        Recovered::Finished { left_alone } if left_alone.is_empty() => {
+            ui::say(
+                "checkrein: an earlier patch was interrupted while it was written; it is finished now",
+            );
+        }
+        Recovered::Finished { left_alone } => ui::say(&format!(
+            "checkrein: an earlier patch was interrupted while it was written; it is finished now, but for files that were changed since and are left as they are: {}",
+            left_alone.join(", ")
+        )),
+    }
+}
+
+fn show(plan: &Plan, applied: bool) {
+    let count = plan.listed.len();
+    let files = if count == 1 {
+        "1 file"
+    } else {
+        &format!("{count} files")
+    };
+    let head = match applied {
+        true => format!("applied: {files}"),
+        false => format!("it applies: {files}"),
+    };
+    ui::answer(&On::Stdout.paint(Paint::Good, &head));
+    for one in &plan.listed {
+        ui::answer(&format!("  {:<7} {}", one.action.as_str(), named(one)));
+    }
+    for hazard in &plan.hazards {
+        ui::say(&format!("note: {hazard}"));
+    }
+}
+
+fn named(one: &Listed) -> String {
+    let mut text = match &one.from {
+        Some(from) => format!("{from} → {}", one.path),
+        None => one.path.clone(),
+    };
+    if one.replaces {
+        text.push_str("  (replaces the file that is there)");
+    }
+    text
+}
+
+fn accepted(plan: &Plan, applied: bool, recovered: &Recovered) -> Value {
+    let files: Vec<Value> = plan
+        .listed
+        .iter()
+        .map(|one| {
+            json!({
+                "action": one.action.as_str(),
+                "path": one.path,
+                "from": one.from,
+                "replaces": one.replaces,
+            })
+        })
+        .collect();
+    json!({
+        "schema": SCHEMA,
+        "verdict": if applied { "applied" } else { "applies" },
+        "format": plan.format.as_str(),
+        "files": files,
+        "notes": plan.hazards,
+        "refusals": [],
+        "recovered": word(recovered),
+    })
+}
+
+fn refused(refusals: &[Refusal], recovered: &Recovered) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "verdict": "refused",
+        "format": null,
+        "files": [],
+        "notes": [],
+        "refusals": refusals,
+        "recovered": word(recovered),
+    })
+}
+
+const SCHEMA: &str = "checkrein/patch/1";
+
+fn word(recovered: &Recovered) -> Option<&'static str> {
+    match recovered {
+        Recovered::Nothing => None,
+        Recovered::TakenBack => Some("taken_back"),
+        Recovered::Finished { .. } => Some("finished"),
+    }
+}
+
+impl From<ApplyError> for CommandError {
+    fn from(error: ApplyError) -> Self {
+        Self::failed(error.to_string())
+    }
+}

@@ -1,0 +1,106 @@
+//! What an apply was about to do, in one small file that is replaced as a whole.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::watch::Ops;
+use crate::path::Within;
+
+const NAME: &str = "journal.json";
+
+/// How far an apply had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    /// Contents are being staged: all of it can be dropped.
+    Staging,
+    /// All contents are on disk: it is to be finished.
+    Decided,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Journal {
+    pub(super) phase: Phase,
+    pub(super) acts: Vec<Act>,
+}
+
+/// What is done to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Act {
+    pub(super) path: String,
+    pub(super) before: Option<Digest>,
+    pub(super) after: Option<Digest>,
+    /// Where its new content is staged.
+    pub(super) staged: Option<String>,
+}
+
+impl Act {
+    /// The file; `None` if this is no path of a root, whoever wrote it.
+    pub(super) fn path(&self) -> Option<Within> {
+        Within::read(&self.path).filter(|path| !path.is_in_git())
+    }
+
+    pub(super) fn staged(&self) -> Option<Within> {
+        let staged = Within::read(self.staged.as_deref()?)?;
+        let (_, name) = staged.split()?;
+        (name.starts_with(".checkrein-patch-") && !staged.is_in_git()).then_some(staged)
+    }
+}
+
+impl Journal {
+    /// Puts it in its place; after that it survives a power cut.
+    pub(super) fn write(&self, memory: &Path, ops: &Ops<'_>) -> io::Result<()> {
+        let fresh = memory.join("journal.new");
+        let bytes = serde_json::to_vec(self).map_err(io::Error::other)?;
+        ops.before("create the journal");
+        let file = File::create(&fresh)?;
+        ops.write(&file, &bytes)?;
+        ops.before("sync the journal");
+        file.sync_all()?;
+        ops.before(match self.phase {
+            Phase::Staging => "rename the journal: staging",
+            Phase::Decided => "rename the journal: decided",
+        });
+        fs::rename(&fresh, memory.join(NAME))?;
+        ops.before("sync the journal's folder");
+        sync(memory)
+    }
+
+    /// The journal of an apply that did not come to its end.
+    pub(super) fn read(memory: &Path) -> io::Result<Option<Self>> {
+        match fs::read(memory.join(NAME)) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                io::Error::other(format!("{}: {error}", memory.join(NAME).display()))
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes it away.
+    pub(super) fn remove(memory: &Path, ops: &Ops<'_>) -> io::Result<()> {
+        ops.before("remove the journal");
+        fs::remove_file(memory.join(NAME))?;
+        ops.before("sync the journal's folder");
+        sync(memory)
+    }
+}
+
+pub(super) fn exists(memory: &Path) -> bool {
+    memory.join(NAME).exists()
+}
+
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_folder: &Path) -> io::Result<()> {
+    // Folders cannot be opened there; the system orders its own records.
+    Ok(())
+}

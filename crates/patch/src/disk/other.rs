@@ -1,0 +1,113 @@
+//! Where folders cannot be held open: by paths, each step looked at before it is used. What is
+//! swapped between the look and the use is not seen there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::path::Within;
+use crate::tree::Node;
+
+/// A folder below which everything happens.
+#[derive(Debug)]
+pub(crate) struct Root(PathBuf);
+
+impl Root {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path)?.is_dir() {
+            true => Ok(Self(path.to_owned())),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
+        one == other
+    }
+
+    /// The path, if no step before the last is a link.
+    fn path(&self, path: &Within) -> io::Result<PathBuf> {
+        let mut at = self.0.clone();
+        let mut names = path.names().peekable();
+        while let Some(name) = names.next() {
+            at.push(name);
+            if names.peek().is_some() && !fs::symlink_metadata(&at)?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+        }
+        Ok(at)
+    }
+
+    pub(crate) fn look(&self, path: &Within) -> io::Result<Node> {
+        let missing = |error: &io::Error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            )
+        };
+        let found = self
+            .path(path)
+            .and_then(|path| Ok((fs::symlink_metadata(&path)?, path)));
+        let (metadata, path) = match found {
+            Ok(found) => found,
+            Err(error) if missing(&error) => return Ok(Node::Missing),
+            Err(error) => return Err(error),
+        };
+        let kind = metadata.file_type();
+        Ok(if kind.is_symlink() {
+            let target = fs::read_link(&path)?;
+            target.to_str().map_or(Node::Other, |target| {
+                Node::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
+            })
+        } else if kind.is_dir() {
+            Node::Folder
+        } else if kind.is_file() {
+            Node::File {
+                identity: None,
+                executable: false,
+            }
+        } else {
+            Node::Other
+        })
+    }
+
+    /// `None` if it is longer than `largest`.
+    pub(crate) fn read(&self, path: &Within, largest: u64) -> io::Result<Option<Vec<u8>>> {
+        let path = self.path(path)?;
+        if !fs::symlink_metadata(&path)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?
+            .take(largest.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        Ok((bytes.len() as u64 <= largest).then_some(bytes))
+    }
+
+    /// A new file, which nobody else has made. Permissions are the folder's business here.
+    pub(crate) fn create(
+        &self,
+        path: &Within,
+        _like: Option<&Within>,
+        _executable: Option<bool>,
+    ) -> io::Result<File> {
+        let path = self.path(path)?;
+        OpenOptions::new().write(true).create_new(true).open(path)
+    }
+
+    pub(crate) fn rename(&self, from: &Within, to: &Within) -> io::Result<()> {
+        fs::rename(self.path(from)?, self.path(to)?)
+    }
+
+    pub(crate) fn remove(&self, path: &Within) -> io::Result<()> {
+        fs::remove_file(self.path(path)?)
+    }
+
+    pub(crate) fn make_folder(&self, path: &Within) -> io::Result<()> {
+        fs::create_dir(self.path(path)?)
+    }
+
+    /// Folders cannot be synced here; the system orders its own records.
+    pub(crate) fn sync_folder(&self, path: &Within) -> io::Result<()> {
+        self.path(path).map(|_| ())
+    }
+}

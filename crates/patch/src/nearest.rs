@@ -1,0 +1,256 @@
+//! What a file has where a patch expected something else: the lines that come nearest, with
+//! those of the patch that differ beside them. Bounded in work and in size.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Serialize;
+use similar::{Algorithm, DiffOp, capture_diff_slices, get_close_matches};
+
+use crate::lines::FileLine;
+use crate::refusal::{Cause, Refusal, bounded};
+use crate::seek::{Seeker, folded};
+
+/// Lines of a file that are compared with one of the patch, and bytes of each.
+const COMPARED: usize = 1_000;
+const COMPARED_BYTES: usize = 120;
+/// Less alike is not near; 1 is the same.
+const ALIKE: f32 = 0.5;
+/// Lines of a block that are looked at.
+const BLOCK: usize = 64;
+/// Rows that are shown, and bytes of one.
+const ROWS: usize = 12;
+const ROW: usize = 120;
+
+/// The place of a file that comes nearest to what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Nearest {
+    /// Its first line that is shown, from 1.
+    pub line: usize,
+    /// Its lines, and those that the patch has instead.
+    pub rows: Vec<Row>,
+}
+
+/// A line beside another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The number of the file's line; `None` for a line of the patch.
+    pub number: Option<usize>,
+    /// The line, bounded.
+    pub text: String,
+    /// Why it is hard to see what differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "  the file has, from line {} (`>` is what the patch has there):",
+            self.line
+        )?;
+        for row in &self.rows {
+            match row.number {
+                Some(number) => write!(f, "\n  {number:>5}| {}", row.text)?,
+                None => write!(f, "\n      >| {}", row.text)?,
+            }
+            if let Some(note) = row.note {
+                write!(f, "   ({note})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was looked for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) patch_line: usize,
+    pub(crate) lines: &'a [&'a str],
+    /// From which line on, counted from 0.
+    pub(crate) cursor: usize,
+    pub(crate) at_end: bool,
+}
+
+/// The refusal of a block that was not found.
+pub(crate) fn refusal(
+    path: &str,
+    file: &[FileLine<'_>],
+    seeker: &Seeker<'_>,
+    cause: Cause,
+    wanted: &Wanted<'_>,
+) -> Refusal {
+    let refuse = |message| Refusal::of_file(cause, path, wanted.patch_line, message);
+    let what = match (cause, wanted.lines) {
+        (Cause::NoContext, [line, ..]) => format!("the line behind `@@`, `{line}`, is"),
+        (_, [line]) => format!("the line `{line}` is"),
+        (_, lines) => format!("these {} lines are", lines.len()),
+    };
+    if let Some(place) = seeker.find(wanted.lines, 0, false) {
+        let line = place + 1;
+        return refuse(if wanted.at_end && place >= wanted.cursor {
+            format!(
+                "{what} at line {line}, not at the end of the file: leave `*** End of File` out"
+            )
+        } else {
+            format!(
+                "{what} only at line {line}, not below the chunk before: chunks stand in the order of the file and do not overlap"
+            )
+        });
+    }
+    if cause == Cause::NoContext
+        && let [line, ..] = wanted.lines
+        && line.starts_with('-')
+        && line.contains(" +")
+    {
+        return refuse(format!(
+            "`@@ {line}` has line numbers, and this language knows none: behind `@@ ` stands a line of the file, or nothing"
+        ));
+    }
+    let texts: Vec<&str> = file.iter().map(|line| line.text).collect();
+    let nearest = nearest(&texts, wanted.lines, wanted.cursor);
+    let message = match (&nearest, file.is_empty()) {
+        (_, true) => format!("{what} not in the file, which is empty"),
+        (None, _) => format!("{what} not in the file, nor anything like it: read it again"),
+        (Some(_), _) => format!("{what} not in the file"),
+    };
+    Refusal {
+        nearest,
+        ..refuse(message)
+    }
+}
+
+/// The place in `file` that comes nearest to `block`, if any is near.
+pub(crate) fn nearest(file: &[&str], block: &[&str], cursor: usize) -> Option<Nearest> {
+    let block = block.get(..block.len().min(BLOCK)).unwrap_or(block);
+    let start = by_same_lines(file, block, cursor).or_else(|| by_likeness(file, block, cursor))?;
+    rows(file, block, start)
+}
+
+fn key(line: &str) -> String {
+    folded(line.trim()).into_owned()
+}
+
+/// Each line of the block that the file has votes for where the block would then begin; a
+/// long line says more than a brace.
+fn by_same_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
+    let mut wanted: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, line) in block.iter().enumerate() {
+        let key = key(line);
+        if key.len() > 2 {
+            wanted.entry(key).or_default().push(at);
+        }
+    }
+    let mut votes: HashMap<usize, usize> = HashMap::new();
+    for (place, line) in file.iter().enumerate() {
+        let key = key(line);
+        for at in wanted.get(&key).into_iter().flatten() {
+            *votes.entry(place.saturating_sub(*at)).or_default() += key.len().min(40);
+        }
+    }
+    // The most votes; then not above the cursor; then the first.
+    votes
+        .into_iter()
+        .max_by_key(|(start, weight)| (*weight, *start >= cursor, usize::MAX - start))
+        .map(|(start, _)| start)
+}
+
+/// Where the line stands that is most like the block's longest.
+fn by_likeness(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
+    let (at, line) = block
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, line)| line.trim().len())?;
+    let wanted = bounded(key(line), COMPARED_BYTES);
+    if wanted.is_empty() {
+        return None;
+    }
+    let (below, above) = (
+        file.iter().enumerate().skip(cursor),
+        file.iter().enumerate().take(cursor),
+    );
+    let keys: Vec<(usize, String)> = below
+        .chain(above)
+        .take(COMPARED)
+        .map(|(place, line)| (place, bounded(key(line), COMPARED_BYTES)))
+        .collect();
+    let texts: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
+    let best = *get_close_matches(wanted.as_str(), &texts, 1, ALIKE).first()?;
+    let (place, _) = keys.iter().find(|(_, key)| key == best)?;
+    Some(place.saturating_sub(at))
+}
+
+/// The block beside the file's lines from `start` on, from shortly before the first difference.
+fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
+    let end = (start + block.len()).min(file.len());
+    let window = file.get(start..end)?;
+    let theirs: Vec<String> = window.iter().map(|line| key(line)).collect();
+    let ours: Vec<String> = block.iter().map(|line| key(line)).collect();
+    let of_file = |at: usize| Row {
+        number: Some(start + at + 1),
+        text: shown(window.get(at).copied().unwrap_or_default()),
+        note: None,
+    };
+    let of_patch = |at: usize, beside: Option<usize>| {
+        let text = block.get(at).copied().unwrap_or_default();
+        let other = beside.and_then(|at| window.get(at).copied());
+        Row {
+            number: None,
+            text: shown(text),
+            note: other
+                .filter(|other| without_blanks(other) == without_blanks(text))
+                .map(|_| "only blanks differ"),
+        }
+    };
+    let mut rows = Vec::new();
+    let mut first_difference = None;
+    for op in capture_diff_slices(Algorithm::Myers, &theirs, &ours) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            first_difference.get_or_insert(rows.len());
+        }
+        match op {
+            DiffOp::Equal { old_index, len, .. } => {
+                rows.extend((old_index..old_index + len).map(of_file));
+            }
+            DiffOp::Delete {
+                old_index, old_len, ..
+            } => {
+                rows.extend((old_index..old_index + old_len).map(of_file));
+            }
+            DiffOp::Insert {
+                new_index, new_len, ..
+            } => {
+                rows.extend((new_index..new_index + new_len).map(|at| of_patch(at, None)));
+            }
+            DiffOp::Replace {
+                old_index,
+                old_len,
+                new_index,
+                new_len,
+            } => {
+                for step in 0..old_len.max(new_len) {
+                    if step < old_len {
+                        rows.push(of_file(old_index + step));
+                    }
+                    if step < new_len {
+                        let beside = (step < old_len).then_some(old_index + step);
+                        rows.push(of_patch(new_index + step, beside));
+                    }
+                }
+            }
+        }
+    }
+    let skipped = first_difference.unwrap_or(0).saturating_sub(2);
+    let rows: Vec<Row> = rows.into_iter().skip(skipped).take(ROWS).collect();
+    let line = rows.iter().find_map(|row| row.number)?;
+    Some(Nearest { line, rows })
+}
+
+fn without_blanks(line: &str) -> String {
+    folded(line).split_whitespace().collect()
+}
+
+/// As it is, tabs included: it is read to be typed again.
+fn shown(line: &str) -> String {
+    bounded(line.to_owned(), ROW)
+}

@@ -1,0 +1,149 @@
+//! Why a patch is not applied, in words that help to write it again: which line of the patch,
+//! what was looked for, and what the file has there. Bounded, whatever the patch holds.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::nearest::Nearest;
+
+/// Bytes of one refusal as text, and of several together.
+const LONGEST: usize = 1500;
+/// Refusals that are told in full.
+const MOST: usize = 3;
+
+/// What kind of refusal it is; the names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The patch cannot be read.
+    Malformed,
+    /// It holds nothing to do.
+    Empty,
+    /// It holds what this build does not apply: binary data, symlinks, submodules.
+    Unsupported,
+    /// A path that leads out of the root.
+    OutsideRoot,
+    /// A path into a `.git` folder.
+    InsideGit,
+    /// A path that names no file: empty, a folder, something below a file.
+    BadPath,
+    /// The file is not there.
+    Missing,
+    /// The file is there already.
+    Exists,
+    /// The file cannot be read as text.
+    NotText,
+    /// The file cannot be read at all, or is too large.
+    Unreadable,
+    /// The line behind `@@` is not in the file.
+    NoContext,
+    /// The lines are not in the file.
+    NoMatch,
+    /// Its hunks overlap.
+    Overlap,
+    /// Codex's tool would delete the file: it is moved onto itself.
+    SelfMove,
+    /// Two names of one file.
+    SameFile,
+}
+
+impl Cause {
+    /// Whether it says something about the tree and not about the patch alone.
+    pub fn is_about_tree(self) -> bool {
+        match self {
+            Cause::Missing
+            | Cause::Exists
+            | Cause::NotText
+            | Cause::Unreadable
+            | Cause::NoContext
+            | Cause::NoMatch
+            | Cause::Overlap => true,
+            Cause::Malformed
+            | Cause::Empty
+            | Cause::Unsupported
+            | Cause::OutsideRoot
+            | Cause::InsideGit
+            | Cause::BadPath
+            | Cause::SelfMove
+            | Cause::SameFile => false,
+        }
+    }
+}
+
+/// Why a patch is not applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// What kind.
+    pub cause: Cause,
+    /// The file it is about, as the patch spells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line of the patch, from 1.
+    pub patch_line: usize,
+    /// What is wrong, in a line.
+    pub message: String,
+    /// The lines of the file that come nearest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Nearest>,
+}
+
+impl Refusal {
+    pub(crate) fn of_patch(cause: Cause, patch_line: usize, message: String) -> Self {
+        Self {
+            cause,
+            path: None,
+            patch_line,
+            message: bounded(message, 400),
+            nearest: None,
+        }
+    }
+
+    pub(crate) fn of_file(cause: Cause, path: &str, patch_line: usize, message: String) -> Self {
+        Self {
+            path: Some(bounded(path.to_owned(), 200)),
+            ..Self::of_patch(cause, patch_line, message)
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = match &self.path {
+            Some(path) => format!("{path}: {} (patch line {})", self.message, self.patch_line),
+            None => format!("patch line {}: {}", self.patch_line, self.message),
+        };
+        if let Some(nearest) = &self.nearest {
+            text.push('\n');
+            text.push_str(&nearest.to_string());
+        }
+        f.write_str(&bounded(text, LONGEST))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Several as one text: the first ones in full, the others counted.
+pub fn told(refusals: &[Refusal]) -> String {
+    let mut text = String::new();
+    for (at, refusal) in refusals.iter().enumerate() {
+        let one = refusal.to_string();
+        if at >= MOST || (at > 0 && text.len() + one.len() > LONGEST) {
+            text.push_str(&format!("\nand {} more", refusals.len() - at));
+            break;
+        }
+        if at > 0 {
+            text.push('\n');
+        }
+        text.push_str(&one);
+    }
+    text
+}
+
+pub(crate) fn bounded(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most.saturating_sub(3)));
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,173 @@
+//! Finds blocks of lines in a file. The lines are numbered once by what they say, so that a
+//! block is looked for where its rarest line stands and not from the top each time.
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+
+/// Comparisons of lines that one file may cost: so many, and so many for each of its lines. No
+/// patch that means well comes near; one made to be slow is not found to fit.
+const COMPARISONS: usize = 5_000_000;
+const COMPARISONS_PER_LINE: usize = 50;
+
+/// A file's lines by one way of reading them.
+pub(crate) struct Index<'t> {
+    numbers: HashMap<Cow<'t, [u8]>, u32>,
+    /// The number of each line.
+    of: Vec<u32>,
+    /// Where the places of each number begin in `places`.
+    starts: Vec<u32>,
+    places: Vec<u32>,
+    /// Comparisons left.
+    left: Cell<usize>,
+}
+
+impl<'t> Index<'t> {
+    pub(crate) fn new(lines: impl Iterator<Item = Cow<'t, [u8]>>) -> Self {
+        let mut numbers = HashMap::new();
+        let of: Vec<u32> = lines
+            .map(|line| {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                *numbers.entry(line).or_insert(next)
+            })
+            .collect();
+        let mut starts = vec![0_u32; numbers.len() + 1];
+        for number in &of {
+            if let Some(count) = starts.get_mut(*number as usize + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut places = vec![0_u32; of.len()];
+        for (at, number) in of.iter().enumerate() {
+            if let Some(slot) = next.get_mut(*number as usize) {
+                if let Some(place) = places.get_mut(*slot as usize) {
+                    *place = u32::try_from(at).unwrap_or(u32::MAX);
+                }
+                *slot += 1;
+            }
+        }
+        Self {
+            numbers,
+            left: Cell::new(COMPARISONS + COMPARISONS_PER_LINE * of.len()),
+            of,
+            starts,
+            places,
+        }
+    }
+
+    /// The block's lines by their numbers; `None` if the file has one of them nowhere.
+    pub(crate) fn block<'b>(&self, lines: impl Iterator<Item = Cow<'b, [u8]>>) -> Option<Vec<u32>> {
+        lines
+            .map(|line| self.numbers.get(line.as_ref()).copied())
+            .collect()
+    }
+
+    fn places(&self, number: u32) -> &[u32] {
+        let at = |number: usize| self.starts.get(number).map_or(0, |start| *start as usize);
+        self.places
+            .get(at(number as usize)..at(number as usize + 1))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn is_at(&self, block: &[u32], place: usize) -> bool {
+        let rest = self.of.get(place..).unwrap_or_default();
+        let same = block.iter().zip(rest).take_while(|(a, b)| a == b).count();
+        self.spend(same + 1) && same == block.len()
+    }
+
+    /// Counts comparisons; whether there were so many left.
+    pub(crate) fn spend(&self, count: usize) -> bool {
+        let left = self.left.get().checked_sub(count);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// Every place at or behind `from` where the block stands, in order. For an empty block
+    /// there is none.
+    pub(crate) fn all<'a>(
+        &'a self,
+        block: &'a [u32],
+        from: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let rarest = block
+            .iter()
+            .enumerate()
+            .map(|(at, number)| (at, self.places(*number)))
+            .min_by_key(|(_, places)| places.len());
+        let (offset, places) = rarest.unwrap_or((0, &[]));
+        let first = places.partition_point(|place| (*place as usize) < from + offset);
+        places
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(move |place| (*place as usize).checked_sub(offset))
+            .filter(move |place| self.is_at(block, *place))
+    }
+}
+
+/// A way of reading a line.
+type Reading = fn(&str) -> Cow<'_, [u8]>;
+
+/// How loosely two lines may be the same; tried in this order, each over the whole file.
+const LEVELS: [Reading; 4] = [
+    |line| Cow::Borrowed(line.as_bytes()),
+    |line| Cow::Borrowed(line.trim_end().as_bytes()),
+    |line| Cow::Borrowed(line.trim().as_bytes()),
+    |line| match folded(line.trim()) {
+        Cow::Borrowed(line) => Cow::Borrowed(line.as_bytes()),
+        Cow::Owned(line) => Cow::Owned(line.into_bytes()),
+    },
+];
+
+/// A file read as loosely as Codex reads it.
+pub(crate) struct Seeker<'t> {
+    lines: Vec<&'t str>,
+    levels: [OnceCell<Index<'t>>; 4],
+}
+
+impl<'t> Seeker<'t> {
+    pub(crate) fn new(lines: Vec<&'t str>) -> Self {
+        Self {
+            lines,
+            levels: Default::default(),
+        }
+    }
+
+    /// The first place at or behind `from` where the block stands, by the strictest way of
+    /// reading that finds one; with `at_end` only as the end of the file.
+    pub(crate) fn find(&self, block: &[&str], from: usize, at_end: bool) -> Option<usize> {
+        if block.is_empty() {
+            return Some(from);
+        }
+        let last = self.lines.len().checked_sub(block.len())?;
+        LEVELS.iter().zip(&self.levels).find_map(|(read, index)| {
+            let index = index.get_or_init(|| Index::new(self.lines.iter().map(|line| read(line))));
+            let block = index.block(block.iter().map(|line| read(line)))?;
+            if at_end {
+                return (last >= from && index.is_at(&block, last)).then_some(last);
+            }
+            index.all(&block, from).next()
+        })
+    }
+}
+
+/// Typographic punctuation and blanks as they are typed.
+pub(crate) fn folded(line: &str) -> Cow<'_, str> {
+    if line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    let fold = |char| match char {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    };
+    Cow::Owned(line.chars().map(fold).collect())
+}

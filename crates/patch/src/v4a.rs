@@ -1,0 +1,206 @@
+//! The V4A language, read as Codex reads it: what it takes is taken, what it refuses is
+//! refused with the line.
+
+use crate::model::{Change, Chunk, Format, Line, Patch, What};
+use crate::refusal::{Cause, Refusal};
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ENVIRONMENT: &str = "*** Environment ID: ";
+const ADD: &str = "*** Add File: ";
+const DELETE: &str = "*** Delete File: ";
+const UPDATE: &str = "*** Update File: ";
+const MOVE: &str = "*** Move to: ";
+const END_OF_FILE: &str = "*** End of File";
+
+/// Whether this text means to be one of ours.
+pub(crate) fn is_meant(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == BEGIN)
+}
+
+pub(crate) fn parse(text: &str) -> Result<Patch, Refusal> {
+    let text = text.trim();
+    let lines: Vec<&str> = text.lines().collect();
+    let (body, mut number) = body(&lines)?;
+    let (mut rest, first_line) = (body, number);
+    let mut changes = Vec::new();
+    while let Some((first, behind)) = rest.split_first()
+        && let Some(id) = first.trim().strip_prefix(ENVIRONMENT.trim_end())
+    {
+        if id.trim().is_empty() || number > first_line {
+            let what = "an environment is named once, and not by nothing".to_owned();
+            return Err(Refusal::of_patch(Cause::Malformed, number, what));
+        }
+        (rest, number) = (behind, number + 1);
+    }
+    // A second end behind the first one says nothing.
+    while !rest.iter().all(|line| line.trim() == END) {
+        let (change, read) = change(rest, number)?;
+        changes.push(change);
+        rest = rest.get(read..).unwrap_or_default();
+        number += read;
+    }
+    if changes.is_empty() {
+        return Err(Refusal::of_patch(
+            Cause::Empty,
+            1,
+            "the patch names no file".to_owned(),
+        ));
+    }
+    Ok(Patch {
+        format: Format::V4a,
+        changes,
+    })
+}
+
+/// The lines between the markers, and the number of the first of them. A heredoc that came
+/// along with the text is taken off.
+fn body<'a, 't>(lines: &'a [&'t str]) -> Result<(&'a [&'t str], usize), Refusal> {
+    match between(lines) {
+        Ok(body) => Ok((body, 2)),
+        Err(refusal) => {
+            let heredoc = match lines {
+                [first, inner @ .., last] if lines.len() >= 4 => {
+                    let opens = matches!(*first, "<<EOF" | "<<'EOF'" | "<<\"EOF\"");
+                    (opens && last.ends_with("EOF")).then_some(inner)
+                }
+                _ => None,
+            };
+            match heredoc {
+                Some(inner) => between(inner).map(|body| (body, 3)),
+                None => Err(refusal),
+            }
+        }
+    }
+}
+
+fn between<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], Refusal> {
+    let refuse = |line, what: &str| Err(Refusal::of_patch(Cause::Malformed, line, what.to_owned()));
+    match lines {
+        [first, ..] if first.trim() != BEGIN => refuse(
+            1,
+            "the first line must be `*** Begin Patch`, and nothing else",
+        ),
+        [_, body @ .., last] if last.trim() == END => Ok(body),
+        [] => refuse(1, "the patch is empty; it begins with `*** Begin Patch`"),
+        _ => refuse(
+            lines.len(),
+            "the last line must be `*** End Patch`, and nothing else",
+        ),
+    }
+}
+
+/// One file's part, and how many lines it takes.
+fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
+    let first = lines.first().map_or("", |line| line.trim());
+    let named = |path: &str, what| Change {
+        path: path.to_owned(),
+        line: number,
+        what,
+    };
+    if let Some(path) = first.strip_prefix(ADD) {
+        let added = lines
+            .iter()
+            .skip(1)
+            .map_while(|line| line.strip_prefix('+'));
+        let mut content = String::new();
+        let mut read = 1;
+        for line in added {
+            content.push_str(line);
+            content.push('\n');
+            read += 1;
+        }
+        return Ok((named(path, What::Add(content)), read));
+    }
+    if let Some(path) = first.strip_prefix(DELETE) {
+        return Ok((named(path, What::Delete), 1));
+    }
+    if let Some(path) = first.strip_prefix(UPDATE) {
+        // An end of the file before any line of it says nothing.
+        let ends = |line: &&&str| line.trim_end() == END_OF_FILE;
+        let mut read = 1 + lines.iter().skip(1).take_while(ends).count();
+        let to = lines
+            .get(read)
+            .and_then(|line| line.trim_end().strip_prefix(MOVE));
+        read += usize::from(to.is_some());
+        let mut chunks = Vec::new();
+        while let Some(line) = lines.get(read) {
+            let passed_over = match chunks.last() {
+                // Before the first chunk an empty line is one of that.
+                None => ends(&line),
+                Some(Chunk { at_end, .. }) => *at_end && line.trim().is_empty(),
+            };
+            if passed_over {
+                read += 1;
+                continue;
+            }
+            if line.starts_with("***") {
+                break;
+            }
+            let rest = lines.get(read..).unwrap_or_default();
+            let (chunk, taken) = chunk(rest, number + read, chunks.is_empty())?;
+            chunks.push(chunk);
+            read += taken;
+        }
+        if chunks.is_empty() {
+            let what = format!("the update of {path} has no chunk: say which lines change");
+            return Err(Refusal::of_patch(Cause::Malformed, number, what));
+        }
+        let to = to.map(str::to_owned);
+        return Ok((named(path, What::Update { to, chunks }), read));
+    }
+    let what = format!(
+        "`{first}` is no header: one of `*** Add File: PATH`, `*** Delete File: PATH`, `*** Update File: PATH` is wanted"
+    );
+    Err(Refusal::of_patch(Cause::Malformed, number, what))
+}
+
+/// One chunk, and how many lines it takes.
+fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize), Refusal> {
+    let refuse = |line, what: String| Err(Refusal::of_patch(Cause::Malformed, line, what));
+    let head = lines.first().map_or("", |line| line.trim_end());
+    let (context, start) = if head == "@@" {
+        (None, 1)
+    } else if let Some(context) = head.strip_prefix("@@ ") {
+        (Some(context.to_owned()), 1)
+    } else if is_first {
+        (None, 0)
+    } else {
+        return refuse(
+            number,
+            format!("a chunk begins with `@@`, not with `{head}`"),
+        );
+    };
+    let mut chunk = Chunk {
+        line: number,
+        context,
+        ..Chunk::default()
+    };
+    let mut read = 0;
+    for line in lines.iter().skip(start) {
+        if line.trim_end() == END_OF_FILE {
+            chunk.at_end = read > 0;
+            read += usize::from(chunk.at_end);
+            break;
+        }
+        let mut chars = line.chars();
+        let first = chars.next();
+        let text = chars.as_str().to_owned();
+        chunk.lines.push(match first {
+            None | Some(' ') => Line::Keep(text),
+            Some('+') => Line::Insert(text),
+            Some('-') => Line::Remove(text),
+            Some(_) if read > 0 => break,
+            Some(_) => {
+                let what =
+                    format!("`{line}` begins with neither ` ` (stays), `+` (comes) nor `-` (goes)");
+                return refuse(number + start, what);
+            }
+        });
+        read += 1;
+    }
+    if read == 0 {
+        return refuse(number + start, "the chunk has no lines".to_owned());
+    }
+    Ok((chunk, start + read))
+}

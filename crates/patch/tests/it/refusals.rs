@@ -1,0 +1,98 @@
+//! What a refusal says: enough to write the patch again, and never more than fits.
+
+use checkrein_patch::{Refusal, told};
+
+use crate::tree::{checked, files, memory};
+
+const FILE: &str = "fn main() {\n    let greeting = \"hello\";\n    println!(\"{greeting}\");\n}\n\nfn other() {\n    todo();\n}\n";
+
+fn refusals(body: &str) -> Vec<Refusal> {
+    let patch = format!("*** Begin Patch\n*** Update File: src/main.rs\n{body}\n*** End Patch");
+    checked(&memory(&files(&[("src/main.rs", FILE)])), &patch).unwrap_err()
+}
+
+#[test]
+fn the_nearest_lines_are_shown_with_what_differs() {
+    let found = refusals(
+        "@@\n fn main() {\n-    let greeting = \"hallo\";\n+    let greeting = \"bye\";\n     println!(\"{greeting}\");",
+    );
+    assert_eq!(
+        told(&found),
+        "src/main.rs: these 3 lines are not in the file (patch line 3)
+  the file has, from line 1 (`>` is what the patch has there):
+      1| fn main() {
+      2|     let greeting = \"hello\";
+      >|     let greeting = \"hallo\";
+      3|     println!(\"{greeting}\");"
+    );
+    // Nothing the same, but something like it.
+    let found = refusals("@@\n-    let greetings = \"hello!\";\n+x");
+    let text = told(&found);
+    assert!(
+        text.contains("    2|     let greeting = \"hello\";"),
+        "{text}"
+    );
+    let found = refusals("@@\n-    let  greeting=\"hello\";\n+x");
+    assert!(
+        told(&found).contains("(only blanks differ)"),
+        "{}",
+        told(&found)
+    );
+}
+
+#[test]
+fn each_kind_of_miss_says_what_to_do() {
+    let says = |body: &str, expected: &str| {
+        let text = told(&refusals(body));
+        assert!(text.contains(expected), "{text}");
+    };
+    says("@@ -1,2 +1,2 @@\n-fn main() {\n+x", "knows none");
+    says(
+        "@@ fn mian() {\n-    todo();\n+x",
+        "the line behind `@@`, `fn mian() {`, is not in the file",
+    );
+    says(
+        "@@\n-    todo();\n+x\n@@\n-fn main() {\n+y",
+        "only at line 1, not below the chunk before",
+    );
+    says(
+        "@@\n-fn main() {\n+x\n*** End of File",
+        "at line 1, not at the end of the file: leave `*** End of File` out",
+    );
+    says("@@\n-zzzzzzzzzzzz\n+x", "nor anything like it");
+}
+
+#[test]
+fn all_files_are_told_of_and_the_whole_is_bounded() {
+    let long = "x".repeat(100_000);
+    let mut patch = "*** Begin Patch\n".to_owned();
+    for name in 0..200 {
+        patch.push_str(&format!("*** Update File: {long}{name}\n@@\n-{long}\n+y\n"));
+    }
+    patch.push_str("*** End Patch");
+    let found = checked(&memory(&files(&[])), &patch).unwrap_err();
+    let text = told(&found);
+    assert!(text.len() < 2048, "{}", text.len());
+    assert!(text.contains("more"), "{text}");
+
+    let wide = format!("{}\n", "y".repeat(50_000)).repeat(400);
+    let tree = memory(&files(&[("f", &wide)]));
+    let block = format!("-{}\n", "y".repeat(49_999)).repeat(300);
+    let patch = format!("*** Begin Patch\n*** Update File: f\n@@\n{block}+x\n*** End Patch");
+    let text = told(&checked(&tree, &patch).unwrap_err());
+    assert!(text.len() < 2048, "{}", text.len());
+}
+
+#[test]
+fn diffs_say_where_they_fail() {
+    let tree = memory(&files(&[("src/main.rs", FILE)]));
+    let diff = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -5,4 +5,4 @@\n \n fn other() {\n-    undone();\n+    done();\n }\n";
+    let text = told(&checked(&tree, diff).unwrap_err());
+    assert!(
+        text.contains("    7|     todo();\n      >|     undone();"),
+        "{text}"
+    );
+    let wrong = diff.replace("-5,4 +5,4", "-5,6 +5,6");
+    let text = told(&checked(&tree, &wrong).unwrap_err());
+    assert!(text.contains("counts of lines"), "{text}");
+}

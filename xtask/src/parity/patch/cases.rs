@@ -1,0 +1,366 @@
+//! Trees and V4A patches made up from a seed: mostly patches that mean well, with the slips
+//! that models make, and some that are broken.
+
+use std::collections::BTreeMap;
+
+use super::random::Random;
+
+/// A tree and a patch for it.
+pub(super) struct Case {
+    pub(super) files: BTreeMap<String, String>,
+    /// Links and what they name.
+    pub(super) links: Vec<(String, String)>,
+    pub(super) patch: String,
+}
+
+const NAMES: &[&str] = &[
+    "f.txt",
+    "src/main.rs",
+    "src/lib.rs",
+    "docs/a b.md",
+    "g",
+    "src/deep/er/x.py",
+    "ü.txt",
+];
+
+const LINES: &[&str] = &[
+    "fn main() {",
+    "    let x = 1;",
+    "    let y = 2;",
+    "        return x;",
+    "}",
+    "",
+    "",
+    "}",
+    "{",
+    "a",
+    "b",
+    "a ",
+    "  a",
+    "\tindented",
+    "trailing  ",
+    "“quoted” – dash",
+    "it’s a\u{a0}b",
+    "wide\u{3000}blank",
+    "    // comment",
+    "+plus",
+    "-minus",
+    "@@ at",
+    "*** stars",
+    " ",
+    "x = y # é",
+    "end",
+];
+
+const JUNK: &[&str] = &[
+    "",
+    " ",
+    "@@",
+    "@@ ",
+    "@@ a",
+    "@@ fn main() {",
+    "@@ -1,2 +1,2 @@",
+    "*** End of File",
+    "*** End of File ",
+    "*** End Patch",
+    "*** Begin Patch",
+    "*** Update File: f.txt",
+    " *** Add File: padded",
+    "*** Add File: new",
+    "*** Delete File: g",
+    "*** Move to: moved",
+    "*** Environment ID: e",
+    "garbage",
+    "+x",
+    "-x",
+    " x",
+    "+",
+    "-",
+    "\t",
+    "***",
+];
+
+pub(super) fn make(seed: u64) -> Case {
+    let mut random = Random::new(seed);
+    let mut files = BTreeMap::new();
+    for _ in 0..1 + random.below(4) {
+        if let Some(name) = random.pick(NAMES) {
+            files.insert((*name).to_owned(), content(&mut random));
+        }
+    }
+    let mut links = Vec::new();
+    if random.percent(4) {
+        let targets = ["f.txt", "src", "../outside", "loop", "src/main.rs", "g"];
+        if let Some(target) = random.pick(&targets) {
+            links.push(("loop".to_owned(), (*target).to_owned()));
+        }
+    }
+    let patch = patch(&mut random, &files);
+    Case {
+        files,
+        links,
+        patch,
+    }
+}
+
+fn content(random: &mut Random) -> String {
+    let ends: &[&str] = match random.below(20) {
+        0 | 1 => &["\r\n"],
+        2 => &["\n", "\r\n"],
+        3 => &["\n", "\n", "\n", "\r", "\r\n"],
+        _ => &["\n"],
+    };
+    let mut text = String::new();
+    let count = match random.below(10) {
+        0 => 0,
+        1 => 1,
+        _ => 2 + random.below(18),
+    };
+    for _ in 0..count {
+        text.push_str(random.pick(LINES).copied().unwrap_or_default());
+        text.push_str(random.pick(ends).copied().unwrap_or("\n"));
+    }
+    if random.percent(15) {
+        text = text.trim_end_matches(['\n', '\r']).to_owned();
+    }
+    text
+}
+
+fn patch(random: &mut Random, files: &BTreeMap<String, String>) -> String {
+    let mut lines = vec!["*** Begin Patch".to_owned()];
+    if random.percent(2) {
+        lines.push("*** Environment ID: e".to_owned());
+    }
+    let operations = [1, 1, 1, 1, 2, 3];
+    for _ in 0..random.pick(&operations).copied().unwrap_or(1) {
+        operation(random, files, &mut lines);
+    }
+    lines.push("*** End Patch".to_owned());
+    if random.percent(12) {
+        damage(random, &mut lines);
+    }
+    if random.percent(4) {
+        for line in lines.iter_mut().filter(|line| line.starts_with("*** ")) {
+            match random.below(3) {
+                0 => line.insert(0, ' '),
+                1 => line.push(' '),
+                _ => {}
+            }
+        }
+    }
+    match random.below(60) {
+        0 => {
+            lines.insert(0, "<<'EOF'".to_owned());
+            lines.push("EOF".to_owned());
+        }
+        1 => {
+            lines.insert(0, "<<EOF".to_owned());
+            lines.push("EOF".to_owned());
+        }
+        2 => {
+            lines.insert(0, "<<'END'".to_owned());
+            lines.push("END".to_owned());
+        }
+        _ => {}
+    }
+    let end = if random.percent(3) { "\r\n" } else { "\n" };
+    let mut text = lines.join(end);
+    if random.percent(50) {
+        text.push_str(end);
+    }
+    if random.percent(2) {
+        text.insert_str(0, "\n  ");
+    }
+    text
+}
+
+fn damage(random: &mut Random, lines: &mut Vec<String>) {
+    for _ in 0..1 + random.below(2) {
+        let at = random.below(lines.len());
+        match random.below(4) {
+            0 => {
+                lines.remove(at);
+            }
+            1 => {
+                let again = lines.get(at).cloned().unwrap_or_default();
+                lines.insert(at, again);
+            }
+            2 => {
+                let junk = random.pick(JUNK).copied().unwrap_or_default();
+                lines.insert(at, junk.to_owned());
+            }
+            _ => {
+                let junk = random.pick(JUNK).copied().unwrap_or_default();
+                if let Some(line) = lines.get_mut(at) {
+                    *line = junk.to_owned();
+                }
+            }
+        }
+        if lines.is_empty() {
+            return;
+        }
+    }
+}
+
+fn operation(random: &mut Random, files: &BTreeMap<String, String>, lines: &mut Vec<String>) {
+    let known: Vec<&String> = files.keys().collect();
+    let mut name = match random.pick(&known) {
+        Some(name) if !random.percent(4) => (*name).clone(),
+        _ => random.pick(NAMES).copied().unwrap_or("f.txt").to_owned(),
+    };
+    if random.percent(2) {
+        name = "loop".to_owned();
+    }
+    match random.below(10) {
+        0 | 1 => {
+            let path = target(random, &name);
+            lines.push(format!("*** Add File: {path}"));
+            for _ in 0..random.below(4) {
+                let line = random.pick(LINES).copied().unwrap_or_default();
+                lines.push(format!("+{line}"));
+            }
+        }
+        2 => lines.push(format!("*** Delete File: {}", respelled(random, &name))),
+        _ => {
+            lines.push(format!("*** Update File: {}", respelled(random, &name)));
+            if random.percent(15) {
+                let path = target(random, &name);
+                lines.push(format!("*** Move to: {path}"));
+            }
+            let text = files.get(&name).map_or("", String::as_str);
+            update(random, text, lines);
+        }
+    }
+}
+
+/// A path to write to: new, known, the same, somewhere else.
+fn target(random: &mut Random, name: &str) -> String {
+    match random.below(16) {
+        0..=4 => "new.txt".to_owned(),
+        5 | 6 => "new/folder/file.rs".to_owned(),
+        7 => name.to_owned(),
+        8 => respelled(random, name),
+        9 => format!("{name}/below"),
+        10 => "src".to_owned(),
+        11 if random.percent(30) => "../outside/x".to_owned(),
+        12 if random.percent(20) => ".git/hooks/x".to_owned(),
+        _ => random.pick(NAMES).copied().unwrap_or("f.txt").to_owned(),
+    }
+}
+
+fn respelled(random: &mut Random, name: &str) -> String {
+    match random.below(40) {
+        0 => format!("./{name}"),
+        1 => format!("src/../{name}"),
+        2 => format!("{{root}}/{name}"),
+        3 => name.replace('/', "//"),
+        4 => format!("../{{name}}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
+    let file: Vec<&str> = text
+        .split('\n')
+        .map(|line| line.trim_end_matches('\r'))
+        .collect();
+    let mut from = 0;
+    let chunks = [1, 1, 2, 2, 3, 4];
+    for chunk in 0..random.pick(&chunks).copied().unwrap_or(1) {
+        let length = 1 + random.below(4);
+        let mut start = from + random.below(6);
+        if random.percent(3) {
+            start = random.below(file.len());
+        }
+        if random.percent(15) {
+            start = file
+                .len()
+                .saturating_sub(length + usize::from(random.percent(70)));
+        }
+        let window = file
+            .get(start..(start + length).min(file.len()))
+            .unwrap_or_default();
+        from = start + length;
+        let context = start
+            .checked_sub(1 + random.below(3))
+            .and_then(|at| file.get(at));
+        match context {
+            Some(context) if random.percent(20) => {
+                out.push(format!("@@ {}", spoiled(random, context)))
+            }
+            _ if chunk == 0 && random.percent(15) => {}
+            _ => out.push("@@".to_owned()),
+        }
+        if random.percent(6) {
+            // Only something new.
+            out.push(format!(
+                "+{}",
+                random.pick(LINES).copied().unwrap_or_default()
+            ));
+        } else {
+            for line in window {
+                lines(random, line, out);
+            }
+            if window.is_empty() {
+                out.push("+appended".to_owned());
+            }
+        }
+        if random.percent(8) {
+            out.push(
+                ["", " ", "+", "-"]
+                    .get(random.below(4))
+                    .copied()
+                    .unwrap_or("")
+                    .to_owned(),
+            );
+        }
+        let is_end = from + 1 >= file.len();
+        if (is_end && random.percent(30)) || random.percent(1) {
+            out.push("*** End of File".to_owned());
+            if random.percent(10) {
+                out.push(String::new());
+            }
+        }
+    }
+}
+
+fn lines(random: &mut Random, line: &str, out: &mut Vec<String>) {
+    let spelled = spoiled(random, line);
+    match random.below(10) {
+        0..=4 if spelled.is_empty() && random.percent(40) => out.push(String::new()),
+        0..=4 => out.push(format!(" {spelled}")),
+        5 | 6 => {
+            out.push(format!("-{spelled}"));
+            let line = random.pick(LINES).copied().unwrap_or_default();
+            out.push(format!("+{line}"));
+        }
+        7 => out.push(format!("-{spelled}")),
+        8 => {
+            let line = random.pick(LINES).copied().unwrap_or_default();
+            out.push(format!("+{line}"));
+            out.push(format!(" {spelled}"));
+        }
+        _ => {
+            out.push(format!("-{spelled}"));
+            out.push(format!("+{spelled}"));
+        }
+    }
+}
+
+/// A line as a model remembers it.
+fn spoiled(random: &mut Random, line: &str) -> String {
+    match random.below(60) {
+        0 => line.trim_end().to_owned(),
+        1 => format!("{line} "),
+        2 => line.trim().to_owned(),
+        3 => format!("  {line}"),
+        4 => line
+            .replace(['“', '”'], "\"")
+            .replace('–', "-")
+            .replace('’', "'")
+            .replace(['\u{a0}', '\u{3000}'], " "),
+        5 => format!("{line}x"),
+        6 => line.replace(' ', "  "),
+        _ => line.to_owned(),
+    }
+}

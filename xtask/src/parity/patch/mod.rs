@@ -1,0 +1,266 @@
+//! `parity patch`: generated trees and patches through Codex's `apply_patch` and through
+//! ours, the trees afterwards compared byte for byte. Where they differ a reason is looked for
+//! that both trees bear out; what is left is printed whole.
+
+mod cases;
+mod random;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use cases::Case;
+use checkrein_patch::{Cause, Disk, Fit, Plan, Refusal, Within, apply, check, parse, told};
+
+/// What a tree holds: files with their bytes, folders, links with what they name.
+type Snapshot = BTreeMap<String, Vec<u8>>;
+
+struct Options {
+    cases: u64,
+    seed: u64,
+    show: bool,
+}
+
+/// The command.
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let options = options(arguments)?;
+    let codex = std::env::var_os("CODEX_BIN")
+        .map(PathBuf::from)
+        .ok_or("CODEX_BIN must name the codex program")?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let tool = folder.path().join("apply_patch");
+    link(&codex, &tool)?;
+    println!(
+        "apply_patch of {}; {} cases from seed {}",
+        version(&codex),
+        options.cases,
+        options.seed
+    );
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut unexplained = 0;
+    for number in 0..options.cases {
+        let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let place = folder.path().join(number.to_string());
+        let answer = one(&cases::make(seed), &place, &tool)?;
+        *counts.entry(answer.what).or_default() += 1;
+        if answer.what == UNEXPLAINED || (options.show && answer.differs) {
+            println!("--- case {seed}: {}\n{}", answer.what, answer.story);
+        }
+        unexplained += u64::from(answer.what == UNEXPLAINED);
+        fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
+    }
+    for (what, count) in &counts {
+        println!("{count:>6}  {what}");
+    }
+    println!("{unexplained} unexplained of {}", options.cases);
+    Ok(match unexplained {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    })
+}
+
+fn options(arguments: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        cases: 3000,
+        seed: 1,
+        show: false,
+    };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let number = words.next().and_then(|text| text.parse().ok());
+            number.ok_or(format!("{word} takes a number"))
+        };
+        match word.as_str() {
+            "--cases" => options.cases = number()?,
+            "--seed" => options.seed = number()?,
+            "--show" => options.show = true,
+            _ => return Err(super::USAGE.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn version(codex: &Path) -> String {
+    let output = Command::new(codex).arg("--version").output();
+    output.map_or_else(
+        |error| error.to_string(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+#[cfg(unix)]
+fn link(target: &Path, link: &Path) -> Result<(), String> {
+    std::os::unix::fs::symlink(target, link).map_err(|error| error.to_string())
+}
+
+#[cfg(not(unix))]
+fn link(_target: &Path, _link: &Path) -> Result<(), String> {
+    Err("this comparison needs symbolic links".to_owned())
+}
+
+const SAME: &str = "same tree";
+const BOTH_REFUSE: &str = "both refuse, nothing changed";
+const UNEXPLAINED: &str = "UNEXPLAINED";
+
+struct Answer {
+    what: &'static str,
+    differs: bool,
+    story: String,
+}
+
+fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
+    let (theirs, ours) = (place.join("theirs/tree"), place.join("ours/tree"));
+    lay(case, &theirs)?;
+    lay(case, &ours)?;
+    let before = snapshot(place.join("theirs").as_path())?;
+    let patch = |root: &Path| {
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        case.patch
+            .replace("{root}", &root.display().to_string())
+            .replace("{name}", &name)
+    };
+    let output = Command::new(tool)
+        .arg(patch(&theirs))
+        .current_dir(&theirs)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    let done = attempt(&patch(&ours), &ours, &place.join("memory"));
+    let after_theirs = snapshot(&place.join("theirs"))?;
+    let after_ours = snapshot(&place.join("ours"))?;
+    let succeeded = output.status.success();
+    let what = judge(&before, succeeded, &after_theirs, &done, &after_ours);
+    let differs = what != SAME && what != BOTH_REFUSE;
+    let mut story = String::new();
+    if differs {
+        story = format!(
+            "{}\nbefore: {}\ncodex: {} {}\n  {}\nours: {}\n  {}",
+            case.patch,
+            shown(&before, &[&after_theirs, &after_ours]),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim(),
+            shown(&after_theirs, &[&before, &after_ours]),
+            match &done {
+                Ok(plan) => format!("{:?} {:?}", plan.listed, plan.hazards),
+                Err(refusals) => told(refusals),
+            },
+            shown(&after_ours, &[&before, &after_theirs]),
+        );
+    }
+    Ok(Answer {
+        what,
+        differs,
+        story,
+    })
+}
+
+/// What differs from the others.
+fn shown(one: &Snapshot, others: &[&Snapshot]) -> String {
+    let differs = |name: &String| others.iter().any(|other| other.get(name) != one.get(name));
+    let lines: Vec<String> = one
+        .iter()
+        .filter(|(name, _)| differs(name))
+        .map(|(name, bytes)| format!("{name}: {:?}", String::from_utf8_lossy(bytes)))
+        .collect();
+    lines.join("\n  ")
+}
+
+fn attempt(text: &str, root: &Path, memory: &Path) -> Result<Plan, Vec<Refusal>> {
+    let patch = parse(text, None).map_err(|refusal| vec![refusal])?;
+    let disk = Disk::open(root, u64::MAX).map_err(|_| Vec::new())?;
+    let plan = check(&patch, &disk, &Within::root(), Fit::Git)?;
+    apply(&plan, &disk, memory).map_err(|_| Vec::new())?;
+    Ok(plan)
+}
+
+fn judge(
+    before: &Snapshot,
+    succeeded: bool,
+    theirs: &Snapshot,
+    done: &Result<Plan, Vec<Refusal>>,
+    ours: &Snapshot,
+) -> &'static str {
+    let self_move = match done {
+        Ok(plan) => plan.hazards.iter().any(|one| one.cause == Cause::SelfMove),
+        Err(all) => all.iter().any(|one| one.cause == Cause::SelfMove),
+    };
+    let refused =
+        |cause: Cause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
+    match done {
+        Ok(_) if succeeded && theirs == ours => return SAME,
+        Err(_) if ours != before => return UNEXPLAINED,
+        _ if self_move => return "codex deletes a file moved onto itself; ours keeps it",
+        Err(_) if !succeeded && theirs == before => return BOTH_REFUSE,
+        Err(_) if !succeeded => return "codex stops half way; ours changes nothing",
+        _ => {}
+    }
+    if !succeeded {
+        return UNEXPLAINED;
+    }
+    if refused(Cause::OutsideRoot) {
+        return "codex writes outside of the root; ours refuses";
+    }
+    if refused(Cause::InsideGit) {
+        return "codex writes into .git; ours refuses";
+    }
+    if refused(Cause::SameFile) {
+        return "codex writes one file by two names; ours refuses";
+    }
+    if refused(Cause::Unsupported) {
+        return "codex removes a symbolic link; ours leaves that to a shell";
+    }
+    UNEXPLAINED
+}
+
+fn lay(case: &Case, root: &Path) -> Result<(), String> {
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(root)?;
+        fs::create_dir_all(root.join("src"))?;
+        for (name, text) in &case.files {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(root))?;
+            fs::write(path, text)?;
+        }
+        Ok(())
+    };
+    write().map_err(|error| error.to_string())?;
+    for (name, target) in &case.links {
+        link(Path::new(target), &root.join(name))?;
+    }
+    Ok(())
+}
+
+fn snapshot(root: &Path) -> Result<Snapshot, String> {
+    let mut found = Snapshot::new();
+    let mut folders = vec![root.to_owned()];
+    let mut walk = || -> std::io::Result<()> {
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let path = entry?.path();
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap_or(&path)
+                    .to_string_lossy()
+                    .into_owned();
+                let kind = fs::symlink_metadata(&path)?.file_type();
+                if kind.is_symlink() {
+                    let target = fs::read_link(&path)?;
+                    found.insert(
+                        format!("{name}@"),
+                        target.to_string_lossy().as_bytes().to_vec(),
+                    );
+                } else if kind.is_dir() {
+                    found.insert(format!("{name}/"), Vec::new());
+                    folders.push(path);
+                } else {
+                    found.insert(name, fs::read(&path)?);
+                }
+            }
+        }
+        Ok(())
+    };
+    walk().map_err(|error| error.to_string())?;
+    Ok(found)
+}
