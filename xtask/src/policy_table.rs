@@ -93,6 +93,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         }
         good &= loose.is_empty();
     }
+    good &= broken(&policy(&[])?)?;
     Ok(if good {
         ExitCode::SUCCESS
     } else {
@@ -240,7 +241,8 @@ fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
 
 fn parses(script: &str) -> Result<bool, String> {
     let status = Command::new("bash")
-        .args(["-n", "-c", script])
+        .args(["-n", "-c", "--", script])
+        .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status()
         .map_err(|error| format!("bash: {error}"))?;
