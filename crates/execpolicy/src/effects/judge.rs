@@ -308,7 +308,7 @@ impl Sight<'_, '_> {
             return;
         }
         let open = spot.is_open();
-        let Some(parts) = self.scene.ground.from_top(spot) else {
+        let Some(parts) = self.scene.ground.below_top(spot) else {
             if matches!(self.scene.ground.place(spot), Place::Unknown) {
                 self.may_protect(spot);
             }

@@ -129,7 +129,7 @@ impl Ground {
                     Place::WholeTree
                 }
                 [] => Place::Unknown,
-                _ if below.iter().any(|part| *part == ".git") => Place::Git,
+                _ if below.contains(&".git") => Place::Git,
                 _ => Place::Tree { sure },
             };
         }
@@ -238,7 +238,7 @@ impl Ground {
     }
 
     /// The path from the top of the project, if it lies in it.
-    pub(crate) fn from_top(&self, spot: &Spot) -> Option<Vec<String>> {
+    pub(crate) fn below_top(&self, spot: &Spot) -> Option<Vec<String>> {
         self.roots.iter().find_map(|root| {
             spot.parts
                 .strip_prefix(root.as_slice())

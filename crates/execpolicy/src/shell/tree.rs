@@ -221,6 +221,11 @@ impl<'t, 's> Walk<'t, 's> {
                 let target = node.child_by_field_name("destination");
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
+                // The shell wants the target on this line.
+                let line = self.source(node).replace("\\\n", "");
+                if line.contains('\n') && !line.contains(['\'', '"', '(', '{']) {
+                    self.doubt(node);
+                }
                 if !duplicates
                     && let Some(path) = target.and_then(|node| word::read(node, self.text))
                 {
@@ -442,9 +447,7 @@ impl<'t, 's> Walk<'t, 's> {
 
     /// `cd x || exit`: what follows runs only if it was done.
     fn ends_script(&self, node: Node<'t>) -> bool {
-        let Some(count) = u32::try_from(node.child_count()).ok() else {
-            return false;
-        };
+        let count = node.child_count();
         let child = |at: u32| node.child(at).map_or("", |child| self.source(child));
         let right = child(count.saturating_sub(1));
         child(count.saturating_sub(2)) == "||"

@@ -243,3 +243,51 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     check("[profile.ci.caps]\nattempts = 'x'\n", "line 2");
     check("[profile.ci.profile.x]\n", "cannot hold another profile");
 }
+
+#[test]
+fn what_is_said_of_commands_and_paths_beside_the_rules() {
+    let rules = |repo: &str, own: Option<&str>| {
+        let source = |text: &str| Source {
+            name: PathBuf::from("/r/checkrein.toml"),
+            text: text.to_owned(),
+        };
+        let own = own.map(source);
+        let compiled = compile(Some(&source(repo)), own.as_ref(), Driver::Hook);
+        compiled.map(|compiled| {
+            checkrein_execpolicy::RuleSet::from_text(&compiled.policy.rules).unwrap()
+        })
+    };
+    let judged = |rules: &checkrein_execpolicy::RuleSet, script: &str| {
+        checkrein_execpolicy::judge_script(rules, script).rule
+    };
+    use checkrein_core::input::RuleDecision::{Allow, Forbidden, Prompt};
+    let shipped = rules(
+        "[policy]\nrules = ['builtin:default']\nprotect = ['tests/**']",
+        None,
+    )
+    .unwrap();
+    for (script, expected) in [
+        ("git status", Allow),
+        ("git reset --hard", Prompt),
+        ("shutdown now", Forbidden),
+        ("echo x > tests/a", Forbidden),
+    ] {
+        assert_eq!(judged(&shipped, script), Some(expected), "{script}");
+    }
+    // The person's own file tightens and never loosens.
+    let own = rules(
+        "[policy]\nunmatched = 'by-effect'",
+        Some("[policy]\nunmatched = 'allow'\nopaque = 'prompt'"),
+    )
+    .unwrap();
+    assert_eq!(judged(&own, "make"), Some(Prompt));
+    assert_eq!(judged(&own, "ls"), Some(Allow));
+    let asks = rules("", Some("[policy]\nunmatched = 'prompt'")).unwrap();
+    assert_eq!(judged(&asks, "ls"), Some(Prompt));
+    for wrong in ["/etc/**", "../x", "", "a/{b,c}"] {
+        assert!(
+            rules(&format!("[policy]\nprotect = ['{wrong}']"), None).is_err(),
+            "{wrong}"
+        );
+    }
+}

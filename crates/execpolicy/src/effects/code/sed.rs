@@ -143,7 +143,7 @@ fn address(text: &str) -> Option<&str> {
 fn pattern(text: &str, delimiter: char) -> Option<&str> {
     let mut rest = text;
     loop {
-        let at = rest.find(|c| c == delimiter || c == '\\' || c == '[')?;
+        let at = rest.find([delimiter, '\\', '['])?;
         let c = rest.get(at..)?.chars().next()?;
         let after = rest.get(at + c.len_utf8()..)?;
         rest = match c {

@@ -192,8 +192,7 @@ pub(in crate::effects) fn sqlite(text: &Word, out: &mut Vec<Effect>) -> bool {
         let mut words = dot.split_whitespace();
         match (words.next(), words.next()) {
             (Some(name), next)
-                if DOTS.iter().any(|known| *known == name)
-                    && !next.is_some_and(|word| word.starts_with('|')) => {}
+                if DOTS.contains(&name) && !next.is_some_and(|word| word.starts_with('|')) => {}
             (Some("output" | "once" | "backup" | "save" | "excel"), Some(path))
                 if !path.starts_with('|') && path != "-e" && path != "-x" =>
             {

@@ -496,9 +496,8 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
         }
         let name = text.split('=').next().unwrap_or(text);
         let short = !text.starts_with("--") && text.len() > 2;
-        let letter = short
-            .then(|| text.get(text.len() - 1..).unwrap_or(""))
-            .unwrap_or("");
+        let last = text.get(text.len() - 1..).unwrap_or("");
+        let letter = if short { last } else { "" };
         let attached = text.starts_with("-v")
             || text.starts_with("-e")
             || text.starts_with("-p")
@@ -548,10 +547,8 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
             }
             "--env-file" => out.extend(value.map(|word| Effect::File(Act::Use, word))),
             "--cidfile" => out.extend(value.map(|word| Effect::File(Act::Write, word))),
-            "--restart" => {
-                if value.is_none_or(|word| word.text != "no") {
-                    out.push(Effect::Deed(Deed::Persists));
-                }
+            "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
+                out.push(Effect::Deed(Deed::Persists));
             }
             _ if !text.starts_with("--") && short_name == "v" => mount(value.as_ref(), out),
             _ => {}

@@ -361,7 +361,7 @@ fn redis(call: &Call<'_>, out: &mut Vec<Effect>) {
         "latency",
     ];
     let Some(first) = call.operand(0) else {
-        let open = call.operands.first().is_some() || !call.options.is_empty();
+        let open = !call.operands.is_empty() || !call.options.is_empty();
         if open {
             out.push(Effect::Fed(code::Language::Redis));
         }
@@ -565,7 +565,7 @@ fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
         "dryrun",
     ]);
     if words.iter().any(|word| SECRET.contains(word))
-        && !(words.contains(&"list") && !words.contains(&"secrets"))
+        && (!words.contains(&"list") || words.contains(&"secrets"))
     {
         out.push(Effect::Deed(Deed::Secret));
     } else if words.is_empty()

@@ -197,7 +197,7 @@ fn media(call: &Call<'_>, out: &mut Vec<Effect>) {
     out.extend(
         call.operands
             .iter()
-            .filter(|word| path(&word))
+            .filter(|word| path(word))
             .map(|word| Effect::File(Act::Write, (*word).clone())),
     );
     out.extend(

@@ -500,8 +500,7 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
         if cluster.starts_with('-') || matches!(cluster, "v" | "V" | "h") {
             continue;
         }
-        let mut letters = cluster.char_indices();
-        while let Some((from, letter)) = letters.next() {
+        for (from, letter) in cluster.char_indices() {
             let rest = cluster.get(from + 1..).unwrap_or("");
             match letter {
                 'i' => {
@@ -728,7 +727,7 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn queued(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if !call.has(&["l", "q", "V"]) || call.operands.len() > 0 {
+    if !call.has(&["l", "q", "V"]) || !call.operands.is_empty() {
         out.push(Effect::Deed(Deed::Persists));
     }
 }

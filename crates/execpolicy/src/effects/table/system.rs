@@ -124,10 +124,6 @@ pub(super) const ROWS: &[Row] = &[
         "sestatus",
         "runlevel",
         "last",
-    ])
-    .on(&[
-        ("K", On::Does(Deed::Machine)),
-        ("kill", On::Does(Deed::Machine)),
     ]),
     Row::of(&["ss"]).on(&[
         ("K", On::Does(Deed::Machine)),
