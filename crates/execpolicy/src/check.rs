@@ -228,7 +228,7 @@ mod tests {
             ("./git", "/work/repo/git"),
             ("../../../git", "/git"),
             ("~/git", "/home/dev/git"),
-            ("~//../you/git", "/home/you/git"),
+            ("~//../user/git", "/home/user/git"),
             ("~root/git", "/work/repo/~root/git"),
             ("/", ""),
             ("/usr/..", ""),

@@ -107,7 +107,7 @@ fn an_approved_call_goes_through_once() {
             said.stdout.contains("exactly this call may be made once"),
             "{said:?}"
         );
-        assert_eq!(ids(&world, "approved"), [id.clone()]);
+        assert_eq!(ids(&world, "approved"), std::slice::from_ref(&id));
         // Exactly this one, of exactly this session.
         agent.shell("git push --force origin main", "").denied();
         let mut other = Agent::named(&world, name, "another");
