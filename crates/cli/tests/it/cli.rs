@@ -18,6 +18,8 @@ const COMMANDS: [&str; 18] = [
     "init",
     "off",
     "on",
+    "patch",
+    "policy",
     "replay",
     "run",
     "seal",

@@ -171,7 +171,7 @@ mod tests {
             "~/.ssh/id_*",
             "~/.ssh/*",
             "~/.s*h/id_rsa",
-            "/home/other/.aws/credentials",
+            "/home/user/.aws/credentials",
             ".env",
             ".env.production",
             "/etc/shadow",

