@@ -244,7 +244,7 @@ fn hooks_that_come_alone_keep_the_log_short() {
         .unwrap();
         longest = longest.max(dir.path().join("store.db-wal").metadata().unwrap().len());
     }
-    assert!((256 * 1024..=560 * 1024).contains(&longest), "{longest}");
+    assert!((128 * 1024..=304 * 1024).contains(&longest), "{longest}");
     let store = SqliteStore::open_read_only(dir.path()).unwrap();
     assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 600);
 }

@@ -268,7 +268,9 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
     .unwrap();
     for (script, expected) in [
         ("git status", Allow),
-        ("git reset --hard", Prompt),
+        ("git push --force", Prompt),
+        // It writes what is protected, whatever that is.
+        ("git reset --hard", Forbidden),
         ("shutdown now", Forbidden),
         ("echo x > tests/a", Forbidden),
     ] {
