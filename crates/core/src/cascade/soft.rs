@@ -34,8 +34,9 @@ pub(super) fn not_worth_it(
         Some(Transition::new(reason, line.verifier.as_str()))
     };
     if let Some(spent) = task.spent.as_ref().filter(|_| counts) {
-        // What came of the person that it waited for is news.
-        if let Some(came) = blocked().filter(|came| came.replaces(spent)) {
+        // What came of the person that it waited for is news to the main conversation.
+        let news = blocked().filter(|came| scope.is_main() && came.replaces(spent));
+        if let Some(came) = news {
             return Some(came);
         }
         why.push(Because::AlreadyEnded);
