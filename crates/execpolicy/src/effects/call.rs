@@ -2,8 +2,8 @@
 
 use super::row::{On, Operands, Row};
 use super::{Act, Deed, Effect};
-use crate::shell::Known;
-use crate::shell::Word;
+use crate::rules::basename;
+use crate::shell::{Known, Word};
 
 /// Sub-commands inside one another.
 const MAX_SUBS: usize = 6;
@@ -33,6 +33,21 @@ impl Call<'_> {
             .iter()
             .filter(|(name, _)| names.contains(&name.as_str()))
             .filter_map(|(_, value)| value.as_ref())
+    }
+
+    /// The program without its folder, or the sub-command, as it is written.
+    pub(crate) fn name(&self) -> &str {
+        let first = self.words.first();
+        first.map_or("", |word| basename(&word.text))
+    }
+
+    /// The words from the first operand on.
+    pub(crate) fn behind(&self) -> Vec<Word> {
+        let Some(first) = self.operands.first() else {
+            return Vec::new();
+        };
+        let before = |word: &&Word| !std::ptr::eq(*word, *first);
+        self.words.iter().skip_while(before).cloned().collect()
     }
 
     /// The operand at this place, as far as it is fixed.

@@ -200,7 +200,7 @@ const DOCKER: &[Row] = &[
         ])
         .more(build),
     Row::of(&["run", "create"]).more(run),
-    Row::of(&["exec"]).more(exec),
+    Row::of(&["exec"]).more(run),
     Row::does(&["rm", "rmi", "untag"], &[]).on(&[
         ("v", On::Does(Deed::Destroys)),
         ("volumes", On::Does(Deed::Destroys)),
@@ -219,7 +219,7 @@ const DOCKER: &[Row] = &[
         Row::does(&["prune"], GONE),
         Row::does(&["build"], RUNS).more(build),
         Row::of(&["run", "create"]).more(run),
-        Row::of(&["exec"]).more(exec),
+        Row::of(&["exec"]).more(run),
         Row::of(&["cp"]).more(copies),
         Row::does(&["push"], &[Deed::Publishes]),
     ]),
@@ -302,7 +302,7 @@ const COMPOSE: &[Row] = &[
         ("rmi", On::With(Deed::Network)),
     ]),
     Row::of(&["run"]).more(run),
-    Row::of(&["exec"]).more(exec),
+    Row::of(&["exec"]).more(run),
     Row::of(&["cp"]).more(copies),
     Row::does(&["push", "publish"], &[Deed::Publishes]),
 ];
@@ -581,17 +581,8 @@ fn mount(value: Option<&Word>, out: &mut Vec<Effect>) {
     ));
 }
 
+/// `run IMAGE COMMAND`, `exec CONTAINER COMMAND`.
 fn run(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Opaque));
-    let rest = inside(call, out);
-    // The first names the image.
-    let command = rest.get(1..).unwrap_or(&[]).to_vec();
-    if !command.is_empty() {
-        out.push(Effect::Inside(command));
-    }
-}
-
-fn exec(call: &Call<'_>, out: &mut Vec<Effect>) {
     out.push(Effect::Deed(Deed::Opaque));
     let rest = inside(call, out);
     let command = rest.get(1..).unwrap_or(&[]).to_vec();
@@ -650,10 +641,7 @@ fn images(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn clusters(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     if matches!(
         name,
         "kubeconform" | "kubeval" | "stern" | "kubens" | "kubectx"

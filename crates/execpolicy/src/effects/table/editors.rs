@@ -135,10 +135,7 @@ fn editor(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// Shows something to the person, or takes it on a clipboard.
 fn opens(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     if matches!(name, "open" | "xdg-open" | "start" | "explorer.exe") {
         let page = call.operands.iter().all(|word| {
             word.text.starts_with("http://")

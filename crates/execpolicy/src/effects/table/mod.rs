@@ -2,16 +2,21 @@
 
 mod archives;
 mod builds;
+mod checkers;
+mod compilers;
 mod containers;
 mod data;
 mod editors;
 mod files;
 mod git;
 mod network;
+mod node;
 mod packages;
 mod shells;
 mod system;
+mod system_packages;
 mod text;
+mod toolchains;
 
 use super::row::Row;
 use crate::shell::Word;
@@ -20,8 +25,13 @@ const FAMILIES: &[&[Row]] = &[
     text::ROWS,
     files::ROWS,
     git::ROWS,
+    checkers::ROWS,
     builds::ROWS,
+    compilers::ROWS,
+    toolchains::ROWS,
+    node::ROWS,
     packages::ROWS,
+    system_packages::ROWS,
     shells::ROWS,
     network::ROWS,
     editors::ROWS,

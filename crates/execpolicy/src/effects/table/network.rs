@@ -704,10 +704,7 @@ fn ssh(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn pipes(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     let looks = match name {
         // Whether a port is open.
         "nc" | "ncat" | "netcat" => {
@@ -788,10 +785,7 @@ fn rsync(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// Key stores: asking for versions, certificates and digests is harmless, the rest is not.
 fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     let first = call.operand(0).unwrap_or("");
     let plain = match name {
         "openssl" => {

@@ -222,10 +222,7 @@ fn operand_from<'w>(call: &'w Call<'_>, at: usize) -> Option<&'w Word> {
 
 /// `nohup` outlives a terminal, not the work; `env` without a command shows its variables.
 fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     match name {
         "script" => {
             let file = call

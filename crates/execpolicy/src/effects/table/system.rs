@@ -421,10 +421,7 @@ fn asks_sudo(_: &Call<'_>, _: &mut Vec<Effect>) {}
 
 /// Without operands, or with options that only ask, the state is shown.
 fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     let alone = call.words.len() == 1;
     let shown = match name {
         "mount" | "timedatectl" | "hostnamectl" | "localectl" | "modprobe" | "arp" => {
@@ -497,10 +494,7 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// By a name that says enough.
 fn pkill(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     if name == "fuser" {
         if call.has(&["k", "kill"])
             && !call
@@ -562,10 +556,7 @@ fn runs_rest(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn services(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call
-        .words
-        .first()
-        .map_or("", |word| crate::rules::basename(&word.text));
+    let name = call.name();
     let asks = |word: &str| {
         matches!(
             word,
