@@ -8,6 +8,7 @@ use super::{Held, MAX_TOLD, Pending, Task, Told};
 use crate::digest::Short;
 use crate::evidence::{EvidenceFact, Verdict};
 use crate::ids::VerifierName;
+use crate::input::EvidenceArrived;
 
 impl Task {
     /// What a main stop begins with: all that is known, but no fail that may have been
@@ -68,6 +69,15 @@ impl Task {
 }
 
 impl Pending {
+    /// Whether it asked for this, or for evidence about the same: a stop that it replaced may
+    /// have asked the same verifier about another tree. Older logs do not say what was asked.
+    pub(super) fn is_answered_by(&self, arrived: &EvidenceArrived) -> bool {
+        let fact = &arrived.evidence;
+        let asked = |about: Short| self.asked.contains(&(fact.verifier.clone(), about));
+        let about = arrived.asked;
+        about.is_none_or(|about| asked(about) || asked(fact.subject.short()))
+    }
+
     /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
     pub(super) fn keep(&mut self, fact: &EvidenceFact) {
         let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
