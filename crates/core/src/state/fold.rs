@@ -324,7 +324,10 @@ impl State {
             return;
         }
         pending.confirmed = false;
-        pending.keep(fact);
+        match arrived.scope.is_main() {
+            true => pending.keep(fact.clone()),
+            false => pending.keep_some(fact.clone()),
+        }
     }
 
     fn read_tree(&mut self, read: &TreeRead) {
