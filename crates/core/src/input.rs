@@ -337,6 +337,10 @@ pub struct SessionEnded {
 pub struct EvidenceArrived {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
+    /// The subject it was asked about, which is not always the one it came to be about. A newer
+    /// stop of the scope may wait for the same verifier and another subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Short>,
     /// What decides.
     pub evidence: EvidenceFact,
 }

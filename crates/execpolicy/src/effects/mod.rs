@@ -40,6 +40,8 @@ pub(crate) enum Act {
     Unpack,
     /// It is removed or moved away, with all that is in it.
     Remove,
+    /// It is named in code that cannot be read.
+    Named,
 }
 
 /// One thing that a command does.

@@ -57,7 +57,7 @@ const MAX_TRIED: usize = 64;
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
     let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Nothing, 0, &dirs::start());
+    judge.script(script, Feed::Open, 0, &dirs::start());
     judge.finish()
 }
 
@@ -69,7 +69,7 @@ pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
     judge.push(Command {
         words: words.into(),
         from: 0,
-        feed: Feed::Nothing,
+        feed: Feed::Open,
         depth: 0,
         sure: true,
         dirs: dirs::start(),
@@ -492,6 +492,12 @@ impl<'r> Judge<'r> {
                     self.verdict.unresolved(&piece);
                 }
             }
+            Inner::Typed => {
+                if command.sure {
+                    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+                    self.verdict.typed_at(&texts.join(" "));
+                }
+            }
             Inner::Alias(name, text) => {
                 self.script(&text, Feed::Nothing, depth, &command.dirs);
                 self.aliases.insert(name, text);
@@ -528,10 +534,10 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
     match feed {
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
-        Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
+        Feed::Open | Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
             effects.push(Effect::Deed(Deed::Unclear))
         }
-        Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
+        Feed::Open | Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
         Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => {
             effects.push(Effect::Deed(Deed::Code))
         }

@@ -192,7 +192,7 @@ type Patching = (PatchTool, PatchText, Option<usize>);
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
         Feed::Text { text, sure: true } => Some(PatchText::Here(text.to_string())),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Nothing | Feed::Unknown => None,
+        Feed::Text { .. } | Feed::Paths(_) | Feed::Open | Feed::Nothing | Feed::Unknown => None,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Inner {
     Code(String),
     /// Something that cannot be read.
     Unreadable(String),
+    /// Nothing yet: it reads what is typed while it runs.
+    Typed,
     /// A name that stands for other words from here on.
     Alias(String, String),
 }
@@ -108,6 +110,7 @@ fn script(word: &Word) -> Inner {
 /// Commands on standard input.
 fn fed(feed: &Feed) -> Vec<Inner> {
     match feed {
+        Feed::Open => vec![Inner::Typed],
         Feed::Nothing => Vec::new(),
         Feed::Text { text, sure } => {
             vec![Inner::Script {
@@ -156,6 +159,7 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
                 at += 2;
                 continue;
             }
+            Some("--version" | "--help") => return Vec::new(),
             _ => {}
         }
         if lead.starts_with("--") {
@@ -374,12 +378,24 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         }
     }
     match feed {
+        Feed::Open if words.iter().any(shows) => Vec::new(),
+        Feed::Open => vec![Inner::Typed],
         Feed::Nothing => Vec::new(),
         Feed::Text { text, .. } => vec![Inner::Code(text.to_string())],
         Feed::Unknown | Feed::Paths(_) => {
             vec![Inner::Code("a program read from a pipe".to_owned())]
         }
     }
+}
+
+/// An option with which an interpreter does something else than read what is typed at it.
+fn shows(word: &Word) -> bool {
+    word.as_fixed().is_some_and(|text| {
+        matches!(
+            text,
+            "-version" | "-V" | "-VV" | "-v" | "-help" | "-h" | "-?"
+        ) || text.starts_with("--") && text != "--interactive"
+    })
 }
 
 fn awk(words: &[Word]) -> Vec<Inner> {

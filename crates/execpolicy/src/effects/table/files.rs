@@ -273,10 +273,7 @@ fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
         None => {
             let folder = call.values_of(&["d", "directory"]).next().cloned();
-            out.push(Effect::File(
-                Act::WriteBelow,
-                folder.unwrap_or_else(|| Word::fixed(".")),
-            ));
+            out.push(Effect::Patch(folder));
         }
     }
     if let Some(file) = call.operands.get(1) {
