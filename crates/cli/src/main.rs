@@ -23,6 +23,11 @@ mod ui;
 
 use std::process::ExitCode;
 
+/// musl's own takes pages from the system one by one and gives them back as it goes.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     #[cfg(target_os = "linux")]
