@@ -261,6 +261,14 @@ impl Runtime {
         found
     }
 
+    /// Everything that was put to a person, newest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn approvals(&self) -> Result<Vec<Approval>, RuntimeError> {
+        Ok(self.store.approvals()?)
+    }
+
     /// Records what a person says to a question: in the log of the session that asked, and
     /// beside it. It holds as long again as the question was open for.
     ///

@@ -35,10 +35,7 @@ fn every_golden_store_opens_and_goes_on() {
         let asked = store.approvals().unwrap();
         assert_eq!(asked.len(), questions, "{file:?}");
         for row in &asked {
-            assert_eq!(
-                store.events(&row.session, Seq(0)).unwrap().is_empty(),
-                false
-            );
+            assert!(!store.events(&row.session, Seq(0)).unwrap().is_empty());
         }
         let mut pending = 0;
         for session in ["fixed", "gave-up", "open", "pending"] {

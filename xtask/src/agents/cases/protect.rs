@@ -300,7 +300,9 @@ fn at_session(act: Act, told: &str) -> Act {
     });
     match (act, digits.and_then(|digits| digits.parse::<u64>().ok())) {
         (Act::Call { tool, mut input }, Some(session)) => {
-            input["session_id"] = session.into();
+            if let Some(fields) = input.as_object_mut() {
+                fields.insert("session_id".to_owned(), session.into());
+            }
             Act::Call { tool, input }
         }
         (act, _) => act,
