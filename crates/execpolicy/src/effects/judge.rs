@@ -5,7 +5,7 @@ use checkrein_core::input::RuleDecision;
 
 use super::means::{Hole, Names};
 use super::place::{Ground, Place, Spot};
-use super::{Act, Effect, Language, glob};
+use super::{Act, Deed, Effect, Language, glob};
 use crate::policy::{Bounds, Unmatched};
 use crate::shell::{Dir, Known, Word};
 
@@ -50,6 +50,12 @@ pub(crate) struct Judged {
     pub(crate) runs: Vec<Run>,
     /// Files that it puts something into.
     pub(crate) made: Vec<Spot>,
+    /// Folders that it puts files into under names that are not known.
+    pub(crate) filled: Vec<Spot>,
+    /// Files and folders that it reads.
+    pub(crate) read: Vec<Spot>,
+    /// From where to where it copies or moves.
+    pub(crate) copied: Vec<(Spot, Spot)>,
     /// Files whose code it runs.
     pub(crate) started: Vec<Spot>,
     /// Paths that it writes, as texts, for the rules that no config switches off.
@@ -178,6 +184,18 @@ impl Sight<'_, '_> {
                     }
                 }
             }
+            Effect::Option(word) => {
+                let hole = self.scene.hole;
+                if self.scene.names.may_be_option(word, hole)
+                    && let Some(why) = Deed::Unclear.asks(true)
+                {
+                    self.asks(why);
+                }
+            }
+            Effect::Starts(word) => {
+                let spots = self.spots(word);
+                self.judged.started.extend(spots);
+            }
             Effect::Fed(language) => self.judged.runs.push(Run::Fed(*language)),
             Effect::Command(words) => self.judged.runs.push(Run::Command(words.clone())),
             Effect::Tool(words) => self.judged.runs.push(Run::Tool(words.clone())),
@@ -189,8 +207,10 @@ impl Sight<'_, '_> {
         let ground = self.scene.ground;
         let place = ground.place(spot);
         match act {
-            Act::List | Act::Use => {}
+            Act::List => {}
+            Act::Use => self.judged.read.push(spot.clone()),
             Act::Read | Act::ReadBelow => {
+                self.judged.read.push(spot.clone());
                 if ground.is_secret(spot, act == Act::ReadBelow) {
                     self.asks_at(spot, "reads what may be a secret");
                 } else if place == Place::Device {
@@ -207,8 +227,15 @@ impl Sight<'_, '_> {
                 if !ground.is_passing(spot) {
                     self.writes(place, spot);
                 }
-                if act == Act::Write {
-                    self.judged.made.push(spot.clone());
+                match act {
+                    Act::Write => self.judged.made.push(spot.clone()),
+                    _ => self.judged.filled.push(spot.clone()),
+                }
+                if spot
+                    .name()
+                    .is_some_and(|name| name.len() > 1 && name.starts_with('-'))
+                {
+                    self.asks_at(spot, "makes a file whose name reads as an option");
                 }
                 self.judged.written.push(
                     if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) {
@@ -261,6 +288,9 @@ impl Sight<'_, '_> {
                 let Some(name) = inner.name() else { continue };
                 for folder in &folders {
                     let spot = folder.with(name);
+                    self.judged.read.push(inner.clone());
+                    self.judged.copied.push((inner.clone(), spot.clone()));
+                    self.judged.copied.push((inner.clone(), folder.clone()));
                     self.protected(&spot, Below::Nothing);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");

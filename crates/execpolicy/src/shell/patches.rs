@@ -264,6 +264,15 @@ fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
     Some((PatchTool::Own, text, None))
 }
 
+/// The files that a unified diff says it changes, with and without the folder before their names.
+pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let names = names.map(|name| name.split('\t').next().unwrap_or(name).trim());
+    names
+        .flat_map(|name| [Some(name), name.split_once('/').map(|(_, rest)| rest)])
+        .flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

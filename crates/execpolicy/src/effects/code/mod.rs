@@ -108,6 +108,13 @@ pub(super) fn is_module(language: Language, name: &str) -> bool {
     }
 }
 
+/// The files that a module of Python can be.
+pub(super) fn imports(module: &str, out: &mut Vec<Effect>) {
+    let path = module.trim_end_matches(".py").replace('.', "/");
+    let ends = [".py", "/__init__.py", "/__main__.py"];
+    out.extend(ends.map(|end| Effect::Starts(Word::fixed(format!("{path}{end}")))));
+}
+
 fn file(act: Act, path: &str) -> Effect {
     Effect::File(act, Word::fixed(path))
 }
