@@ -184,6 +184,19 @@ impl Sight<'_, '_> {
                     }
                 }
             }
+            Effect::Sends(word) => {
+                let names = self.scene.names;
+                let open = |path: &String| path.contains(super::place::UNKNOWN);
+                let told = word.text.contains(['(', '`'])
+                    || names.paths(word, self.scene.hole).iter().any(open)
+                        && names.is_partly_set(&word.text);
+                if told
+                    && names.paths(word, self.scene.hole).iter().any(open)
+                    && let Some(why) = Deed::Uploads.asks(true)
+                {
+                    self.asks(why);
+                }
+            }
             Effect::Option(word) => {
                 let hole = self.scene.hole;
                 if self.scene.names.may_be_option(word, hole)
@@ -218,13 +231,21 @@ impl Sight<'_, '_> {
                 }
             }
             Act::Write | Act::WriteBelow | Act::Unpack => {
-                self.protected(spot, act != Act::Write);
+                self.protected(spot, false);
+                if act != Act::Write && self.judged.protected.is_none() {
+                    self.may_hold_protected(spot);
+                }
+                self.guarded(spot);
                 if !ground.is_passing(spot) {
                     self.writes(place, spot);
                 }
                 match act {
                     Act::Write => self.judged.made.push(spot.clone()),
                     _ => self.judged.filled.push(spot.clone()),
+                }
+                // `<>` of Perl runs it.
+                if spot.name().is_some_and(|name| name.trim().ends_with('|')) {
+                    self.asks_at(spot, "makes a file whose name reads as a command");
                 }
                 if spot
                     .name()
@@ -242,6 +263,7 @@ impl Sight<'_, '_> {
             }
             Act::Remove => {
                 self.protected(spot, true);
+                self.guarded(spot);
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")
@@ -372,6 +394,40 @@ impl Sight<'_, '_> {
                 glob::Hit::No => {}
                 glob::Hit::Sure | glob::Hit::May => self.may_protect(spot),
             }
+        }
+    }
+
+    /// Something protected may lie in this folder.
+    fn may_hold_protected(&mut self, spot: &Spot) {
+        self.protected(spot, true);
+        if let Some((decision, why)) = &mut self.judged.protected {
+            *decision = RuleDecision::Prompt;
+            *why = format!("this may write a protected path: {}", shown(spot));
+        }
+    }
+
+    /// Whether this is what checks the work: settings of agents, our own.
+    fn guarded(&mut self, spot: &Spot) {
+        let path = spot.path();
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let Some((name, above)) = parts.split_last() else {
+            return;
+        };
+        let named = |own: &&str| *name != "?*" && glob::meets(own, name);
+        let agents = |part: &&str| matches!(*part, ".claude" | ".codex");
+        let open = above.contains(&"**") || above.iter().any(agents);
+        let settings = [
+            "settings.json",
+            "settings.local.json",
+            "hooks.json",
+            "config.toml",
+        ];
+        if agents(name)
+            || above.iter().any(agents) && *name == "?*"
+            || open && glob::wild(name) && settings.iter().any(named)
+            || ["checkrein.toml"].iter().any(named) && (!glob::wild(name) || name.starts_with('c'))
+        {
+            self.asks_at(spot, "changes what checks this work");
         }
     }
 

@@ -469,8 +469,6 @@ fn protected_paths_by_whatever_tool() {
         "git checkout HEAD~1 -- tests/a.py",
         "git restore tests/a.py",
         "git rm tests/a.py",
-        "git stash",
-        "git reset --hard",
         "dd if=x of=tests/a.py",
         "ln -f x tests/a.py",
         "truncate -s0 Cargo.lock",
@@ -497,6 +495,8 @@ fn protected_paths_by_whatever_tool() {
     for script in [
         "git apply x.patch",
         "patch -p1 < x",
+        "git stash",
+        "git reset --hard",
         "echo x > $Y",
         "sed -i s/a/b/ *",
         "tar xf a.tgz",
