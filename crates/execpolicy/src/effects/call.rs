@@ -157,6 +157,15 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// What its operands are for.
 fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+    let near = |word: &Word| word.text.contains("localhost") || word.text.contains("127.0.0.1");
+    if row.does.contains(&Deed::Network) && !call.words.iter().any(near) {
+        let open = call
+            .words
+            .iter()
+            .skip(1)
+            .filter(|word| word.known != Known::Fixed);
+        out.extend(open.map(|word| Effect::Sends(word.clone())));
+    }
     out.extend(row.does.iter().map(|deed| Effect::Deed(*deed)));
     let is = |wanted: On| {
         call.options
@@ -280,16 +289,37 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
 
 fn long_option(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {
     let text = word.text.trim_start_matches('-');
-    if let Some((name, _)) = text.split_once('=') {
-        let value = word.after('=');
-        call.options.push((name.to_owned(), value));
+    let (name, attached) = match text.split_once('=') {
+        Some((name, _)) => (name, word.after('=')),
+        None => (text, None),
+    };
+    let name = in_full(row, name);
+    if attached.is_some() {
+        call.options.push((name.to_owned(), attached));
         return 0;
     }
+    let text = name;
     let takes = row.longs.contains(&text) || meaning(row, text).is_some_and(On::takes_value);
     let value = next.filter(|_| takes).cloned();
     let used = usize::from(value.is_some());
     call.options.push((text.to_owned(), value));
     used
+}
+
+/// A long name that is cut short, as getopt allows.
+fn in_full<'n>(row: &Row, name: &'n str) -> &'n str {
+    let known = || {
+        row.options
+            .iter()
+            .map(|(known, _)| *known)
+            .chain(row.longs.iter().copied())
+    };
+    if name.len() < 2 || known().any(|known| known == name) {
+        return name;
+    }
+    known()
+        .find(|known| known.len() > 1 && known.starts_with(name))
+        .unwrap_or(name)
 }
 
 fn cluster(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {

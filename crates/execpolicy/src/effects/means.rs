@@ -119,6 +119,19 @@ impl Names {
         self.paths(word, hole).iter().any(begins)
     }
 
+    /// Whether a text holds more than one variable, and one that the script sets.
+    pub(crate) fn is_partly_set(&self, text: &str) -> bool {
+        let whole = text.starts_with('$')
+            && text
+                .chars()
+                .skip(1)
+                .all(|c| c.is_ascii_alphanumeric() || "_{}".contains(c));
+        let set = |name: &String| {
+            text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
+        };
+        !whole && self.variables.keys().any(set)
+    }
+
     /// Whether a text begins with a variable that the script does not set.
     fn is_inherited(&self, text: &str) -> bool {
         let Some(name) = text.strip_prefix('$') else {

@@ -322,7 +322,10 @@ fn parts_of(path: &str) -> Vec<String> {
 
 /// A pattern that leaves nothing out.
 fn is_all(part: &str) -> bool {
-    wild(part) && part.chars().all(|c| matches!(c, '*' | '.')) && !part.is_empty()
+    wild(part)
+        && !part.ends_with('.')
+        && part.chars().all(|c| matches!(c, '*' | '.'))
+        && !part.is_empty()
 }
 
 #[cfg(test)]

@@ -302,7 +302,11 @@ impl<'r> Judge<'r> {
             true => effects::Act::Write,
             false => effects::Act::Read,
         };
-        let effects = [Effect::File(act, redirected.path.clone())];
+        let mut effects = vec![Effect::File(act, redirected.path.clone())];
+        // Something reads its program from its input.
+        if self.made.takes && !redirected.written {
+            effects.push(Effect::Starts(redirected.path.clone()));
+        }
         self.asked(&effects, &redirected.dirs);
     }
 
@@ -396,12 +400,19 @@ impl<'r> Judge<'r> {
         if let (Feed::Text { text, .. }, "patch" | "gpatch" | "git") = (&command.feed, name)
             && effects.iter().any(Effect::is_patch)
         {
+            // These are what it changes, not whatever lies there.
+            effects.retain(|effect| !effect.is_patch());
             effects.extend(
                 patches::headed(text)
                     .map(|path| Effect::File(effects::Act::Write, Word::fixed(path))),
             );
         }
+        let removes = |effect: &Effect| matches!(effect, Effect::File(effects::Act::Remove, _));
         if command.kind == Kind::Inside {
+            // The project's own files may be there.
+            if effects.iter().any(removes) {
+                effects.push(Effect::Deed(Deed::Destroys));
+            }
             effects.retain(|effect| {
                 !matches!(
                     effect,
@@ -411,6 +422,10 @@ impl<'r> Judge<'r> {
         }
         let readable = !effects.contains(&Effect::Deed(Deed::Code));
         let mut judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        let takes = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Fed(_)));
+        self.made.takes |= takes;
         let fed = matches!(command.feed, Feed::Unknown | Feed::Text { .. });
         self.made.command(name, &mut judged, fed);
         if matches!(name, "env" | "genv") {
@@ -615,8 +630,13 @@ impl<'r> Judge<'r> {
 
 /// Code on standard input.
 fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>) {
-    use effects::Language::{Redis, Sql, Sqlite};
+    use effects::Language::{Other, Redis, Sent, Shell, Sql, Sqlite};
     match feed {
+        // Found by the grammar.
+        _ if language == Shell => {}
+        Feed::Nothing if language == Other => {}
+        Feed::Text { sure: true, .. } if language == Sent => {}
+        _ if language == Sent => effects.push(Effect::Deed(Deed::Uploads)),
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
         Feed::Open | Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {

@@ -266,7 +266,9 @@ fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
 
 /// The files that a unified diff says it changes, with and without the folder before their names.
 pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
-    let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let heads = ["+++ ", "--- ", "rename from ", "rename to ", "copy to "];
+    let head = move |line| heads.iter().find_map(|head| str::strip_prefix(line, head));
+    let names = text.lines().filter_map(head);
     let names = names.map(|name| name.split('\t').next().unwrap_or(name).trim());
     names
         .flat_map(|name| [Some(name), name.split_once('/').map(|(_, rest)| rest)])

@@ -107,11 +107,18 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
         chained: 0,
         called: 0,
         ends_on_error: false,
+        fed_anew: false,
     };
     while let Some(item) = walk.pending.pop() {
         match item {
             Item::Node(node, feed) => walk.visit(node, feed),
             Item::Leave(leave) => walk.leave(leave),
+        }
+    }
+    let inherits = |found: &&mut Found| found.feed == Feed::Nothing;
+    if walk.fed_anew {
+        for found in walk.script.commands.iter_mut().filter(inherits) {
+            found.feed = Feed::Unknown;
         }
     }
     // A function runs wherever it is called.
@@ -156,6 +163,8 @@ struct Attached<'t> {
     words: Vec<Node<'t>>,
     /// Its standard input.
     feed: Option<Feed>,
+    /// A last word `-`, which the grammar drops before a heredoc.
+    dash: bool,
 }
 
 struct Walk<'t, 's> {
@@ -173,6 +182,8 @@ struct Walk<'t, 's> {
     called: usize,
     /// `set -e`.
     ends_on_error: bool,
+    /// Standard input is another from somewhere on.
+    fed_anew: bool,
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -198,6 +209,9 @@ impl<'t, 's> Walk<'t, 's> {
                 let (words, own) = self.command_parts(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.found(words, &feed);
+                if let Some(last) = self.script.commands.last_mut().filter(|_| attached.dash) {
+                    last.words.push(Word::fixed("-"));
+                }
                 self.descend(node, &feed);
             }
             "declaration_command" | "unset_command" => {
@@ -229,6 +243,7 @@ impl<'t, 's> Walk<'t, 's> {
                     .source(node)
                     .trim_start_matches(|c: char| c.is_ascii_digit());
                 let target = node.child_by_field_name("destination");
+                self.refeeds(node);
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
                 // The shell wants the target on this line.
@@ -250,7 +265,12 @@ impl<'t, 's> Walk<'t, 's> {
                 self.descend(node, &feed);
             }
             "pipeline" => self.pipeline(node, feed),
+            "heredoc_redirect" => {
+                self.refeeds(node);
+                self.descend(node, &feed);
+            }
             "herestring_redirect" => {
+                self.refeeds(node);
                 let text = self.source(node);
                 if sums::is_trap(text) {
                     self.script.traps.push(text.to_owned());
@@ -409,6 +429,10 @@ impl<'t, 's> Walk<'t, 's> {
                             .map(|path| (name.text.clone(), Some(path.clone())));
                         self.script.assigned.extend(values);
                     }
+                    ([name], Feed::Text { text, sure: true }) if text.lines().count() < 2 => {
+                        let value = Word::fixed(text.trim_end());
+                        self.script.assigned.push((name.text.clone(), Some(value)));
+                    }
                     _ => self.forget(rest),
                 }
             }
@@ -417,6 +441,16 @@ impl<'t, 's> Walk<'t, 's> {
             }
             _ => {}
         }
+    }
+
+    /// `exec < FILE`: from here on all commands read that.
+    fn refeeds(&mut self, redirect: Node<'t>) {
+        let reads = self
+            .source(redirect)
+            .trim_start_matches('0')
+            .starts_with('<');
+        let around = redirect.parent().map_or("", |node| self.source(node));
+        self.fed_anew |= reads && around.starts_with("exec");
     }
 
     /// Only the run knows what these are from here on.
@@ -588,6 +622,11 @@ impl<'t, 's> Walk<'t, 's> {
             return;
         };
         let target = last_command(body);
+        let next = heredocs.first().map_or(body.end_byte(), Node::start_byte);
+        let dash = self
+            .text
+            .get(body.end_byte()..next)
+            .is_some_and(|gap| gap.trim() == "-");
         let printed = self.printed(target, attached.feed.as_ref().unwrap_or(&feed));
         // The pipe of `cat <<EOF | sh` stands inside the redirect.
         let mut inside = Vec::new();
@@ -607,6 +646,7 @@ impl<'t, 's> Walk<'t, 's> {
         // An outer redirect may have been attached to the same command already.
         let known = self.attached.entry(target.id()).or_default();
         known.words.append(&mut attached.words);
+        known.dash |= dash;
         known.feed = attached.feed.or(known.feed.take());
         inside.reverse();
         let inside = inside
