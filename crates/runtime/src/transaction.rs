@@ -141,20 +141,17 @@ impl Runtime {
         };
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
-                self.place.begin_task(&delivery.session);
+                let limit = PROMPT_LIMIT.min(patience.for_a_question());
+                let always = self.place.begin_task(&delivery.session, limit);
                 let limits = Limits {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits()
                 };
-                let reading = self.place.read(
-                    &self.place.tracked(Some(&delivery.session)),
-                    &policy,
-                    limits,
-                );
+                let reading = self.place.read(&always, &policy, limits);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                let always = self.place.tracked(Some(&delivery.session));
+                let always = self.place.tracked(Some(&delivery.session), patience);
                 let reading = self.place.read(&always, &policy, patience.limits());
                 stop.tree = tree_fact(reading)?;
             }
