@@ -293,3 +293,27 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
         );
     }
 }
+
+#[test]
+fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
+    use checkrein_core::policy::ApprovalMode::{self, Always, Both, Never, OnRequest};
+    let mode = |repo: &str, own: &str| -> ApprovalMode {
+        let source = |mode: &str| Source {
+            name: PathBuf::from("/r/checkrein.toml"),
+            text: format!("[policy]\napproval = '{mode}'"),
+        };
+        let compiled = compile(Some(&source(repo)), Some(&source(own)), Driver::Hook);
+        compiled.unwrap().policy.approval
+    };
+    for (repo, own, expected) in [
+        ("on-request", "on-request", OnRequest),
+        ("on-request", "always", Always),
+        ("always", "on-request", Always),
+        ("never", "on-request", Never),
+        ("never", "never", Never),
+        ("never", "always", Both),
+        ("always", "never", Both),
+    ] {
+        assert_eq!(mode(repo, own), expected, "{repo} and {own}");
+    }
+}
