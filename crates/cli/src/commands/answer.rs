@@ -92,7 +92,7 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
         }
         About::Work { .. } if approved => {
             ui::say(
-                "The session's next stop is judged by it, on this tree: prompt it again, or checkrein run --resume.",
+                "The session's next stop is judged by it, on this tree: prompt it again, or checkrein run --resume ID.",
             );
         }
         _ => {}

@@ -2,6 +2,8 @@
 //! every document fits would be evidence of nothing; the standard ignores unknown keywords, so a
 //! slip of the pen is one.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 /// Keywords that ask for something whatever stands behind them.
@@ -98,13 +100,17 @@ const LITERALS: &[&str] = &[
     "required",
 ];
 
+/// References make a short schema unfold without end: more parts of one are not looked at.
+const MAX_PARTS: u32 = 20_000;
+
 /// Whether there could be a document that does not fit. Where that is not plain, there could.
 pub(super) fn asks(schema: &Value) -> bool {
-    Asking {
+    let asking = Asking {
         root: schema,
         alone: is_old(schema),
-    }
-    .asks(schema, &mut Vec::new())
+        left: Cell::new(MAX_PARTS),
+    };
+    asking.asks(schema, &mut Vec::new())
 }
 
 /// Up to draft 7 nothing counts beside a reference.
@@ -116,11 +122,16 @@ fn is_old(schema: &Value) -> bool {
 struct Asking<'a> {
     root: &'a Value,
     alone: bool,
+    left: Cell<u32>,
 }
 
 impl<'a> Asking<'a> {
     /// `through` are the references that lead here.
     fn asks(&self, schema: &'a Value, through: &mut Vec<&'a str>) -> bool {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return true;
+        };
+        self.left.set(left);
         let keywords = match schema {
             Value::Bool(all) => return !all,
             Value::Object(keywords) => keywords,

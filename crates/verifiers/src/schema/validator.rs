@@ -40,11 +40,6 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
     if let Some(Doubt { line, what, .. }) = places.doubt() {
         return Err(format!("{name}:{line}: {what}"));
     }
-    if !sense::asks(&schema) {
-        return Err(format!(
-            "{name}: asks for nothing: whatever there is would fit it"
-        ));
-    }
     if references(&schema) > MAX_REFERENCES {
         return Err(format!(
             "{name}: holds more than {MAX_REFERENCES} references"
@@ -64,6 +59,9 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
         .with_pattern_options(patterns)
         .build(&budget::counted(&schema));
     match built {
+        Ok(_) if !sense::asks(&schema) => Err(format!(
+            "{name}: asks for nothing: whatever there is would fit it"
+        )),
         Ok(validator) => Ok(Compiled {
             validator,
             budget,
