@@ -154,12 +154,15 @@ fn find<'a>(rows: &'a [Approval], id: &str) -> Result<&'a Approval, CommandError
 
 /// Of the commands of a call the severest are listed.
 const COMMANDS: usize = 12;
+/// So many columns of each.
+const COMMAND: usize = 160;
 /// More blanks than this in a row only push something out of sight.
 const BLANKS: usize = 20;
 
 /// Everything, as it will be recorded: the agent's word for it does not count.
 fn show(row: &Approval, lies: Option<&Lies>) {
-    let line = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{}", printable(text)));
+    let row_of = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{text}"));
+    let line = |name: &str, text: &str| row_of(name, &printable(text));
     let lines = |name: &str, text: &str| {
         for (at, text) in folded(text).iter().enumerate() {
             line(if at == 0 { name } else { "" }, text);
@@ -216,7 +219,9 @@ fn show(row: &Approval, lies: Option<&Lies>) {
             line("runs", &format!("in {of}, the severest first:"));
         }
         for command in commands.iter().take(COMMANDS) {
-            lines("", command);
+            // All of it stands above.
+            let command = printable(&without_gaps(command));
+            row_of("", &console::truncate_str(&command, COMMAND, "…"));
         }
         let more = commands.len().saturating_sub(COMMANDS);
         if more > 0 {

@@ -54,10 +54,13 @@ fn plain(command: &str) -> Command {
     shell
 }
 
+#[cfg(unix)]
+type IsFine = fn(&str) -> bool;
+
 /// What says who and where a person is, and what such a value looks like: none of these can
 /// name a program or a library.
 #[cfg(unix)]
-const PASSED: &[(&str, fn(&str) -> bool)] = &[
+const PASSED: &[(&str, IsFine)] = &[
     ("USER", is_name),
     ("LOGNAME", is_name),
     ("LANG", is_name),

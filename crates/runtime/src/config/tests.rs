@@ -317,3 +317,24 @@ fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
         assert_eq!(mode(repo, own), expected, "{repo} and {own}");
     }
 }
+
+#[test]
+fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
+    let compiled = |schema: &str| {
+        let config =
+            "[[verifier]]\nname = 'r'\nkind = 'schema'\nschema = 's.json'\ntarget = 'out.json'";
+        let mut repo = Gathered::of(source(config)).unwrap();
+        repo.schemas = vec![Source {
+            name: PathBuf::from("s.json"),
+            text: schema.to_owned(),
+        }];
+        compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain)
+    };
+    let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
+    let warnings = warnings.unwrap().warnings;
+    let said = "s.json: unknown keyword 'requierd' is ignored; did you mean 'required'?";
+    assert_eq!(warnings, [said]);
+    let error = compiled(r#"{"requierd": ["a"]}"#).unwrap_err().to_string();
+    assert!(error.contains("asks for nothing"), "{error}");
+    assert!(error.contains(said), "{error}");
+}
