@@ -22,7 +22,9 @@ use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::guard::Sealing;
-use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
+use crate::repeats::{
+    after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
+};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, fit, load, patches, summary};
 
@@ -61,7 +63,12 @@ impl Runtime {
         delivery: Delivery<'_>,
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
-        let beside = Beside::of(&delivery.session, &delivery.input);
+        // As they came: what is kept of them may be less.
+        let args = match &delivery.input {
+            Input::ToolRequested(request) => request.args.clone(),
+            _ => String::new(),
+        };
+        let beside = Beside::of(&delivery, &args);
         self.handle_beside(sealed, beside, delivery, patience)
     }
 
@@ -221,6 +228,16 @@ impl Runtime {
             };
             return Ok(Some((handled, None)));
         }
+        // Before anything else: an answer that comes second is none, however much it is like the
+        // first.
+        if let Beside::Answer(answered) = beside {
+            let open = check_open(tail, answered)?;
+            batch.approvals.push(Approval {
+                until: answered.until,
+                answer: answered.answer.clone(),
+                ..open
+            });
+        }
         let now = clock::now();
         let mut key = native_key(delivery);
         let mut known = match &key {
@@ -231,6 +248,17 @@ impl Runtime {
             && begins_anew(session, tail, first, delivery, &state)?
         {
             (key, known) = (None, None);
+        }
+        if let Beside::Call(asked) = beside {
+            while let (Some(first), Some(before)) = (known, key.as_deref()) {
+                let about = (first, asked.key, now);
+                let Some(next) = after_a_person(session, tail, about, delivery)? else {
+                    break;
+                };
+                let next = format!("{before}+{next}");
+                known = tail.find_key(&next)?;
+                key = Some(next);
+            }
         }
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
@@ -255,13 +283,8 @@ impl Runtime {
 
         let mut input = self.complete(&policy, &state, delivery);
         let question = match (&mut input, beside) {
-            (Input::ToolRequested(request), Beside::Call(key)) => {
-                self.look_up(tail, &policy, &state, delivery, request, key)?
-            }
-            (_, Beside::Answer(answered)) => {
-                check_open(tail, answered)?;
-                batch.approvals.push(answered.clone());
-                None
+            (Input::ToolRequested(request), Beside::Call(asked)) => {
+                self.look_up(tail, &policy, &state, delivery, request, asked)?
             }
             _ => None,
         };

@@ -311,6 +311,7 @@ impl World {
                 ..ToolFacts::default()
             },
             can_ask: self.can_ask,
+            may_act: name.starts_with("do"),
             tokens,
         }));
         if let (Some(outcome), Some(decision)) = (outcome, &made.decision)
