@@ -27,7 +27,7 @@ pub(super) struct Trials(usize);
 
 impl Default for Trials {
     fn default() -> Self {
-        Self(256 << 20)
+        Self(64 << 20)
     }
 }
 
