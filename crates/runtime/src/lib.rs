@@ -21,6 +21,7 @@ mod facts;
 mod fit;
 mod guard;
 mod kept;
+mod links;
 mod load;
 mod logs;
 mod patches;

@@ -54,6 +54,8 @@ pub(crate) struct Judged {
     pub(crate) started: Vec<Spot>,
     /// Paths that it writes, as texts, for the rules that no config switches off.
     pub(crate) written: Vec<String>,
+    /// Paths that it removes.
+    pub(crate) removed: Vec<String>,
     /// Other names for places.
     pub(crate) links: Vec<(Spot, Spot)>,
 }
@@ -159,8 +161,16 @@ impl Sight<'_, '_> {
             Effect::Link(source, target, symbolic) => self.link(source, target, *symbolic),
             Effect::Patch(folder) => {
                 let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
+                // Which files it names is seen where files are read.
                 for spot in self.spots(&folder) {
+                    let before = self.judged.protected.take();
                     self.file(Act::Unpack, &spot, &folder);
+                    let named = self.judged.protected.take();
+                    self.judged.protected = before;
+                    if named.is_some() {
+                        self.may_protect(&spot);
+                        self.protected(&spot, false);
+                    }
                 }
             }
             Effect::At(word) => self.from = self.spots(word),
@@ -215,6 +225,7 @@ impl Sight<'_, '_> {
             }
             Act::Remove => {
                 self.protected(spot, true);
+                self.judged.removed.push(shown(spot));
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")

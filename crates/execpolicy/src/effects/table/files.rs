@@ -271,13 +271,9 @@ fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
     match call.operands.first() {
         Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
-        None => {
-            let folder = call.values_of(&["d", "directory"]).next().cloned();
-            out.push(Effect::File(
-                Act::WriteBelow,
-                folder.unwrap_or_else(|| Word::fixed(".")),
-            ));
-        }
+        None => out.push(Effect::Patch(
+            call.values_of(&["d", "directory"]).next().cloned(),
+        )),
     }
     if let Some(file) = call.operands.get(1) {
         out.push(Effect::File(Act::Read, (*file).clone()));
