@@ -60,6 +60,8 @@ pub(crate) struct Judged {
     pub(crate) started: Vec<Spot>,
     /// Paths that it writes, as texts, for the rules that no config switches off.
     pub(crate) written: Vec<String>,
+    /// Paths that it removes.
+    pub(crate) removed: Vec<String>,
     /// Other names for places.
     pub(crate) links: Vec<(Spot, Spot)>,
 }
@@ -165,6 +167,7 @@ impl Sight<'_, '_> {
             Effect::Link(source, target, symbolic) => self.link(source, target, *symbolic),
             Effect::Patch(folder) => {
                 let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
+                // Which files it names is seen where files are read.
                 for spot in self.spots(&folder) {
                     self.file(Act::Unpack, &spot, &folder);
                 }
@@ -266,6 +269,7 @@ impl Sight<'_, '_> {
             Act::Remove => {
                 self.protected(spot, Below::All);
                 self.guarded(spot);
+                self.judged.removed.push(shown(spot));
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")

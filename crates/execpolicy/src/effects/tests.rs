@@ -492,6 +492,15 @@ fn protected_paths_by_whatever_tool() {
     ] {
         check(script, Forbidden);
     }
+    // Which files it names is not known here.
+    for script in [
+        "git apply x.patch",
+        "patch -p1 < x",
+        "cd src && git apply ../x",
+    ] {
+        let facts = judge_script(&rules, script);
+        assert!(facts.rule < Some(Forbidden), "{script}: {facts:?}");
+    }
     for script in [
         "git apply x.patch",
         "patch -p1 < x",

@@ -30,7 +30,7 @@ use crate::effects::means::{GIVEN, Hole, Names};
 use crate::effects::place::{Ground, Spot};
 use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
-use crate::policy::Unmatched;
+use crate::policy::{Bounds, Unmatched};
 use crate::rules::{RuleSet, basename};
 pub(crate) use dirs::Dir;
 use dirs::Dirs;
@@ -38,6 +38,7 @@ use feed::Feed;
 use made::Made;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use unfold::Inner;
+pub use verdict::Touched;
 use verdict::Verdict;
 pub(crate) use word::{Known, Word};
 
@@ -69,18 +70,25 @@ pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
     let mut judge = Judge::new(rules);
-    let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
-    judge.push(Command {
-        words: words.into(),
-        from: 0,
-        feed: Feed::Open,
-        depth: 0,
-        sure: true,
-        dirs: dirs::start(),
-        hole: None,
-        kind: Kind::Plain,
-    });
+    judge.words(argv);
     judge.finish()
+}
+
+/// The same, with what it touches: where that really lies is for who can read files to say.
+pub fn judge_script_touching(rules: &RuleSet, script: &str) -> (ToolFacts, Vec<Touched>) {
+    let mut judge = Judge::new(rules);
+    judge.script(script, Feed::Nothing, 0, &dirs::start());
+    judge.finish_touching()
+}
+
+/// The same for words.
+pub fn judge_argv_touching<S: AsRef<str>>(
+    rules: &RuleSet,
+    argv: &[S],
+) -> (ToolFacts, Vec<Touched>) {
+    let mut judge = Judge::new(rules);
+    judge.words(argv);
+    judge.finish_touching()
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
@@ -91,6 +99,33 @@ pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
         let word = Word::fixed(path.as_str());
         let effects = [Effect::File(effects::Act::Write, word)];
         judge.asked(&effects, &dirs::start());
+    }
+    judge.finish()
+}
+
+/// Judges files by where they really lie: the rules that no config switches off, and what is
+/// protected. Whether they lie in the project is no question: it was answered by their names.
+pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolFacts {
+    let bounds = Bounds {
+        unmatched: Unmatched::Allow,
+        ..rules.bounds().clone()
+    };
+    let rules = RuleSet::default()
+        .protecting(rules.protected().to_vec())
+        .bounded(bounds);
+    let mut judge = Judge::new(&rules);
+    for Touched { path, removed } in places {
+        let act = match removed {
+            true => effects::Act::Remove,
+            false => {
+                judge.verdict.written(path);
+                effects::Act::Write
+            }
+        };
+        judge.asked(
+            &[Effect::File(act, Word::fixed(path.as_str()))],
+            &dirs::start(),
+        );
     }
     judge.finish()
 }
@@ -163,7 +198,25 @@ impl<'r> Judge<'r> {
         }
     }
 
-    fn finish(mut self) -> ToolFacts {
+    fn words<S: AsRef<str>>(&mut self, argv: &[S]) {
+        let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
+        self.push(Command {
+            words: words.into(),
+            from: 0,
+            feed: Feed::Open,
+            depth: 0,
+            sure: true,
+            dirs: dirs::start(),
+            hole: None,
+            kind: Kind::Plain,
+        });
+    }
+
+    fn finish(self) -> ToolFacts {
+        self.finish_touching().0
+    }
+
+    fn finish_touching(mut self) -> (ToolFacts, Vec<Touched>) {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
         }
@@ -203,6 +256,9 @@ impl<'r> Judge<'r> {
         }
         for path in &judged.written {
             self.verdict.written(path);
+        }
+        for path in &judged.removed {
+            self.verdict.touched(path, true);
         }
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
@@ -251,7 +307,7 @@ impl<'r> Judge<'r> {
         }
         self.redirected.extend(script.redirected);
         for path in own::patched(text) {
-            self.verdict.written(path);
+            self.verdict.written(&path);
             let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
             self.asked(&effects, dirs);
         }

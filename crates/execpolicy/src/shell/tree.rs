@@ -62,6 +62,9 @@ pub(crate) struct Script {
     pub(crate) sums: bool,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
+    /// Whether something is tried where something else fails: `a || b`, but for what only says
+    /// so or ends.
+    pub(crate) tried: bool,
 }
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
@@ -262,6 +265,10 @@ impl<'t, 's> Walk<'t, 's> {
                     };
                     self.script.redirected.push(redirected);
                 }
+                self.descend(node, &feed);
+            }
+            "list" => {
+                self.script.tried |= self.is_tried(node);
                 self.descend(node, &feed);
             }
             "pipeline" => self.pipeline(node, feed),
@@ -544,6 +551,25 @@ impl<'t, 's> Walk<'t, 's> {
         }
     }
 
+    /// Whether what stands behind `||` does something.
+    fn is_tried(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        let either = children.iter().position(|child| child.kind() == "||");
+        either.is_some_and(|at| {
+            let right = children.get(at + 1).map_or("", |child| self.source(*child));
+            let says = |piece: &str| {
+                let first = piece.trim_start_matches(['{', ' ', '\n', '\t']);
+                let first = first.split_whitespace().next().unwrap_or("}");
+                let words = [
+                    "true", ":", "false", "echo", "printf", "exit", "return", "}",
+                ];
+                words.contains(&first)
+            };
+            !right.split(';').all(says)
+        })
+    }
+
     /// Whether it is joined by `||`.
     fn is_either(&self, node: Node<'t>) -> bool {
         let mut cursor = node.walk();
@@ -732,7 +758,19 @@ impl<'t, 's> Walk<'t, 's> {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
             return Feed::Unknown;
         };
-        Feed::heredoc(self.source(body), expands, !has_expansion(body))
+        let text = self.source(body);
+        let strips = self
+            .source(node)
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        let sure = !has_expansion(body);
+        match strips.starts_with("<<-") {
+            true => {
+                let lines = text.split_inclusive('\n');
+                let text: String = lines.map(|line| line.trim_start_matches('\t')).collect();
+                Feed::heredoc(&text, expands, sure)
+            }
+            false => Feed::heredoc(text, expands, sure),
+        }
     }
 
     /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
