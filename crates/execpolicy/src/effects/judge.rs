@@ -100,6 +100,9 @@ fn spots(scene: &Scene<'_>, dir: &Dir) -> Vec<Spot> {
     let mut now = vec![scene.ground.start()];
     for word in steps.into_iter().rev() {
         let paths = scene.names.paths(word, None);
+        if !scene.names.burn(now.len() * paths.len() * 8) {
+            return vec![scene.ground.unknown()];
+        }
         now = now
             .iter()
             .flat_map(|from| paths.iter().map(|path| scene.ground.spot(from, path)))
@@ -134,6 +137,10 @@ impl Sight<'_, '_> {
     fn spots(&self, word: &Word) -> Vec<Spot> {
         let paths = self.scene.names.paths(word, self.scene.hole);
         let mut found: Vec<Spot> = Vec::new();
+        let cost = self.from.len() * paths.len() * (self.links.len() + 4);
+        if !self.scene.names.burn(cost) {
+            return vec![self.scene.ground.unknown()];
+        }
         for from in &self.from {
             for path in &paths {
                 if found.len() >= MOST {
@@ -424,6 +431,7 @@ impl Sight<'_, '_> {
         ];
         if agents(name)
             || above.iter().any(agents) && *name == "?*"
+            || above.iter().any(agents) && settings.iter().any(named)
             || open && glob::wild(name) && settings.iter().any(named)
             || ["checkrein.toml"].iter().any(named) && (!glob::wild(name) || name.starts_with('c'))
         {

@@ -68,15 +68,20 @@ fn before_compound(bytes: &[u8], start: usize, length: usize) -> bool {
         .checked_sub(1)
         .and_then(|before| bytes.get(before))
         .is_none_or(|byte| b" \t\n;&|(`{".contains(byte));
+    if !begins {
+        return false;
+    }
     let rest = bytes.get(start + length..).unwrap_or(&[]);
     let blanks = rest.iter().take_while(|byte| blank(byte)).count();
+    // As long as the longest of them, and one more.
     let rest = rest.get(blanks..).unwrap_or(&[]);
+    let rest = rest.get(..rest.len().min(10)).unwrap_or(&[]);
     let end = rest
         .iter()
         .position(|byte| b" \t\n;&|()".contains(byte))
         .unwrap_or(rest.len());
     let word = rest.get(..end).unwrap_or(&[]);
-    begins && blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
+    blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
 }
 
 #[cfg(test)]

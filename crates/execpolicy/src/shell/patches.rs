@@ -54,12 +54,26 @@ pub fn patches(script: &str) -> Vec<PatchCommand> {
     let mut found = Vec::new();
     read(script, MAX_DEPTH, &mut found);
     // What is tried when it fails is not for us to refuse.
-    if found.len() > 1 || script.contains("||") {
+    if found.len() > 1 || tries(script, &found) {
         for one in &mut found {
             one.first = false;
         }
     }
     found
+}
+
+/// Whether something is run if another thing fails; the patch itself says nothing about that.
+fn tries(script: &str, found: &[PatchCommand]) -> bool {
+    let mut rest = script.to_owned();
+    for one in found {
+        if let PatchText::Here(text) = &one.text {
+            rest = rest.replace(text.as_str(), "");
+        }
+    }
+    let comment = |line: &&str| line.trim_start().starts_with('#');
+    rest.lines()
+        .filter(|line| !comment(line))
+        .any(|line| line.contains("||"))
 }
 
 /// The same for words that no shell reads.
@@ -83,6 +97,8 @@ pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
 struct Before {
     folder: Option<String>,
     anything: bool,
+    /// Where it has gone cannot be told.
+    lost: bool,
 }
 
 fn read(script: &str, depth: usize, found: &mut Vec<PatchCommand>) {
@@ -94,8 +110,8 @@ fn read(script: &str, depth: usize, found: &mut Vec<PatchCommand>) {
         return;
     }
     let mut before = Before {
-        anything: read.redirected.iter().any(|file| file.written),
-        folder: None,
+        anything: read.redirected.iter().any(writes),
+        ..Before::default()
     };
     for one in &read.commands {
         let words = match (&one.feed, input_file(script)) {
@@ -105,6 +121,12 @@ fn read(script: &str, depth: usize, found: &mut Vec<PatchCommand>) {
         };
         command(&words, &one.feed, (&mut before, depth), found);
     }
+}
+
+/// `2>&1` names no file.
+fn writes(file: &tree::Redirected) -> bool {
+    let descriptor = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '-');
+    file.written && !file.path.as_fixed().is_some_and(descriptor) && file.path.text != "/dev/null"
 }
 
 fn is_fed(words: &[Word]) -> bool {
@@ -149,22 +171,32 @@ fn command(
         "checkrein" => own(texts, feed),
         _ => None,
     });
-    if let Some((tool, text, strip)) = patching {
-        found.push(PatchCommand {
-            tool,
-            text,
-            strip,
-            folder: before.folder.clone(),
-            first: !before.anything,
-        });
+    if let Some(patching) = patching {
+        // From where is not known: only what the effects say counts.
+        if !before.lost {
+            found.push(PatchCommand {
+                tool: patching.tool,
+                text: patching.text,
+                strip: patching.strip,
+                folder: before.folder.clone(),
+                first: !before.anything && patching.plain,
+            });
+        }
         before.anything = true;
         return;
     }
     match (program, texts.as_deref()) {
-        ("cd", Some([folder])) if before.folder.is_none() && !folder.starts_with('-') => {
-            before.folder = Some((*folder).to_owned());
+        ("cd" | "pushd", Some([folder])) if !folder.starts_with(['-', '+', '~']) => {
+            let from = before.folder.take().filter(|_| !folder.starts_with('/'));
+            before.folder =
+                Some(from.map_or_else(|| (*folder).to_owned(), |from| format!("{from}/{folder}")));
         }
-        ("echo" | "pwd" | "true" | "set" | ":", _) => {}
+        ("cd" | "pushd" | "popd", _) => before.lost = true,
+        (
+            "echo" | "pwd" | "true" | "set" | ":" | "ls" | "cat" | "head" | "tail" | "wc" | "grep"
+            | "rg" | "test" | "[" | "[[" | "which",
+            _,
+        ) => {}
         _ => {
             for inner in unfold(program, words, feed).into_iter().take(8) {
                 match inner {
@@ -187,7 +219,13 @@ fn command(
     }
 }
 
-type Patching = (PatchTool, PatchText, Option<usize>);
+struct Patching {
+    tool: PatchTool,
+    text: PatchText,
+    strip: Option<usize>,
+    /// Whether all of its options are known, and leave the patch what it is.
+    plain: bool,
+}
 
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
@@ -202,23 +240,35 @@ fn apply_patch(words: &[&str], feed: &Feed) -> Option<Patching> {
         [text] => PatchText::Here((*text).to_owned()),
         _ => return None,
     };
-    Some((PatchTool::ApplyPatch, text, None))
+    Some(Patching {
+        tool: PatchTool::ApplyPatch,
+        text,
+        strip: None,
+        plain: true,
+    })
 }
 
-/// Only with options that leave the patch what it is.
+/// What only looks is passed over, and what names other files than the patch does.
 fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     let (first, rest) = words.split_first()?;
     if *first != "apply" {
         return None;
     }
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut file, mut plain) = (None, None, true);
     for word in rest {
         match *word {
             "-v" | "--verbose" | "-q" | "--quiet" | "-" | "--index" => {}
             word if word.starts_with("-p") => strip = Some(word.get(2..)?.parse().ok()?),
             word if word.starts_with("--whitespace=") && !word.ends_with("fix") => {}
-            word if word.starts_with('-') || file.is_some() => return None,
+            "--check" | "--stat" | "--numstat" | "--summary" => return None,
+            word if ["--directory", "--include", "--exclude", "--build-fake"]
+                .iter()
+                .any(|other| word.starts_with(other)) =>
+            {
+                return None;
+            }
+            word if word.starts_with('-') => plain = false,
+            _ if file.is_some() => return None,
             word => file = Some(word.to_owned()),
         }
     }
@@ -226,17 +276,26 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
         Some(file) => PatchText::File(file),
         None => fed(feed)?,
     };
-    Some((PatchTool::GitApply, text, strip))
+    Some(Patching {
+        tool: PatchTool::GitApply,
+        text,
+        strip,
+        plain,
+    })
 }
 
 fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut file, mut plain) = (None, None, true);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "-i" => file = Some((*words.next()?).to_owned()),
             "-s" | "--silent" | "--quiet" | "-u" | "--unified" | "-N" | "--forward" => {}
+            "-d" if words.next() == Some(&".") => {}
+            "-f" | "--force" | "-t" | "--batch" | "-l" | "-E" | "-R" | "--reverse" | "-b"
+            | "-Z" | "-T" => {
+                plain = false;
+            }
             word if word.starts_with("--strip=") => {
                 strip = Some(word.strip_prefix("--strip=")?.parse().ok()?);
             }
@@ -252,16 +311,32 @@ fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
         None => fed(feed)?,
     };
     // Without it only the last name of a path counts, wherever that is.
-    Some((PatchTool::Patch, text, Some(strip?)))
+    Some(Patching {
+        tool: PatchTool::Patch,
+        text,
+        strip: Some(strip?),
+        plain,
+    })
 }
 
 fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
-    let text = match words {
-        ["patch", "apply"] | ["patch", "apply", "-"] => fed(feed)?,
-        ["patch", "apply", file] if !file.starts_with('-') => PatchText::File((*file).to_owned()),
+    let rest = words.strip_prefix(&["patch", "apply"])?;
+    let rest: Vec<&str> = rest
+        .iter()
+        .copied()
+        .filter(|word| *word != "--json")
+        .collect();
+    let text = match rest.as_slice() {
+        [] | ["-"] => fed(feed)?,
+        [file] if !file.starts_with('-') => PatchText::File((*file).to_owned()),
         _ => return None,
     };
-    Some((PatchTool::Own, text, None))
+    Some(Patching {
+        tool: PatchTool::Own,
+        text,
+        strip: None,
+        plain: true,
+    })
 }
 
 /// The files that a unified diff says it changes, with and without the folder before their names.
@@ -367,13 +442,27 @@ mod tests {
     }
 
     #[test]
+    fn from_which_folder_and_what_came_before() {
+        let patch = "apply_patch <<'E'\n*** Begin Patch\n+a || b\n*** End Patch\nE";
+        let found = one(&format!("cd sub && cd ../x && {patch}")).map(|one| one.folder);
+        assert_eq!(found, Some(Some("sub/../x".to_owned())));
+        assert_eq!(patches(&format!("cd a; cd -; {patch}")), []);
+        for script in [
+            patch.to_owned(),
+            format!("ls && {patch}"),
+            format!("cat f; {patch}"),
+            patch.replace("<<'E'", "<<'E' 2>&1"),
+            "patch -d . -p1 < a.diff".to_owned(),
+        ] {
+            assert!(one(&script).is_some_and(|one| one.first), "{script}");
+        }
+    }
+
+    #[test]
     fn what_only_looks_or_cannot_be_read_is_passed_over() {
         for script in [
             "git apply --check a.diff",
-            "git apply --3way a.diff",
-            "git apply -R a.diff",
             "patch < a.diff",
-            "patch -R -p1 < a.diff",
             "apply_patch <<EOF\n$X\nEOF",
             "apply_patch \"$P\"",
             "cat a.diff | git apply",
@@ -392,6 +481,10 @@ mod tests {
             "git checkout f && git apply a.diff",
             "echo x > f; apply_patch 'x'",
             "git apply a.diff; git apply b.diff",
+            "git apply --3way a.diff",
+            "git apply -R a.diff",
+            "git apply -C1 a.diff",
+            "patch -R -p1 < a.diff",
         ] {
             let found = patches(script);
             assert!(!found.is_empty(), "{script}");

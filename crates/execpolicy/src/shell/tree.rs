@@ -19,6 +19,33 @@ use super::word::{self, Word};
 const ROUNDS: usize = 200;
 const BYTES_PER_ROUND: usize = 10;
 
+/// Commands whose doing, or whose output, is known to be what their names say.
+const BELIEVED: &[&str] = &[
+    "cd", "pushd", "popd", "pwd", "date", "nproc", "whoami", "hostname", "uname", "basename",
+    "dirname", "mktemp", "seq", "id", "expr", "find", "fd", "ls", "git", "grep", "rg", "echo",
+    "printf", "cat", "read", "xargs", "wc", "test", "[", "exit", "return", "set", "unset",
+    "export", "eval", "exec", "command", "builtin", "source",
+];
+
+/// Brackets inside one another; the parser takes memory for each.
+const MAX_DEPTH: usize = 2_000;
+/// Heredocs of a script; each is looked at with those around it.
+const MAX_HEREDOCS: usize = 512;
+
+/// How deep brackets can stand in one another.
+fn depth_of(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
 /// A command as the script spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -67,7 +94,10 @@ pub(crate) struct Script {
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
 pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) -> Script {
     // No program can be given a NUL, so no shell can be meant.
-    if text.contains('\0') {
+    if text.contains('\0')
+        || depth_of(text) > MAX_DEPTH
+        || text.matches("<<").count() > MAX_HEREDOCS
+    {
         return Script {
             broken: true,
             ..Script::default()
@@ -108,12 +138,17 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
         called: 0,
         ends_on_error: false,
         fed_anew: false,
+        backquoted: false,
     };
     while let Some(item) = walk.pending.pop() {
         match item {
             Item::Node(node, feed) => walk.visit(node, feed),
             Item::Leave(leave) => walk.leave(leave),
         }
+    }
+    // Between backquotes, a backslash before one begins another substitution.
+    if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
+        walk.script.doubtful.push(text.to_owned());
     }
     let inherits = |found: &&mut Found| found.feed == Feed::Nothing;
     if walk.fed_anew {
@@ -184,6 +219,8 @@ struct Walk<'t, 's> {
     ends_on_error: bool,
     /// Standard input is another from somewhere on.
     fed_anew: bool,
+    /// A substitution is written with backquotes.
+    backquoted: bool,
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -201,6 +238,8 @@ impl<'t, 's> Walk<'t, 's> {
         let feed = attached.feed.unwrap_or(feed);
         self.enter(node);
         self.script.sums |= sums::reads(node.kind(), self.source(node));
+        self.backquoted |=
+            node.kind() == "command_substitution" && self.source(node).starts_with('`');
         match node.kind() {
             "command" => {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
@@ -247,8 +286,9 @@ impl<'t, 's> Walk<'t, 's> {
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
                 // The shell wants the target on this line.
-                let line = self.source(node).replace("\\\n", "");
-                if line.contains('\n') && !line.contains(['\'', '"', '(', '{']) {
+                let line =
+                    target.and_then(|target| self.text.get(node.start_byte()..target.start_byte()));
+                if line.is_some_and(|line| line.replace("\\\n", "").contains('\n')) {
                     self.doubt(node);
                 }
                 if !duplicates
@@ -285,6 +325,10 @@ impl<'t, 's> Walk<'t, 's> {
             "function_definition" => {
                 let name = node.child_by_field_name("name");
                 let name = name.map(|name| self.source(name).to_owned());
+                // What it answers is believed elsewhere.
+                if name.as_deref().is_some_and(|name| BELIEVED.contains(&name)) {
+                    self.doubt(node);
+                }
                 self.script.functions.extend(name);
                 self.descend(node, &Feed::Unknown);
             }
@@ -608,6 +652,7 @@ impl<'t, 's> Walk<'t, 's> {
                     for redirect in child.children_by_field_name("redirect", &mut inner) {
                         attached.words.extend(behind_target(redirect));
                     }
+                    self.refeeds(child);
                     self.check_heredoc(child);
                     heredocs.push(child);
                 }
@@ -758,7 +803,8 @@ impl<'t, 's> Walk<'t, 's> {
         };
         let odd = start.is_some_and(|start| {
             let between = self.text.get(start.end_byte()..body.start_byte());
-            self.source(start).contains('$')
+            self.source(start)
+                .contains(['$', ';', '&', '|', '<', '>', '(', ')'])
                 || expands && between.is_some_and(|text| text.contains("\\\n"))
         });
         if sums::is_trap(&whole) {
