@@ -177,6 +177,19 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
     let mut act = |act: Act, words: &[&Word]| {
         out.extend(words.iter().map(|word| Effect::File(act, (*word).clone())));
     };
+    // Programs that share a row differ on which letters take a value: `cat -n f`, `touch -m f`.
+    let letters = call.options.iter().filter(|(name, _)| name.len() == 1);
+    let values: Vec<&Word> = letters
+        .filter(|(name, _)| meaning(row, name).is_none())
+        .filter_map(|(_, value)| value.as_ref())
+        .filter(|word| !word.text.chars().all(|c| c.is_ascii_digit()))
+        .collect();
+    match row.operands {
+        Operands::Read => act(Act::Read, &values),
+        Operands::Write => act(Act::Write, &values),
+        Operands::Remove => act(Act::Remove, &values),
+        _ => {}
+    }
     let edits = is(On::Edits);
     match row.operands {
         Operands::Text => {}

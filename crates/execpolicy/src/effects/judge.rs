@@ -315,6 +315,7 @@ impl Sight<'_, '_> {
                     self.judged.copied.push((inner.clone(), spot.clone()));
                     self.judged.copied.push((inner.clone(), folder.clone()));
                     self.protected(&spot, false);
+                    self.guarded(&spot);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }

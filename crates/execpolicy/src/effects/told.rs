@@ -22,6 +22,8 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         "ecto.reset",
         "down-to",
         "downgrade",
+        "flush",
+        "reset_db",
         "yank",
     ];
     const CODE: &[&str] = &[
@@ -29,14 +31,20 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         "ocaml", "memray", "nx", "rails", "m4", "prove", "pnpm", "tcc", "yarn",
     ];
     let coder = CODE.contains(&program);
-    if !coder && !out.contains(&Effect::Deed(Deed::Opaque)) {
-        return;
-    }
     let text = |word: &Word| word.text.clone();
     let words: Vec<String> = call.words.iter().skip(1).map(text).collect();
     let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if any(DESTROYS) {
+    let file = |effect: &Effect| matches!(effect, Effect::RunsFile(_));
+    let opaque = out.contains(&Effect::Deed(Deed::Opaque));
+    if (opaque || out.iter().any(file)) && any(DESTROYS) || call.name() == "yank" {
         out.push(Effect::Deed(Deed::Destroys));
+    }
+    if !coder && !opaque {
+        return;
+    }
+    let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
+    if checks && call.operand(0) == Some("uninstall") {
+        out.push(Effect::Deed(Deed::Unchecked));
     }
     if call.operand(0) == Some("publish") {
         out.push(Effect::Deed(Deed::Publishes));
@@ -127,6 +135,19 @@ fn names_secret(text: &str, hosts: &[&str]) -> bool {
 
 /// What goes to another machine: what only the run knows, and what is called like a secret.
 pub(super) fn sent(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+    // A name that is looked up is a message to whoever answers.
+    let asks = matches!(
+        call.name(),
+        "dig" | "nslookup" | "host" | "drill" | "kdig" | "whois" | "ping" | "getent"
+    );
+    let made = |word: &Word| {
+        word.known == Known::One
+            && word.text.len() > 1
+            && (!word.text.starts_with('$') || word.text.starts_with("$("))
+    };
+    if asks && call.words.iter().skip(1).any(made) {
+        out.push(Effect::Deed(Deed::Uploads));
+    }
     let near = |word: &Word| word.text.contains("localhost") || word.text.contains("127.0.0.1");
     if row.does.contains(&Deed::Network) && !call.words.iter().any(near) {
         let open = call

@@ -486,7 +486,12 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some((&("-s" | "-n"), rest)) => rest.get(1..).unwrap_or(&[]),
         _ => words.as_slice(),
     };
-    let all = |word: &&&str| matches!(**word, "-1" | "1" | "0");
+    let all = |word: &&&str| {
+        matches!(**word, "-1" | "1" | "0" | "$PPID")
+            || ["checkrein", "claude", "codex"]
+                .iter()
+                .any(|own| word.contains(own))
+    };
     if targets.iter().any(|word| all(&word)) {
         out.push(Effect::Deed(Deed::Machine));
     }
