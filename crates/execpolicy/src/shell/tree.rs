@@ -268,6 +268,11 @@ impl<'t, 's> Walk<'t, 's> {
                     "["
                 };
                 let text = self.source(node);
+                // Without a blank behind it, it is a word.
+                let behind = text.strip_prefix(name).unwrap_or("");
+                if text.starts_with('[') && !behind.starts_with(|c: char| c.is_whitespace()) {
+                    self.doubt(node);
+                }
                 if sums::is_trap(text) {
                     self.script.traps.push(text.to_owned());
                 }

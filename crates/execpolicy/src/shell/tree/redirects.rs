@@ -71,8 +71,11 @@ impl<'t> Walk<'t, '_> {
         };
         let odd = start.is_some_and(|start| {
             let between = self.text.get(start.end_byte()..body.start_byte());
-            self.source(start)
-                .contains(['$', ';', '&', '|', '<', '>', '(', ')'])
+            let name = self.source(start);
+            let unclosed = |quote: char| name.matches(quote).count() % 2 == 1;
+            name.contains(['$', ';', '&', '|', '<', '>', '(', ')', '\n'])
+                || unclosed('\'')
+                || unclosed('"')
                 || expands && between.is_some_and(|text| text.contains("\\\n"))
         });
         if sums::is_trap(&whole) {
