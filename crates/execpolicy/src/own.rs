@@ -4,7 +4,17 @@
 
 /// Commands of ours that change something, and what an agent never has to type.
 const CHANGES: &[&str] = &[
-    "approve", "deny", "gc", "hook", "init", "off", "on", "seal", "trust",
+    "approve",
+    "confined-exec",
+    "deny",
+    "gc",
+    "hook",
+    "init",
+    "notify-a-person",
+    "off",
+    "on",
+    "seal",
+    "trust",
 ];
 
 /// Programs that write, move or remove what their arguments name.

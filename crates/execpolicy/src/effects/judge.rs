@@ -102,6 +102,9 @@ fn spots(scene: &Scene<'_>, dir: &Dir) -> Vec<Spot> {
     let mut now = vec![scene.ground.start()];
     for word in steps.into_iter().rev() {
         let paths = scene.names.paths(word, None);
+        if !scene.names.burn(now.len() * paths.len() * 8) {
+            return vec![scene.ground.unknown()];
+        }
         now = now
             .iter()
             .flat_map(|from| paths.iter().map(|path| scene.ground.spot(from, path)))
@@ -136,6 +139,10 @@ impl Sight<'_, '_> {
     fn spots(&self, word: &Word) -> Vec<Spot> {
         let paths = self.scene.names.paths(word, self.scene.hole);
         let mut found: Vec<Spot> = Vec::new();
+        let cost = self.from.len() * paths.len() * (self.links.len() + 4);
+        if !self.scene.names.burn(cost) {
+            return vec![self.scene.ground.unknown()];
+        }
         for from in &self.from {
             for path in &paths {
                 if found.len() >= MOST {
@@ -314,6 +321,7 @@ impl Sight<'_, '_> {
                     self.judged.copied.push((inner.clone(), spot.clone()));
                     self.judged.copied.push((inner.clone(), folder.clone()));
                     self.protected(&spot, Below::Nothing);
+                    self.guarded(&spot);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }
@@ -428,6 +436,7 @@ impl Sight<'_, '_> {
         ];
         if agents(name)
             || above.iter().any(agents) && *name == "?*"
+            || above.iter().any(agents) && settings.iter().any(named)
             || open && glob::wild(name) && settings.iter().any(named)
             || ["checkrein.toml"].iter().any(named) && (!glob::wild(name) || name.starts_with('c'))
         {

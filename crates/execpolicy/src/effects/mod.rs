@@ -12,6 +12,7 @@ mod row;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 pub(crate) mod variables;
 
 pub(crate) use code::Language;

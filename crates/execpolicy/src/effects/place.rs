@@ -116,6 +116,13 @@ impl Ground {
         Spot { parts }
     }
 
+    /// A spot of which nothing is known.
+    pub(crate) fn unknown(&self) -> Spot {
+        Spot {
+            parts: vec![UNKNOWN.to_string()],
+        }
+    }
+
     /// What lies there.
     pub(crate) fn place(&self, spot: &Spot) -> Place {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();

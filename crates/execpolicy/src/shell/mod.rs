@@ -27,7 +27,7 @@ use tree_sitter::Parser;
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
 use crate::effects::means::{GIVEN, Hole, Names};
-use crate::effects::place::{Ground, Spot};
+use crate::effects::place::{Ground, Spot, UNKNOWN};
 use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
 use crate::policy::{Bounds, Unmatched};
@@ -45,7 +45,7 @@ pub(crate) use word::{Known, Word};
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
 /// Bytes of all scripts inside scripts.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 2 << 20;
 /// Scripts and wrappers inside one another.
 const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
@@ -219,6 +219,9 @@ impl<'r> Judge<'r> {
     fn finish_touching(mut self) -> (ToolFacts, Vec<Touched>) {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
+        }
+        if self.names.is_spent() {
+            self.verdict.unresolved("more than can be followed");
         }
         if self.sums {
             for trap in std::mem::take(&mut self.traps) {
@@ -453,7 +456,7 @@ impl<'r> Judge<'r> {
             fed_code(language, &command.feed, &mut effects);
         }
         // The patch stands in the script.
-        if let (Feed::Text { text, .. }, "patch" | "gpatch" | "git") = (&command.feed, name)
+        if let (Feed::Text { text, sure: true }, "patch" | "gpatch" | "git") = (&command.feed, name)
             && effects.iter().any(Effect::is_patch)
         {
             // These are what it changes, not whatever lies there.
@@ -462,6 +465,19 @@ impl<'r> Judge<'r> {
                 patches::headed(text)
                     .map(|path| Effect::File(effects::Act::Write, Word::fixed(path))),
             );
+        }
+        let text = match (&command.feed, words) {
+            (Feed::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => Some(text.to_string()),
+            (_, [_, word]) => word.as_fixed().map(str::to_owned),
+            _ => None,
+        };
+        if let (Some(text), "apply_patch" | "applypatch" | "checkrein") = (text, name)
+            && effects.iter().any(Effect::is_patch)
+            && text.contains("*** Begin Patch")
+        {
+            effects.retain(|effect| !effect.is_patch());
+            let paths = own::patched(&text).map(Word::fixed);
+            effects.extend(paths.map(|path| Effect::File(effects::Act::Write, path)));
         }
         let removes = |effect: &Effect| matches!(effect, Effect::File(effects::Act::Remove, _));
         if command.kind == Kind::Inside {
@@ -567,10 +583,25 @@ impl<'r> Judge<'r> {
 
     fn unfold(&mut self, command: &Command, words: &[Word], readable: bool) {
         let program = words.first().and_then(Word::as_program).unwrap_or("");
+        let mut hole = None;
         for inner in unfold::unfold(basename(program), words, &command.feed) {
             match inner {
                 Inner::Code(_) if readable && self.by_effect() => {}
                 Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
+                Inner::Command(inner) => {
+                    let hole =
+                        hole.get_or_insert_with(|| hole_of(words, &command.feed).map(Rc::new));
+                    self.push(Command {
+                        words: inner.into(),
+                        from: 0,
+                        feed: command.feed.clone(),
+                        depth: command.depth + 1,
+                        sure: command.sure,
+                        dirs: command.dirs.clone(),
+                        hole: hole.clone(),
+                        kind: command.kind,
+                    });
+                }
                 inner => self.inner(command, words, inner),
             }
         }
@@ -611,16 +642,8 @@ impl<'r> Judge<'r> {
                 hole: command.hole.clone(),
                 kind: command.kind,
             }),
-            Inner::Command(inner) => self.push(Command {
-                words: inner.into(),
-                from: 0,
-                feed: command.feed.clone(),
-                depth,
-                sure: command.sure,
-                dirs: command.dirs.clone(),
-                hole: hole_of(words, &command.feed).map(Rc::new),
-                kind: command.kind,
-            }),
+            // Pushed where its placeholder is worked out, once for all.
+            Inner::Command(_) => {}
             Inner::Given(given) => {
                 for word in given {
                     let filled = self.names.filled(&word, command.hole.as_deref());
@@ -707,6 +730,14 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
 
 /// What stands for unknown words in the command that these words run.
 fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
+    let (placeholder, mut values) = placeholder_of(words, feed)?;
+    if values.len() > MOST_FILES {
+        values = vec![Word::open(UNKNOWN, Known::One)];
+    }
+    Some((placeholder, values))
+}
+
+fn placeholder_of(words: &[Word], feed: &Feed) -> Option<Hole> {
     let name = words.first().and_then(Word::as_fixed).map(basename)?;
     match name {
         "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),

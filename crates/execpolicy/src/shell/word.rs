@@ -262,6 +262,9 @@ impl<'s> Reader<'s> {
     }
 
     fn expansion(&mut self, piece: &str, known: Known) {
+        // Always a number, without quotes too.
+        let number = matches!(piece, "$(nproc)" | "$#" | "$?" | "$$" | "$!");
+        let known = if number { Known::One } else { known };
         self.word.lead = self.word.lead.min(self.word.text.len());
         self.word.text.push_str(piece);
         self.word.tail = self.word.text.len();

@@ -358,7 +358,7 @@ pub(super) fn php(text: &str) -> bool {
         !matches!(
             pair,
             [
-                super::text::Token::Quoted(..),
+                super::text::Token::Quoted(..) | super::text::Token::Sign(')' | ']'),
                 super::text::Token::Sign('(')
             ]
         )

@@ -381,7 +381,9 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
         _ => true,
     });
     // An escape can spell any name in a text that some function runs; few need one.
-    let spelt = tokens.iter().any(|token| matches!(token, Token::Quoted(text, _) if text.contains("\\x") || text.contains("\\u") || text.contains("\\N")));
+    let spelt = tokens
+        .iter()
+        .any(|token| matches!(token, Token::Quoted(text, _) if spells(text)));
     if !plain || spelt || names(text).any(|name| NOT.contains(&name)) {
         return false;
     }
@@ -503,6 +505,17 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
         }
     }
     true
+}
+
+/// Whether an escape in a text can stand for a character of a name or of a path.
+fn spells(text: &str) -> bool {
+    text.match_indices("\\x").any(|(at, _)| {
+        let digits = text.get(at + 2..at + 4);
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_none_or(|byte| byte.is_ascii_graphic())
+    }) || text.contains("\\u")
+        || text.contains("\\U")
+        || text.contains("\\N")
 }
 
 fn from_os(tokens: &[Token<'_>], index: usize) -> bool {

@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Row] = &[
         "grit",
     ])
     .more(rewrites),
-    Row::of(&["apply_patch", "applypatch"]),
+    Row::of(&["apply_patch", "applypatch"]).more(|_, out| out.push(Effect::Patch(None))),
     Row::of(&[
         "crudini",
         "augtool",

@@ -682,6 +682,13 @@ fn is_local(url: &str) -> bool {
 }
 
 fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
+    // It is called as it is there.
+    if !call.has(&["O", "output-document"]) {
+        let last = |word: &&&Word| word.text.rsplit('/').next().map(str::to_owned);
+        let names = call.operands.iter().filter_map(|word| last(&word));
+        let named = names.filter(|name| !name.is_empty() && name.contains('.'));
+        out.extend(named.map(|name| Effect::File(Act::Write, Word::fixed(name))));
+    }
     let method = call
         .values_of(&["method"])
         .next()
@@ -695,6 +702,8 @@ fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn httpie(call: &Call<'_>, out: &mut Vec<Effect>) {
+    // What is piped in is sent.
+    out.push(Effect::Fed(Language::Other));
     let first = call.operand(0).unwrap_or("");
     let local = call
         .operands
@@ -848,7 +857,6 @@ fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
                     | "rand"
                     | "version"
                     | "verify"
-                    | "s_client"
                     | "req"
                     | "ciphers"
                     | "base64"

@@ -25,7 +25,6 @@ pub(super) const ROWS: &[Row] = &[
         "esac",
         "case",
         "for",
-        "in",
         "select",
         "function",
         "cd",
