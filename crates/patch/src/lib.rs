@@ -43,3 +43,12 @@ pub fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> {
     }
     v4a::parse(text)
 }
+
+/// Reads a diff for programs that know no other patches: to them what stands before it is a
+/// letter to people.
+///
+/// # Errors
+/// As those of [`parse`].
+pub fn parse_diff(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> {
+    unified::parse(text, strip)
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchFact};
 use checkrein_execpolicy::{PatchCommand, PatchText, PatchTool};
-use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, told};
+use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
 
 use crate::delivery::{Delivery, Patience};
 
@@ -105,9 +105,10 @@ fn of_asked(asked: &Asked) -> Option<PatchFact> {
             tool: PatchTool::ApplyPatch,
             text: PatchText::Here(text.clone()),
             strip: None,
+            started: None,
             folder: None,
             first: true,
-            elsewhere: false,
+            paths_only: false,
         }],
         What::Script(script) => checkrein_execpolicy::patches(script),
         What::Words(words) => checkrein_execpolicy::patches_of_words(words),
@@ -133,22 +134,26 @@ fn may_patch(text: &str) -> bool {
 }
 
 fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchFact> {
-    let folder = match &command.folder {
-        Some(folder) if folder.contains(['~', '$']) => return None,
-        Some(folder) => here.join(folder),
-        None => here.to_owned(),
+    let place = |named: &Option<String>| match named {
+        Some(folder) if folder.contains(['~', '$']) => None,
+        Some(folder) => here.join(folder).canonicalize().ok(),
+        None => here.canonicalize().ok(),
     };
-    let folder = folder.canonicalize().ok()?;
+    let folder = place(&command.folder)?;
     let text = match &command.text {
         PatchText::Here(text) => text.clone(),
-        PatchText::File(file) => read(&folder.join(file))?,
+        PatchText::File(file) => {
+            let started = place(&command.started);
+            let named = started.and_then(|started| read(&started.join(file)));
+            named.or_else(|| read(&folder.join(file)))?
+        }
     };
     let root = root.canonicalize().ok()?;
     // Whoever works outside of the tree is told nothing of what lies there.
     let base = within(folder.strip_prefix(&root).ok()?)?;
     // In a folder of a repo git takes paths for another folder's.
-    let sure =
-        !command.elsewhere && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
+    let sure = !command.paths_only
+        && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
     let strip = match command.tool {
         PatchTool::GitApply => command.strip.or(Some(1)),
         PatchTool::Patch => command.strip,
@@ -158,14 +163,22 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
         PatchTool::Patch => without_returns(text),
         PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => text,
     };
-    let patch = match parse(&text, strip) {
+    let parsed = match command.tool {
+        PatchTool::GitApply | PatchTool::Patch => parse_diff(&text, strip),
+        PatchTool::ApplyPatch | PatchTool::Own => parse(&text, strip),
+    };
+    let patch = match parsed {
         Ok(patch) => patch,
         Err(refusal) => {
             let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Own);
-            let refused = ours && !command.elsewhere && refusal.cause != Cause::Unsupported;
-            return refused.then(|| PatchFact {
-                paths: Vec::new(),
-                refused: Some(reason(&[refusal])),
+            let refused = ours && !command.paths_only && refusal.cause != Cause::Unsupported;
+            // Others may read more than we do: what the headers say counts.
+            return Some(PatchFact {
+                paths: headed(&text, strip)
+                    .map(|path| from(&base, path))
+                    .take(MOST_FILES)
+                    .collect(),
+                refused: refused.then(|| reason(&[refusal])),
             });
         }
     };
@@ -224,14 +237,32 @@ fn reason(refusals: &[Refusal]) -> String {
 
 /// The paths that it names, where nothing better is known.
 fn spelled(patch: &Patch, base: &Within) -> Vec<String> {
-    let base = base.to_string();
-    patch
-        .paths()
-        .map(|path| match base.as_str() {
-            "" => path.to_owned(),
-            base => Path::new(base).join(path).display().to_string(),
+    patch.paths().map(|path| from(base, path)).collect()
+}
+
+fn from(base: &Within, path: &str) -> String {
+    match base.to_string().as_str() {
+        "" => path.to_owned(),
+        base => Path::new(base).join(path).display().to_string(),
+    }
+}
+
+/// The paths that the headers of a diff name.
+fn headed(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
+    let heads = ["--- ", "+++ ", "rename to ", "copy to "];
+    let named = text
+        .lines()
+        .filter_map(move |line| heads.iter().find_map(|head| line.strip_prefix(head)));
+    named
+        .map(|name| name.split('\t').next().unwrap_or(name).trim())
+        .filter(|name| *name != "/dev/null" && !name.is_empty())
+        .map(move |name| match strip {
+            Some(strip) => name.splitn(strip + 1, '/').last().unwrap_or(name),
+            None => ["a/", "b/"]
+                .iter()
+                .find_map(|usual| name.strip_prefix(usual))
+                .unwrap_or(name),
         })
-        .collect()
 }
 
 fn within(below: &Path) -> Option<Within> {

@@ -153,10 +153,25 @@ fn what_would_lose_data_or_lead_out_is_refused() {
     let moved = RIGHT.replace("src/a.txt\n", "src/a.txt\n*** Move to: ./src/a.txt\n");
     let answer = apply_patch(&agent, &moved);
     assert!(answer.denied().contains("would delete it"), "{answer:?}");
-    for path in ["../out.txt", "/etc/x", ".git/hooks/pre-commit"] {
+    for path in [".co\tdex/hooks.json", "\t.claude/sett\rings.json"] {
         let patch = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n");
         let answer = apply_patch(&agent, &patch);
-        assert!(answer.denied().contains(path), "{answer:?}");
+        assert!(
+            answer.denied().contains("which hooks check this work"),
+            "{answer:?}"
+        );
+    }
+    for path in [
+        "../out.txt",
+        "/etc/x",
+        ".git/hooks/pre-commit",
+        ".g\tit/x",
+        ".\t./x",
+    ] {
+        let shown = path.replace('\t', "");
+        let patch = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n");
+        let answer = apply_patch(&agent, &patch);
+        assert!(answer.denied().contains(&shown), "{answer:?}");
     }
     // By its real place: what judges the work is not written through a link either.
     #[cfg(unix)]
@@ -262,6 +277,46 @@ fn patches_that_the_tools_would_take_are_let_pass() {
     }
     world.write("returns.diff", &DIFF.replace('\n', "\r\n"));
     assert_eq!(agent.shell("patch -p1 < returns.diff", ""), Answer::Nothing);
+}
+
+/// What its options do to it, and what stands before it: where it writes is read all the same.
+#[test]
+fn the_paths_of_a_diff_are_seen_however_it_is_applied() {
+    let world = world();
+    let diff = |path: &str| format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{{}}\n");
+    world.write(".claude/x", "");
+    world.write("hooks.diff", &diff(".claude/settings.json"));
+    world.write("inner.diff", &diff("settings.json"));
+    world.write(
+        "add.v4a",
+        "*** Begin Patch\n*** Add File: settings.json\n+{}\n*** End Patch\n",
+    );
+    let agent = Agent::new(&world, "codex");
+    agent.prompt("change it");
+    let hooks = diff(".claude/settings.json");
+    for command in [
+        "git apply -C1 hooks.diff".to_owned(),
+        "patch -f -p1 < hooks.diff".to_owned(),
+        "patch -d .claude -p1 < inner.diff".to_owned(),
+        "git apply --directory=.claude inner.diff".to_owned(),
+        "cd src && cd ../.claude && patch -p1 < inner.diff".to_owned(),
+        "pushd .claude; patch -p1 -i inner.diff".to_owned(),
+        format!("git apply <<'EOF'\n*** Begin Patch\n{hooks}EOF"),
+        "checkrein patch apply --root .claude --json add.v4a".to_owned(),
+        "cat add.v4a | checkrein patch apply --root=.claude -".to_owned(),
+        "cd .claude && apply_patch < add.v4a".to_owned(),
+    ] {
+        let inner = match command.contains(".claude &&") || command.contains("pushd") {
+            true => command
+                .replace("inner.diff", "../inner.diff")
+                .replace("add.v4a", "../add.v4a"),
+            false => command,
+        };
+        let answer = agent.shell(&inner, "");
+        let refused =
+            matches!(&answer, Answer::Denied(why) if why.contains("which hooks check this work"));
+        assert!(refused, "{inner}: {answer:?}");
+    }
 }
 
 /// However much there is of it: the answer comes, and is none that lets pass.

@@ -61,23 +61,19 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
-    let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Open, 0, &dirs::start());
-    judge.finish()
+    judge_script_touching(rules, script).0
 }
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
-    let mut judge = Judge::new(rules);
-    judge.words(argv);
-    judge.finish()
+    judge_argv_touching(rules, argv).0
 }
 
 /// The same, with what it touches: where that really lies is for who can read files to say.
 pub fn judge_script_touching(rules: &RuleSet, script: &str) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Nothing, 0, &dirs::start());
+    judge.script(script, Feed::Open, 0, &dirs::start());
     judge.finish_touching()
 }
 

@@ -48,13 +48,17 @@ pub struct PatchCommand {
     pub text: PatchText,
     /// `-p N`, if it says so.
     pub strip: Option<usize>,
+    /// The folder that it is started in; a file with the patch is named from there, or from
+    /// where it works.
+    pub started: Option<String>,
     /// The folder that it works in, from where the script begins; one with a `$` in its name is
     /// known to the run only.
     pub folder: Option<String>,
     /// Nothing before it can change the files that it is for.
     pub first: bool,
-    /// It may work in this folder, but another one is more likely.
-    pub elsewhere: bool,
+    /// Only its paths count: it is more likely to work in another folder, or an option changes
+    /// what fits.
+    pub paths_only: bool,
 }
 
 /// The patches that a script applies, as far as they can be read beforehand.
@@ -238,15 +242,17 @@ fn command(
         "checkrein" => own(texts, feed),
         _ => None,
     });
-    if let Some((tool, text, strip)) = patching {
+    if let Some(patching) = patching {
         for (at, folder) in place.folders().into_iter().enumerate() {
+            let paths_only = at > 0 || !patching.plain;
             found.push(PatchCommand {
-                tool,
-                text: text.clone(),
-                strip,
-                folder,
-                first: !*anything && at == 0,
-                elsewhere: at > 0,
+                tool: patching.tool,
+                text: patching.text.clone(),
+                strip: patching.strip,
+                folder: below(folder.clone(), patching.folder.as_deref()),
+                started: folder,
+                first: !*anything && !paths_only,
+                paths_only,
             });
         }
         *anything = true;
@@ -284,7 +290,27 @@ fn only_reads(program: &str, words: &[Word]) -> bool {
     })
 }
 
-type Patching = (PatchTool, PatchText, Option<usize>);
+/// What a command applies, by its words.
+struct Patching {
+    tool: PatchTool,
+    text: PatchText,
+    strip: Option<usize>,
+    /// Where it says that the paths begin.
+    folder: Option<String>,
+    /// No option changes what fits.
+    plain: bool,
+}
+
+/// A folder as it is named from another.
+fn below(folder: Option<String>, named: Option<&str>) -> Option<String> {
+    match (folder, named) {
+        (Some(folder), Some(named)) => {
+            Some(PathBuf::from(folder).join(named).display().to_string())
+        }
+        (folder, None) => folder,
+        (None, Some(named)) => Some(named.to_owned()),
+    }
+}
 
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
@@ -301,23 +327,33 @@ fn apply_patch(words: &[&str], feed: &Feed) -> Option<Patching> {
         ["-i", file] => PatchText::File((*file).to_owned()),
         _ => return None,
     };
-    Some((PatchTool::ApplyPatch, text, None))
+    Some(Patching {
+        tool: PatchTool::ApplyPatch,
+        text,
+        strip: None,
+        folder: None,
+        plain: true,
+    })
 }
 
-/// Only with options that leave the patch what it is.
+/// Files that only an option names are named by the patch all the same.
 fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     let (first, rest) = words.split_first()?;
     if *first != "apply" {
         return None;
     }
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     for word in rest {
         match *word {
+            "--check" | "--stat" | "--numstat" | "--summary" => return None,
             "-v" | "--verbose" | "-q" | "--quiet" | "-" | "--index" => {}
             word if word.starts_with("-p") => strip = Some(word.get(2..)?.parse().ok()?),
             word if word.starts_with("--whitespace=") && !word.ends_with("fix") => {}
-            word if word.starts_with('-') || file.is_some() => return None,
+            word if word.starts_with("--directory=") => {
+                folder = word.strip_prefix("--directory=").map(str::to_owned);
+                plain = false;
+            }
+            word if word.starts_with('-') || file.is_some() => plain = false,
             word => file = Some(word.to_owned()),
         }
     }
@@ -325,16 +361,23 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
         Some(file) => PatchText::File(file),
         None => fed(feed)?,
     };
-    Some((PatchTool::GitApply, text, strip))
+    Some(Patching {
+        tool: PatchTool::GitApply,
+        text,
+        strip,
+        folder,
+        plain,
+    })
 }
 
 fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
+            "--dry-run" => return None,
             "-i" => file = Some((*words.next()?).to_owned()),
+            "-d" => (folder, plain) = (Some((*words.next()?).to_owned()), false),
             "-s" | "--silent" | "--quiet" | "-u" | "--unified" | "-N" | "--forward" => {}
             word if word.starts_with("--strip=") => {
                 strip = Some(word.strip_prefix("--strip=")?.parse().ok()?);
@@ -343,29 +386,55 @@ fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
             word if word.starts_with("--input=") => {
                 file = Some(word.strip_prefix("--input=")?.to_owned());
             }
-            _ => return None,
+            word if word.starts_with("--directory=") => {
+                folder = word.strip_prefix("--directory=").map(str::to_owned);
+                plain = false;
+            }
+            _ => plain = false,
         }
     }
     let text = match file {
         Some(file) => PatchText::File(file),
         None => fed(feed)?,
     };
-    // Without it only the last name of a path counts, wherever that is.
-    Some((PatchTool::Patch, text, Some(strip?)))
+    Some(Patching {
+        tool: PatchTool::Patch,
+        text,
+        // Without it only the last name of a path counts, wherever that is.
+        plain: plain && strip.is_some(),
+        strip,
+        folder,
+    })
 }
 
-/// `--root` names another folder, and the command itself asks there.
 fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
     let ["patch", "apply", rest @ ..] = words else {
         return None;
     };
-    let mut rest = rest.iter().filter(|word| **word != "--json");
-    let text = match (rest.next(), rest.next()) {
-        (None | Some(&"-"), None) => fed(feed)?,
-        (Some(file), None) if !file.starts_with('-') => PatchText::File((*file).to_owned()),
-        _ => return None,
+    let (mut folder, mut file) = (None, None);
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--json" | "-" => {}
+            "--root" => folder = Some((*rest.next()?).to_owned()),
+            word if word.starts_with("--root=") => {
+                folder = word.strip_prefix("--root=").map(str::to_owned);
+            }
+            word if word.starts_with('-') || file.is_some() => return None,
+            word => file = Some(word.to_owned()),
+        }
+    }
+    let text = match file {
+        Some(file) => PatchText::File(file),
+        None => fed(feed)?,
     };
-    Some((PatchTool::Own, text, None))
+    Some(Patching {
+        tool: PatchTool::Own,
+        text,
+        strip: None,
+        folder,
+        plain: true,
+    })
 }
 
 /// The files that a unified diff says it changes, with and without the folder before their names.
@@ -395,9 +464,10 @@ mod tests {
                 tool,
                 text,
                 strip,
+                started: folder.map(str::to_owned),
                 folder: folder.map(str::to_owned),
                 first: true,
-                elsewhere: false,
+                paths_only: false,
             };
             assert_eq!(one(script), Some(expected), "{script}");
         };
@@ -475,10 +545,7 @@ mod tests {
     fn what_only_looks_or_cannot_be_read_is_passed_over() {
         for script in [
             "git apply --check a.diff",
-            "git apply --3way a.diff",
-            "git apply -R a.diff",
-            "patch < a.diff",
-            "patch -R -p1 < a.diff",
+            "patch --dry-run -p1 < a.diff",
             "apply_patch <<EOF\n$X\nEOF",
             "apply_patch \"$P\"",
             "checkrein patch check a.diff",
@@ -538,13 +605,35 @@ mod tests {
     }
 
     #[test]
+    fn of_what_an_option_changes_the_paths_are_read() {
+        let check = |script: &str, folder: Option<&str>| {
+            let found = one(script).unwrap_or_else(|| panic!("{script}"));
+            assert!(found.paths_only && !found.first, "{script}: {found:?}");
+            assert_eq!(found.folder.as_deref(), folder, "{script}");
+        };
+        check("git apply --3way a.diff", None);
+        check("git apply -R a.diff", None);
+        check("git apply -C1 a.diff", None);
+        check("cd x && git apply --directory=sub a.diff", Some("x/sub"));
+        check("patch < a.diff", None);
+        check("patch -R -p1 < a.diff", None);
+        check("patch -d sub -p1 < a.diff", Some("sub"));
+        check("patch -f -p1 < a.diff", None);
+        let own = one("checkrein patch apply --root sub --json a.diff").unwrap();
+        assert_eq!(
+            (own.folder.as_deref(), own.paths_only),
+            (Some("sub"), false)
+        );
+    }
+
+    #[test]
     fn the_folder_that_a_patch_is_applied_in() {
         let check = |script: &str, expected: &[Option<&str>]| {
             let found = patches(script);
             let folders: Vec<Option<&str>> =
                 found.iter().map(|one| one.folder.as_deref()).collect();
             assert_eq!(folders, expected, "{script}");
-            assert!(found.iter().skip(1).all(|one| one.elsewhere), "{script}");
+            assert!(found.iter().skip(1).all(|one| one.paths_only), "{script}");
         };
         check("cd a && cd b && apply_patch 'x'", &[Some("a/b")]);
         check("pushd a && apply_patch 'x'", &[Some("a")]);

@@ -13,9 +13,10 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 
@@ -28,6 +29,9 @@ use recover::finish;
 use watch::Ops;
 
 pub use recover::Recovered;
+
+/// How long another apply in the same root is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -107,8 +111,19 @@ fn unfinished(error: io::Error) -> ApplyError {
 fn hold(memory: &Path) -> io::Result<File> {
     private_folder(memory)?;
     let file = File::create(memory.join("lock"))?;
-    file.lock()?;
-    Ok(file)
+    let since = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if since.elapsed() > LONGEST_WAIT => {
+                return Err(io::Error::other(
+                    "another patch is being applied in this folder; try again",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
 }
 
 /// Nobody else reads there; so it is of every folder above that is not there yet.
