@@ -126,6 +126,54 @@ fn joined(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a tool of this name, that neither runs nor writes, is known to only look at what is
+/// here, to plan, or to talk to the person. Whatever is not known may do anything.
+fn only_looks(tool: &str) -> bool {
+    LOOKERS.iter().any(|known| known.eq_ignore_ascii_case(tool))
+}
+
+const LOOKERS: &[&str] = &[
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "LS",
+    "LSP",
+    "ListMcpResourcesTool",
+    "NotebookRead",
+    "Read",
+    "ReadMcpResourceTool",
+    "Search",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "find",
+    "find_files",
+    "get_file_contents",
+    "glob_file_search",
+    "grep_search",
+    "list_dir",
+    "list_directory",
+    "list_files",
+    "list_mcp_resources",
+    "open_file",
+    "read_file",
+    "read_many_files",
+    "read_mcp_resource",
+    "request_user_input",
+    "search_file_content",
+    "search_files",
+    "str_replace_based_edit_tool",
+    "str_replace_editor",
+    "text_editor",
+    "tool_search",
+    "update_plan",
+    "view",
+    "view_file",
+    "view_image",
+];
+
 /// How the lines of a patch begin that name a file.
 const PATCHED: &[&str] = &[
     "*** Add File: ",
@@ -161,6 +209,7 @@ impl Call<'_> {
             args: self.args.to_string(),
             facts: ToolFacts::default(),
             can_ask: false,
+            may_act: self.kind == ToolKind::Other && !only_looks(self.tool),
             tokens: None,
         })
     }
@@ -196,6 +245,33 @@ mod tests {
             outcome(json!({"result": "ko"}))
         );
         assert_ne!(outcome(json!("1")), outcome(json!(1)));
+    }
+
+    #[test]
+    fn what_is_not_known_to_only_look_may_act() {
+        let may_act = |tool: &str, kind: ToolKind| {
+            let call = Call {
+                scope: ScopeId::main(),
+                id: None,
+                tool,
+                kind,
+                args: &Value::Null,
+            };
+            match call.requested() {
+                Input::ToolRequested(request) => request.may_act,
+                other => panic!("{other:?}"),
+            }
+        };
+        for tool in ["mcp__github__push_files", "WebFetch", "Task", "CronCreate"] {
+            assert!(may_act(tool, ToolKind::Other), "{tool}");
+        }
+        for tool in ["Read", "read", "view_image"] {
+            assert!(!may_act(tool, ToolKind::Other), "{tool}");
+        }
+        // What these do is known already.
+        for kind in [ToolKind::Shell, ToolKind::Write, ToolKind::Poll] {
+            assert!(!may_act("mcp__x", kind));
+        }
     }
 
     #[test]

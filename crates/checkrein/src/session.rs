@@ -102,6 +102,7 @@ impl<'a> Session<'a> {
             call: call.digest(),
             facts: ToolFacts::default(),
             can_ask: false,
+            may_act: call.kind == ToolKind::Other,
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));

@@ -21,20 +21,18 @@ pub enum Way {
 
 /// What becomes of `request` in this mode.
 pub fn way(mode: ApprovalMode, request: &ToolRequested) -> Way {
-    let ask = match request.facts.rule {
-        Some(RuleDecision::Forbidden) => return Way::Forbid,
-        Some(RuleDecision::Prompt) => true,
-        Some(RuleDecision::Allow) | None => mode == ApprovalMode::Always && acts(request),
-    };
-    match (ask, mode, request.can_ask) {
-        (false, ..) => Way::Free,
-        (true, ApprovalMode::Never, _) => Way::Refuse,
-        (true, ApprovalMode::OnRequest | ApprovalMode::Always, true) => Way::Question,
-        (true, ApprovalMode::OnRequest | ApprovalMode::Always, false) => Way::Park,
+    let all = matches!(mode, ApprovalMode::Always | ApprovalMode::Both);
+    let nobody = matches!(mode, ApprovalMode::Never | ApprovalMode::Both);
+    match request.facts.rule {
+        Some(RuleDecision::Forbidden) => Way::Forbid,
+        Some(RuleDecision::Prompt) if nobody => Way::Refuse,
+        Some(RuleDecision::Allow) | None if !(all && acts(request)) => Way::Free,
+        _ if request.can_ask => Way::Question,
+        _ => Way::Park,
     }
 }
 
-/// Looking is nobody's business: `always` is about what runs and what writes.
+/// Looking is nobody's business: `always` is about everything else.
 fn acts(request: &ToolRequested) -> bool {
-    matches!(request.kind, ToolKind::Shell | ToolKind::Write)
+    request.may_act || matches!(request.kind, ToolKind::Shell | ToolKind::Write)
 }

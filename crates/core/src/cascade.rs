@@ -18,10 +18,10 @@ use crate::explain::{Because, Why};
 use crate::feedback;
 use crate::ids::{Millis, ScopeId, Seq, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
-use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
+use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, Tier, VerifyOn};
 use crate::state::{Asked, Pending, Refusal, Task};
 use crate::step::Draft;
-use crate::transition::{Reason, Transition};
+use crate::transition::{PARKED, Reason, Transition};
 
 /// A stop was asked for.
 pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
@@ -81,13 +81,14 @@ fn is_verified(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
     }
 }
 
-/// Step 0: a question must not run the test suite.
+/// Step 0: a question must not run the test suite. What a person thinks of a tree is not told by
+/// the tree: they may have said yes to it since, and the prompt is how the agent hears of that.
 fn nothing_changed(policy: &Policy, task: &Task, stop: &StopRequested) -> bool {
     let judges_tree_only = policy
         .verifiers
         .iter()
         .filter(|spec| policy.is_required(&spec.name))
-        .all(|spec| spec.subject == SubjectKind::Tree);
+        .all(|spec| spec.subject == SubjectKind::Tree && spec.tier != Tier::Person);
     let unchanged = match (&task.start, &stop.tree) {
         (Some(start), Ok(now)) => start.tree == now.tree && start.subjects == now.subjects,
         _ => false,
@@ -138,7 +139,7 @@ fn asked_of_a_person(asked: &Asked, now: Millis, why: &mut Why) -> Transition {
         None => Transition::plain(Reason::AwaitingHuman),
         Some(until) if now < until => {
             why.push(Because::Parked { approval, until });
-            Transition::new(Reason::AwaitingHuman, "parked")
+            Transition::new(Reason::AwaitingHuman, PARKED)
         }
         Some(_) => {
             why.push(Because::RanOut { approval });

@@ -145,6 +145,9 @@ pub struct ToolRequested {
     /// A person can answer a question of the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_ask: bool,
+    /// Neither shell nor write, nor known to its adapter as a tool that only looks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_act: bool,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }
@@ -337,6 +340,10 @@ pub struct SessionEnded {
 pub struct EvidenceArrived {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
+    /// The subject it was asked about, which is not always the one it came to be about. A newer
+    /// stop of the scope may wait for the same verifier and another subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Short>,
     /// What decides.
     pub evidence: EvidenceFact,
 }
@@ -393,6 +400,9 @@ pub struct PersonAnswered {
     pub approval: String,
     /// What was asked, bounded.
     pub what: String,
+    /// The verifier that asked; `None` if it was about a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<VerifierName>,
     /// When the answer runs out.
     pub until: Millis,
     /// What they said.

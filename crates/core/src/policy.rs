@@ -220,11 +220,24 @@ pub enum ApprovalMode {
     OnRequest,
     /// About nothing: `prompt` is a refusal.
     Never,
-    /// About every command and every write.
+    /// About everything that is not known to only look.
     Always,
+    /// What the rules say `prompt` to is refused, and everything else that acts is asked about:
+    /// one of the others by the repo's config, and one by the person's own.
+    Both,
 }
 
 impl ApprovalMode {
+    /// The stricter of two; of two that are each stricter about something, both.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (same, other) if same == other => same,
+            (Self::OnRequest, strict) | (strict, Self::OnRequest) => strict,
+            _ => Self::Both,
+        }
+    }
+
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The detail of [`Reason::AwaitingHuman`] while a call waits for a person.
+pub(crate) const PARKED: &str = "parked";
+
 /// Why a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

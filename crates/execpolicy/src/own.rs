@@ -126,8 +126,8 @@ pub(crate) fn written(path: &str, protected: &[String]) -> Option<String> {
         .then(|| format!("{path} is part of what judges this work: the person changes it"))
 }
 
-/// The paths that a patch writes, as its lines name them.
-pub(crate) fn patched(text: &str) -> impl Iterator<Item = &str> {
+/// The paths that a patch writes, as its lines name them; tabs in them say nothing.
+pub(crate) fn patched(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(|line| {
         [
             "*** Add File: ",
@@ -137,7 +137,7 @@ pub(crate) fn patched(text: &str) -> impl Iterator<Item = &str> {
         ]
         .iter()
         .find_map(|head| line.trim_start().strip_prefix(head))
-        .map(str::trim)
+        .map(|path| path.trim().replace('\t', ""))
     })
 }
 
@@ -303,6 +303,7 @@ mod tests {
             "cp -t .codex /tmp/hooks.json",
             "install --target-directory=.claude x/settings.local.json",
             "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: .claude/settings.json\n@@\n-a\n+b\n*** End Patch\nEOF",
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: \t.claude/sett\tings.json\n@@\n-a\n+b\n*** End Patch\nEOF",
         ] {
             check(script, no);
         }

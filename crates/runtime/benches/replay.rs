@@ -140,6 +140,7 @@ fn inputs() -> Vec<Stamped> {
                     ..ToolFacts::default()
                 },
                 can_ask: false,
+                may_act: false,
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {

@@ -6,48 +6,62 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Finding, FindingState, Retryable, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::ids::{AgentName, Millis, SessionId};
+use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId, VerifierName};
 use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, ToolRequested};
-use checkrein_core::policy::{Policy, VerifierSpec};
+use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::Step;
-use checkrein_store::{About, Answered, Approval, Batch, Stands, Store, StoreError, Tail};
+use checkrein_store::{About, Answered, Approval, Batch, Message, Stands, StoreError, Tail};
 use checkrein_verifiers::Report;
 
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::settle::own;
+use crate::shown::{self, Call};
 use crate::{clock, fit, load};
-
-/// Bytes that are kept of what is asked about, for reading.
-const SHOWN: usize = 4 * 1024;
 
 /// What a transaction needs to know of approvals beside the news itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Beside<'a> {
     /// Nothing.
     Nothing,
-    /// A tool request, of which this is the key.
-    Call(Digest),
+    /// A tool request.
+    Call(Asked<'a>),
     /// A person's answer to this question.
     Answer(&'a Approval),
 }
 
-impl Beside<'_> {
-    /// Of news as it came, before anything of it is bounded or hidden: two calls that read the
-    /// same are not the same.
-    pub(crate) fn of(session: &SessionId, input: &Input) -> Self {
-        match input {
-            Input::ToolRequested(request) => Self::Call(Digest::of_parts([
-                &b"call"[..],
-                session.as_str().as_bytes(),
-                request.tool.as_bytes(),
-                request.args.as_bytes(),
-            ])),
+/// A tool request as it came, before anything of it is bounded or hidden: two calls that read
+/// the same are not the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// What an answer is about.
+    pub(crate) key: Digest,
+    args: &'a str,
+}
+
+impl<'a> Beside<'a> {
+    /// `args` are the arguments of a tool request.
+    pub(crate) fn of(delivery: &Delivery<'_>, args: &'a str) -> Self {
+        match &delivery.input {
+            Input::ToolRequested(request) => Self::Call(Asked {
+                key: Digest::of_parts([
+                    &b"call in a folder"[..],
+                    delivery.session.as_str().as_bytes(),
+                    request.tool.as_bytes(),
+                    args.as_bytes(),
+                    folder_of(delivery).unwrap_or_default().as_bytes(),
+                ]),
+                args,
+            }),
             _ => Self::Nothing,
         }
     }
+}
+
+fn folder_of(delivery: &Delivery<'_>) -> Option<String> {
+    delivery.works_in.map(|folder| folder.display().to_string())
 }
 
 /// The key of work that a person is to look at: any session may ask, about exactly this.
@@ -59,6 +73,36 @@ fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
         &spec.definition_digest().as_bytes()[..],
         &subject.as_bytes()[..],
     ])
+}
+
+/// The key of a message that a person is to look at. Agents say the same of quite different
+/// work, so it is about that of one session, and about the tree that it was said about.
+fn key_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
+    Digest::of_parts([
+        &b"message"[..],
+        &work.as_bytes()[..],
+        session.as_str().as_bytes(),
+        &tree.as_bytes()[..],
+    ])
+}
+
+/// The tree that the stop being judged is about. One that nobody can tell is like no other.
+fn tree_of(state: &State) -> Digest {
+    let pending = state.pending(&ScopeId::main());
+    match pending.map(|pending| (&pending.tree, pending.stop)) {
+        Some((Ok(tree), _)) => tree.tree,
+        Some((Err(_), stop)) => Digest::of(&stop.0.to_le_bytes()),
+        None => Digest::of(&state.last.0.to_le_bytes()),
+    }
+}
+
+/// What was said about a message holds in the task that asked and in the next one, whose prompt
+/// is how the agent hears of it.
+fn is_heard(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
+    match (asked_in, now) {
+        (Some(asked_in), Some(now)) => now.0 == asked_in.0 || now.0 == asked_in.0 + 1,
+        (asked_in, now) => asked_in == now,
+    }
 }
 
 /// A question as the store has it, or as it would be asked.
@@ -76,14 +120,19 @@ impl Question {
         }
     }
 
-    /// Puts into the batch what came of it; a question that is parked is given back.
+    /// Puts into the batch what came of it; a question that somebody has to be told of is given
+    /// back.
     pub(crate) fn settle(self, made: &Step, state: &State, batch: &mut Batch) -> Option<Approval> {
         let mut row = self.row;
-        row.task = state.task.as_ref().map(|task| task.id);
         match &made.decision {
             Some(Decision::Tool(ToolDecision::Ask { .. })) if self.is_new => {
+                row.task = state.task.as_ref().map(|task| task.id);
                 batch.approvals.push(row.clone());
                 Some(row)
+            }
+            // Whoever asked before was ended before anybody was told.
+            Some(Decision::Tool(ToolDecision::Ask { .. })) => {
+                Some(row).filter(|row| row.is_untold(state.now))
             }
             Some(Decision::Tool(decision)) if may_run(decision) && is_approved(made) => {
                 row.used_at = Some(state.now);
@@ -110,6 +159,14 @@ fn is_approved(made: &Step) -> bool {
     })
 }
 
+/// What is to be asked, beside what the session says of itself.
+struct New {
+    key: Digest,
+    nth: u32,
+    about: About,
+    why: String,
+}
+
 impl Runtime {
     /// Stamps into a request where it stands with a person, if one is to be asked elsewhere
     /// than by the agent.
@@ -120,7 +177,7 @@ impl Runtime {
         state: &State,
         delivery: &Delivery<'_>,
         request: &mut ToolRequested,
-        key: Digest,
+        asked: Asked<'_>,
     ) -> Result<Option<Question>, StoreError> {
         // What an agent brings along says nothing.
         request.facts.approval = None;
@@ -128,7 +185,7 @@ impl Runtime {
             return Ok(None);
         }
         let now = clock::now();
-        let known = tail.approval(&key)?;
+        let known = tail.approval(&asked.key)?;
         let holds = known.as_ref().is_some_and(|row| {
             let stands = row.stands(now);
             matches!(stands, Stands::Asked | Stands::Approved | Stands::Denied)
@@ -136,41 +193,45 @@ impl Runtime {
         let question = match known {
             Some(row) if holds => Question { row, is_new: false },
             known => {
-                let mut text = match (delivery.shell, delivery.argv) {
-                    (Some(script), _) => script.to_owned(),
-                    (None, Some(argv)) => argv.join(" "),
-                    (None, None) => request.args.clone(),
+                let folder = folder_of(delivery).filter(|folder| *folder != self.place.root_text());
+                let call = Call {
+                    args: asked.args,
+                    script: delivery.shell,
+                    folder: folder.as_deref(),
                 };
-                fit::text(&self.redactor, &mut text, SHOWN);
-                let about = About::Call {
-                    tool: request.tool.clone(),
-                    text,
+                let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
+                let new = New {
+                    key: asked.key,
+                    nth: known.map_or(0, |row| row.nth + 1),
+                    about: About::Call {
+                        tool: request.tool.clone(),
+                        text,
+                        beside: Some(Box::new(beside)),
+                    },
+                    why: request.facts.reason.clone().unwrap_or_default(),
                 };
-                let why = request.facts.reason.clone().unwrap_or_default();
-                let nth = known.map_or(0, |row| row.nth + 1);
-                let row = self.question(&delivery.session, policy, state, key, nth, about, why);
+                let row = self.question(&delivery.session, policy, state, new);
                 Question { row, is_new: true }
             }
         };
+        if let Some(unseen) = question.row.unseen() {
+            let reason = request.facts.reason.get_or_insert_default();
+            reason.push_str(&format!(
+                "\nNobody can approve it as it is, since not all of it can be shown to them: {unseen}. Make smaller calls, without secrets in them."
+            ));
+        }
         request.facts.approval = Some(Box::new(question.fact()));
         Ok(Some(question))
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "two call sites; a struct would only rename them"
-    )]
-    fn question(
-        &self,
-        session: &SessionId,
-        policy: &Policy,
-        state: &State,
-        key: Digest,
-        nth: u32,
-        about: About,
-        why: String,
-    ) -> Approval {
+    fn question(&self, session: &SessionId, policy: &Policy, state: &State, new: New) -> Approval {
         let now = clock::now();
+        let New {
+            key,
+            nth,
+            about,
+            why,
+        } = new;
         let mut id = Digest::of_parts([&key.as_bytes()[..], &nth.to_le_bytes()]).to_hex();
         id.truncate(8);
         Approval {
@@ -190,6 +251,9 @@ impl Runtime {
             until: Millis(now.0.saturating_add(policy.approvals.expires_ms)),
             answer: None,
             used_at: None,
+            ran_out_at: None,
+            tell: policy.approvals.notify.is_some(),
+            told_at: None,
             not_told: None,
         }
     }
@@ -204,33 +268,15 @@ impl Runtime {
         subject: Digest,
         message: Option<&str>,
     ) -> Result<Word, RuntimeError> {
-        let key = key_of_work(&self.place.root_text(), spec, subject);
+        let work = key_of_work(&self.place.root_text(), spec, subject);
         let Some(session) = session else {
             let rows = self.store.approvals()?.into_iter();
-            let newest = rows.filter(|row| row.key == key).max_by_key(|row| row.nth);
+            let newest = rows.filter(|row| row.key == work).max_by_key(|row| row.nth);
             let now = clock::now();
             return Ok(newest.map_or_else(Word::default, |row| Word::of(row, now)));
         };
-        let human = Human::of(spec);
         let mut found = Ok(Word::default());
         self.store.transact(session, &mut |tail| {
-            let now = clock::now();
-            let known = tail.approval(&key)?;
-            if let Some(mut row) = known.clone() {
-                let unanswered = row.answer.is_none() && row.used_at.is_none();
-                match row.stands(now) {
-                    Stands::Expired if unanswered => {
-                        row.used_at = Some(now);
-                        found = Ok(Word::of(row.clone(), now));
-                        return Ok(Some(put(row)));
-                    }
-                    Stands::Expired | Stands::Used => {}
-                    Stands::Asked | Stands::Approved | Stands::Denied => {
-                        found = Ok(Word::of(row, now));
-                        return Ok(None);
-                    }
-                }
-            }
             let state = match load::state(session, tail) {
                 Ok(loaded) => loaded.state,
                 Err(error) => {
@@ -238,22 +284,43 @@ impl Runtime {
                     return Ok(None);
                 }
             };
-            let about = About::Work {
-                verifier: spec.name.as_str().to_owned(),
-                subject,
-            };
-            let nth = known.map_or(0, |row| row.nth + 1);
-            let mut why = human.ask.clone();
-            if let Some(message) = message {
-                why = format!("{why}\n{message}");
-                fit::text(&self.redactor, &mut why, SHOWN);
+            let tree = (spec.subject == SubjectKind::Message).then(|| tree_of(&state));
+            let key = tree.map_or(work, |tree| key_of_message(work, session, tree));
+            let known = tail.approval(&key)?;
+            let nth = known.as_ref().map_or(0, |row| row.nth + 1);
+            let task = state.task.as_ref().map(|task| task.id);
+            if let Some((word, changed)) =
+                known.and_then(|row| known_word(row, task, tree.is_some()))
+            {
+                found = Ok(word);
+                return Ok(changed.map(put));
             }
-            let mut row = self.question(session, policy, &state, key, nth, about, why);
+            let human = Human::of(spec);
+            let message = tree.map(|tree| {
+                let one = shown::shown(&self.redactor, message.unwrap_or_default());
+                Box::new(Message {
+                    text: one.text,
+                    tree,
+                    hidden: one.hidden,
+                    unseen: one.unseen,
+                })
+            });
+            let new = New {
+                key,
+                nth,
+                about: About::Work {
+                    verifier: spec.name.as_str().to_owned(),
+                    subject,
+                    message,
+                },
+                why: human.ask,
+            };
+            let mut row = self.question(session, policy, &state, new);
             if let Some(expires_ms) = human.expires_ms {
                 row.until = Millis(row.at.0.saturating_add(expires_ms));
             }
             found = Ok(Word {
-                is_new: true,
+                to_tell: true,
                 ..Word::of(row.clone(), row.at)
             });
             Ok(Some(put(row)))
@@ -261,17 +328,34 @@ impl Runtime {
         found
     }
 
+    /// Everything that was put to a person, newest first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn approvals(&self) -> Result<Vec<Approval>, RuntimeError> {
+        Ok(self.store.approvals()?)
+    }
+
     /// Records what a person says to a question: in the log of the session that asked, and
     /// beside it. It holds as long again as the question was open for.
     ///
     /// # Errors
-    /// [`RuntimeError::Answered`] if there is nothing left to answer.
+    /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`]
+    /// for a yes to what nobody can see all of.
     pub fn answer(
         &self,
         question: &Approval,
-        answer: PersonAnswer,
+        mut answer: PersonAnswer,
         patience: Patience<'_>,
     ) -> Result<Approval, RuntimeError> {
+        if let Some(unseen) = question.unseen().filter(|_| answer.approved) {
+            return Err(RuntimeError::Unseen {
+                approval: question.id.clone(),
+                why: unseen.to_owned(),
+            });
+        }
+        // It is kept in more places than the event.
+        fit::answer(&self.redactor, &mut answer);
         let now = clock::now();
         let span = question.until.since(question.at);
         let answered = Approval {
@@ -286,7 +370,13 @@ impl Runtime {
             approval: answered.id.clone(),
             what: match &answered.about {
                 About::Call { text, .. } => text.clone(),
-                About::Work { verifier, subject } => format!("{verifier} on {}", subject.to_hex()),
+                About::Work {
+                    verifier, subject, ..
+                } => format!("{verifier} on {}", subject.to_hex()),
+            },
+            verifier: match &answered.about {
+                About::Call { .. } => None,
+                About::Work { verifier, .. } => Some(VerifierName::new(verifier.as_str())),
             },
             until: answered.until,
             answer,
@@ -298,30 +388,48 @@ impl Runtime {
     }
 }
 
-/// Notes why nobody could be told that a question waits.
-///
-/// # Errors
-/// If the store cannot be written.
-pub fn not_told(store: &dyn Store, question: &Approval, why: &str) -> Result<(), RuntimeError> {
-    store.transact(&question.session, &mut |tail| {
-        let known = tail.approval(&question.key)?;
-        Ok(known.filter(|row| row.nth == question.nth).map(|row| {
-            put(Approval {
-                not_told: Some(why.to_owned()),
-                ..row
-            })
-        }))
-    })?;
-    Ok(())
+/// A known question about work, and its row where that changes. `None`: it is asked anew.
+fn known_word(
+    mut row: Approval,
+    task: Option<TaskId>,
+    of_message: bool,
+) -> Option<(Word, Option<Approval>)> {
+    let now = clock::now();
+    match row.stands(now) {
+        Stands::Expired => {
+            let is_known = row.answer.is_some() || row.ran_out_at.or(row.used_at).is_some();
+            if is_known {
+                return None;
+            }
+            row.ran_out_at = Some(now);
+            Some((Word::of(row.clone(), now), Some(row)))
+        }
+        Stands::Used => None,
+        Stands::Asked => {
+            let word = Word {
+                to_tell: row.is_untold(now),
+                ..Word::of(row.clone(), now)
+            };
+            // Whoever answers now answers the task that asks now.
+            let moves_on = of_message && row.task != task;
+            row.task = task;
+            Some((word, moves_on.then_some(row)))
+        }
+        Stands::Approved | Stands::Denied => {
+            let holds = !of_message || is_heard(row.task, task);
+            holds.then(|| (Word::of(row, now), None))
+        }
+    }
 }
 
-/// Whether this question can still be answered.
-pub(crate) fn check_open(tail: &dyn Tail, question: &Approval) -> Result<(), RuntimeError> {
+/// The question as it stands now, if it can still be answered.
+pub(crate) fn check_open(tail: &dyn Tail, question: &Approval) -> Result<Approval, RuntimeError> {
+    let now = clock::now();
     match tail.approval(&question.key)? {
-        Some(row) if row.nth == question.nth && row.stands(clock::now()) == Stands::Asked => Ok(()),
+        Some(row) if row.nth == question.nth && row.stands(now) == Stands::Asked => Ok(row),
         known => Err(RuntimeError::Answered {
             approval: question.id.clone(),
-            stands: known.map_or("gone", |row| row.stands(clock::now()).as_str()),
+            stands: known.map_or("gone", |row| row.stands(now).as_str()),
         }),
     }
 }
@@ -357,7 +465,8 @@ impl Human {
 #[derive(Debug, Default)]
 pub(crate) struct Word {
     row: Option<(Approval, Stands)>,
-    is_new: bool,
+    /// Somebody has to be told that it waits.
+    to_tell: bool,
 }
 
 impl Word {
@@ -365,13 +474,13 @@ impl Word {
         let stands = row.stands(now);
         Self {
             row: Some((row, stands)),
-            is_new: false,
+            to_tell: false,
         }
     }
 
     /// What a person has to be told of.
     pub(crate) fn parked(self) -> Option<Approval> {
-        self.row.filter(|_| self.is_new).map(|(row, _)| row)
+        self.row.filter(|_| self.to_tell).map(|(row, _)| row)
     }
 }
 
@@ -386,11 +495,13 @@ pub(crate) fn report(word: &Word) -> Report {
         (Stands::Approved | Stands::Used, Some(said)) => (Verdict::Pass, said),
         (Stands::Denied, Some(said)) => (Verdict::Fail, said),
         (Stands::Asked, _) => {
-            let how = format!(
-                "{}\nto answer: checkrein approve {id}, or: checkrein deny {id}",
-                row.why
-            );
-            return unanswered(how);
+            let how = match row.unseen() {
+                None => format!("checkrein approve {id}, or: checkrein deny {id}"),
+                Some(unseen) => {
+                    format!("checkrein deny {id}; nobody can say yes to it: {unseen}")
+                }
+            };
+            return unanswered(format!("{}\nto answer: {how}", row.why));
         }
         _ => {
             let why = format!("nobody answered {id} in time");

@@ -49,6 +49,14 @@ pub enum RuntimeError {
         /// Where it stands.
         stands: &'static str,
     },
+    /// A person says yes to what they cannot have seen all of.
+    #[error("{approval} cannot be approved: {why}")]
+    Unseen {
+        /// Which.
+        approval: String,
+        /// Why not.
+        why: String,
+    },
     /// SIGTERM or Ctrl-C: what was found is recorded, the rest is asked again.
     #[error("interrupted while checks were running")]
     Cancelled,

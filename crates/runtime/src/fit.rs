@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{Input, ToolFacts};
+use checkrein_core::input::{Input, PersonAnswer, ToolFacts};
 
 use crate::redact::Redactor;
 
@@ -65,13 +65,18 @@ pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
         }
         Input::PersonAnswered(answered) => {
             text(redactor, &mut answered.what, SHORT);
-            text(redactor, &mut answered.answer.by, SHORT);
-            if let Some(reason) = &mut answered.answer.reason {
-                text(redactor, reason, SHORT);
-            }
+            answer(redactor, &mut answered.answer);
         }
         Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
         }
+    }
+}
+
+/// Hides and bounds what a person said. Once more changes nothing.
+pub(crate) fn answer(redactor: &Redactor, answer: &mut PersonAnswer) {
+    text(redactor, &mut answer.by, SHORT);
+    if let Some(reason) = &mut answer.reason {
+        text(redactor, reason, SHORT);
     }
 }
 

@@ -184,6 +184,9 @@ fn is_token(secret: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"._,".contains(byte))
 }
 
+/// Hears of what is hidden.
+type Told<'a> = dyn FnMut(&[u8]) + 'a;
+
 /// Knows the secrets of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
@@ -221,7 +224,12 @@ impl Redactor {
 
     /// The text without its secrets.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.bytes(text.as_bytes()) {
+        self.text_telling(text, &mut |_| {})
+    }
+
+    /// The same; whatever is hidden is told of as it was.
+    pub(crate) fn text_telling<'t>(&self, text: &'t str, told: &mut Told<'_>) -> Cow<'t, str> {
+        match self.bytes_telling(text.as_bytes(), told) {
             None => Cow::Borrowed(text),
             Some(bytes) => Cow::Owned(
                 String::from_utf8(bytes)
@@ -232,15 +240,19 @@ impl Redactor {
 
     /// The same for bytes of any kind; `None` if there is nothing to hide.
     pub(crate) fn bytes(&self, text: &[u8]) -> Option<Vec<u8>> {
+        self.bytes_telling(text, &mut |_| {})
+    }
+
+    fn bytes_telling(&self, text: &[u8], told: &mut Told<'_>) -> Option<Vec<u8>> {
         let mut hidden: Option<Vec<u8>> = None;
         for (name, value) in &self.secrets {
             let now = hidden.as_deref().unwrap_or(text);
-            if let Some(done) = without(now, value, name) {
+            if let Some(done) = without(now, value, name, told) {
                 hidden = Some(done);
             }
         }
         for form in marked(text) {
-            if let Some(done) = form.hide(hidden.as_deref().unwrap_or(text)) {
+            if let Some(done) = form.hide(hidden.as_deref().unwrap_or(text), told) {
                 hidden = Some(done);
             }
         }
@@ -314,7 +326,7 @@ fn all_marks() -> (Option<AhoCorasick>, Vec<usize>) {
 }
 
 impl Form {
-    fn hide(&self, text: &[u8]) -> Option<Vec<u8>> {
+    fn hide(&self, text: &[u8], told: &mut Told<'_>) -> Option<Vec<u8>> {
         let regex = self.compiled.get_or_init(|| Regex::new(self.pattern).ok());
         let mut hidden = Vec::new();
         let mut copied = 0;
@@ -326,6 +338,7 @@ impl Form {
             };
             hidden.extend_from_slice(text.get(copied..secret.start()).unwrap_or_default());
             put_mark(&mut hidden, self.kind);
+            told(secret.as_bytes());
             copied = secret.end();
         }
         if copied == 0 {
@@ -341,12 +354,13 @@ fn secret_of<'t>(found: &Captures<'t>) -> Option<regex::bytes::Match<'t>> {
     group.or_else(|| found.get(0))
 }
 
-fn without(text: &[u8], secret: &[u8], kind: &str) -> Option<Vec<u8>> {
+fn without(text: &[u8], secret: &[u8], kind: &str, told: &mut Told<'_>) -> Option<Vec<u8>> {
     let mut hidden = Vec::new();
     let mut copied = 0;
     for at in memmem::find_iter(text, secret) {
         hidden.extend_from_slice(text.get(copied..at).unwrap_or_default());
         put_mark(&mut hidden, kind);
+        told(secret);
         copied = at + secret.len();
     }
     if copied == 0 {

@@ -1,12 +1,13 @@
 //! The same news twice: which deliveries are one event, and what was answered to it.
 
-use checkrein_core::decision::Decision;
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::digest::Digest;
 use checkrein_core::event::{DecisionMade, Event, Repeatable};
-use checkrein_core::explain::Why;
+use checkrein_core::explain::{Because, Why};
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::Input;
 use checkrein_core::state::State;
-use checkrein_store::Tail;
+use checkrein_store::{Stands, Tail};
 
 use crate::delivery::Delivery;
 use crate::error::RuntimeError;
@@ -68,6 +69,43 @@ pub(crate) fn begins_anew(
         .map(|raw| load::decode(session, raw))
         .transpose()?;
     Ok(matches!(known.flatten(), Some(Event::Input(stamped)) if stamped.source == delivery.source))
+}
+
+/// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of
+/// the question. A recorded question that nobody can answer any more is no answer; and a call
+/// that a person let through is let through once, for all entries that deliver it together.
+pub(crate) fn after_a_person(
+    session: &SessionId,
+    tail: &dyn Tail,
+    (first, key, now): (Seq, Digest, Millis),
+    delivery: &Delivery<'_>,
+) -> Result<Option<String>, RuntimeError> {
+    let Some((decision, why)) = recorded_answer(session, tail, first, &delivery.input)? else {
+        return Ok(None);
+    };
+    if let Decision::Tool(ToolDecision::Ask {
+        approval,
+        until: Some(_),
+        ..
+    }) = decision
+    {
+        let newest = tail.approval(&key)?;
+        let waits =
+            newest.is_some_and(|row| row.id == approval && row.stands(now) == Stands::Asked);
+        return Ok((!waits).then_some(approval));
+    }
+    let by = why.into_iter().find_map(|why| match why {
+        Because::Approved { approval, .. } => Some(approval),
+        _ => None,
+    });
+    let Some(by) = by else { return Ok(None) };
+    let recorded = tail.events_after(Seq(first.0.saturating_sub(1)))?;
+    let known = recorded.first().map(|raw| load::decode(session, raw));
+    let Some(Event::Input(stamped)) = known.transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let together = now.since(stamped.at) <= TOGETHER_MS && stamped.source != delivery.source;
+    Ok((!together).then_some(by))
 }
 
 /// The stop or prompt that this delivery repeats. They have no native id, and an agent that

@@ -22,12 +22,14 @@ use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::guard::Sealing;
-use crate::repeats::{begins_anew, native_key, recorded_answer, repeated, repeats, scope_of};
+use crate::repeats::{
+    after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
+};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, fit, load, patches, summary};
 
 /// The state is cached this often, and at each stop decision.
-const CACHE_EVERY: u64 = 64;
+const CACHE_EVERY: u64 = 16;
 
 /// What one transaction came to.
 pub(crate) struct Handled {
@@ -61,7 +63,12 @@ impl Runtime {
         delivery: Delivery<'_>,
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
-        let beside = Beside::of(&delivery.session, &delivery.input);
+        // As they came: what is kept of them may be less.
+        let args = match &delivery.input {
+            Input::ToolRequested(request) => request.args.clone(),
+            _ => String::new(),
+        };
+        let beside = Beside::of(&delivery, &args);
         self.handle_beside(sealed, beside, delivery, patience)
     }
 
@@ -81,7 +88,7 @@ impl Runtime {
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &mut compiled, patience)?;
-        self.read_patch(&mut delivery);
+        self.read_patch(&mut delivery, patience);
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
@@ -162,8 +169,8 @@ impl Runtime {
 
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
     /// like the tree, and for the same reason.
-    fn read_patch(&self, delivery: &mut Delivery<'_>) {
-        let fact = patches::of_request(delivery, &self.place.root);
+    fn read_patch(&self, delivery: &mut Delivery<'_>, patience: Patience<'_>) {
+        let fact = patches::of_request(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
             request.facts.patch = fact;
         }
@@ -221,6 +228,16 @@ impl Runtime {
             };
             return Ok(Some((handled, None)));
         }
+        // Before anything else: an answer that comes second is none, however much it is like the
+        // first.
+        if let Beside::Answer(answered) = beside {
+            let open = check_open(tail, answered)?;
+            batch.approvals.push(Approval {
+                until: answered.until,
+                answer: answered.answer.clone(),
+                ..open
+            });
+        }
         let now = clock::now();
         let mut key = native_key(delivery);
         let mut known = match &key {
@@ -231,6 +248,17 @@ impl Runtime {
             && begins_anew(session, tail, first, delivery, &state)?
         {
             (key, known) = (None, None);
+        }
+        if let Beside::Call(asked) = beside {
+            while let (Some(first), Some(before)) = (known, key.as_deref()) {
+                let about = (first, asked.key, now);
+                let Some(next) = after_a_person(session, tail, about, delivery)? else {
+                    break;
+                };
+                let next = format!("{before}+{next}");
+                known = tail.find_key(&next)?;
+                key = Some(next);
+            }
         }
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
@@ -255,13 +283,8 @@ impl Runtime {
 
         let mut input = self.complete(&policy, &state, delivery);
         let question = match (&mut input, beside) {
-            (Input::ToolRequested(request), Beside::Call(key)) => {
-                self.look_up(tail, &policy, &state, delivery, request, key)?
-            }
-            (_, Beside::Answer(answered)) => {
-                check_open(tail, answered)?;
-                batch.approvals.push(answered.clone());
-                None
+            (Input::ToolRequested(request), Beside::Call(asked)) => {
+                self.look_up(tail, &policy, &state, delivery, request, asked)?
             }
             _ => None,
         };
@@ -355,20 +378,26 @@ impl Runtime {
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
+                let mut touched = Vec::new();
                 if let Some(argv) = delivery.argv {
-                    request.facts = facts::of_command(policy, facts::Command::Argv(argv));
+                    (request.facts, touched) =
+                        facts::of_command(policy, facts::Command::Argv(argv));
                 } else if let Some(script) = delivery.shell {
-                    request.facts = facts::of_command(policy, facts::Command::Script(script));
+                    (request.facts, touched) =
+                        facts::of_command(policy, facts::Command::Script(script));
                     // A long word may have been cut in the midst of a secret: commands are
                     // read once more from what is kept. The answer is that of the first reading.
                     if let Cow::Owned(hidden) = self.redactor.text(script) {
                         let script = facts::Command::Script(&hidden);
-                        request.facts.commands = facts::of_command(policy, script).commands;
+                        request.facts.commands = facts::of_command(policy, script).0.commands;
                     }
                 } else if !delivery.writes.is_empty() {
                     let writes = facts::Command::Writes(delivery.writes);
-                    request.facts = facts::of_command(policy, writes);
+                    (request.facts, touched) = facts::of_command(policy, writes);
                 }
+                let (root, facts) = (&self.place.root, &mut request.facts);
+                let here = delivery.works_in.unwrap_or(root);
+                facts::with_places(policy, facts, &touched, here, root);
                 if let Some(patch) = patch {
                     facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
                 }

@@ -34,6 +34,15 @@ pub struct Approval {
     pub answer: Option<Answered>,
     /// When the one call that was approved was let through.
     pub used_at: Option<Millis>,
+    /// When whoever asked was told that nobody had answered in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_out_at: Option<Millis>,
+    /// The policy has a command that tells a person of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tell: bool,
+    /// When that command had told them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<Millis>,
     /// Why nobody could be told that it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_told: Option<String>,
@@ -49,6 +58,10 @@ pub enum About {
         tool: String,
         /// The command or the arguments, for reading; bounded.
         text: String,
+        /// What there is to see beside it. `None`: asked by a build that kept the text only, of
+        /// which something may be missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beside: Option<Box<Beside>>,
     },
     /// Work, for a verifier that asks a person; approved, it is so until it runs out.
     Work {
@@ -56,7 +69,45 @@ pub enum About {
         verifier: String,
         /// The digest of what is to be looked at.
         subject: Digest,
+        /// The agent's last message, if that is what is to be looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Box<Message>>,
     },
+}
+
+/// What there is to see of a call beside its text: who says yes says it to all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The other arguments, each with its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The folder that it would run in, where that is not the one that is worked in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Of a script of several: the commands that it can run, severest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Words that are not shown, being taken for secrets.
+    #[serde(default)]
+    pub hidden: u32,
+    /// Why not all of it can be shown: nobody can say yes to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
+}
+
+/// An agent's last message, as a person is shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its text; bounded.
+    pub text: String,
+    /// The tree that it was said about.
+    pub tree: Digest,
+    /// Words that are not shown, being taken for secrets.
+    #[serde(default)]
+    pub hidden: u32,
+    /// Why not all of it can be shown: nobody can say yes to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
 }
 
 /// A person's answer.
@@ -101,7 +152,9 @@ impl Approval {
     /// Where it stands now.
     pub fn stands(&self, now: Millis) -> Stands {
         match &self.answer {
-            _ if self.used_at.is_some() => Stands::Used,
+            Some(_) if self.used_at.is_some() => Stands::Used,
+            // Earlier builds noted as used that it had run out.
+            None if self.ran_out_at.is_some() || self.used_at.is_some() => Stands::Expired,
             _ if now >= self.until => Stands::Expired,
             None => Stands::Asked,
             Some(answered) if answered.answer.approved => Stands::Approved,
@@ -109,11 +162,100 @@ impl Approval {
         }
     }
 
+    /// Whether a person waits to be told that it waits for them.
+    pub fn is_untold(&self, now: Millis) -> bool {
+        let tried = self.told_at.is_some() || self.not_told.is_some();
+        self.tell && !tried && self.stands(now) == Stands::Asked
+    }
+
+    /// Why nobody can say yes to it: not all that they would say yes to can be shown.
+    pub fn unseen(&self) -> Option<&str> {
+        match &self.about {
+            About::Call { beside, .. } => match beside {
+                Some(beside) => beside.unseen.as_deref(),
+                None => Some("an earlier version of checkrein did not keep all of it"),
+            },
+            About::Work { message, .. } => message.as_ref()?.unseen.as_deref(),
+        }
+    }
+
+    /// The id with as much behind it as anybody could want: no two questions share it.
+    pub fn long_id(&self) -> String {
+        format!("{}{}", self.id, self.key.to_hex())
+    }
+
     /// Whether `self` may take the place of `known`, a row of the same key and number: an answer
     /// that was given, or used, is never taken back.
     pub(crate) fn may_follow(&self, known: &Self) -> bool {
         let answer = known.answer.is_none() || self.answer == known.answer;
         let used = known.used_at.is_none() || self.used_at == known.used_at;
-        answer && used
+        let ran_out = known.ran_out_at.is_none() || self.ran_out_at == known.ran_out_at;
+        let told = known.told_at.is_none() || self.told_at == known.told_at;
+        answer && used && ran_out && told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a build of before these fields wrote it.
+    const EARLIER: &str = r#"{"id":"ap-94db643d","key":"KEY","nth":0,"session":"s1","task":1,
+        "agent":"codex","root":"/repo","about":{"call":{"tool":"Bash","text":"git push"}},
+        "why":"it leaves this machine","at":10,"until":110,"answer":null,"used_at":null}"#;
+
+    fn earlier() -> Approval {
+        let key = Digest::of(b"earlier").to_hex();
+        serde_json::from_str(&EARLIER.replace("KEY", &key)).unwrap()
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_build_is_read_and_nobody_says_yes_to_it() {
+        let row = earlier();
+        assert_eq!(row.stands(Millis(50)), Stands::Asked);
+        assert!(row.unseen().is_some());
+        assert!(!row.is_untold(Millis(50)));
+        let work = Approval {
+            about: About::Work {
+                verifier: "review".to_owned(),
+                subject: row.key,
+                message: None,
+            },
+            ..row
+        };
+        assert_eq!(work.unseen(), None);
+    }
+
+    #[test]
+    fn it_is_untold_until_somebody_tried() {
+        let row = Approval {
+            tell: true,
+            ..earlier()
+        };
+        assert!(row.is_untold(Millis(50)));
+        assert!(!row.is_untold(Millis(110)));
+        let told = Approval {
+            told_at: Some(Millis(20)),
+            ..row.clone()
+        };
+        let failed = Approval {
+            not_told: Some("no".to_owned()),
+            ..row.clone()
+        };
+        for row in [told, failed] {
+            assert!(!row.is_untold(Millis(50)));
+        }
+    }
+
+    #[test]
+    fn two_ids_that_are_the_same_are_told_apart_by_more_of_them() {
+        let one = earlier();
+        let other = Approval {
+            key: Digest::of(b"other"),
+            ..one.clone()
+        };
+        assert_eq!(one.id, other.id);
+        assert_ne!(one.long_id(), other.long_id());
+        assert!(one.long_id().starts_with(&one.id));
     }
 }

@@ -495,12 +495,16 @@ fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval {
         about: About::Call {
             tool: "Bash".to_owned(),
             text: what.to_owned(),
+            beside: None,
         },
         why: "deletes files".to_owned(),
         at: Millis(at),
         until: Millis(at + 100),
         answer: None,
         used_at: None,
+        ran_out_at: None,
+        tell: false,
+        told_at: None,
         not_told: None,
     }
 }
@@ -589,6 +593,21 @@ fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(), StoreError
     assert_eq!(stands(&answered(&row, false), 109), Stands::Denied);
     assert_eq!(stands(&answered(&row, false), 110), Stands::Expired);
     assert_eq!(stands(&used, 110), Stands::Used);
+    // That nobody answered in time is no use of it, nor is it taken back.
+    let ran_out = Approval {
+        ran_out_at: Some(Millis(111)),
+        ..approval("s", "push", 0, 10)
+    };
+    for put in [&ran_out, &approval("s", "push", 0, 10)] {
+        ask(&*store, &s, std::slice::from_ref(put))?;
+        assert!(store.approvals()?.contains(&ran_out));
+    }
+    assert_eq!(stands(&ran_out, 50), Stands::Expired);
+    let noted_as_used = Approval {
+        used_at: Some(Millis(111)),
+        ..row.clone()
+    };
+    assert_eq!(stands(&noted_as_used, 111), Stands::Expired);
     Ok(())
 }
 

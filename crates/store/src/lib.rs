@@ -16,7 +16,7 @@ mod memory;
 mod record;
 mod sqlite;
 
-pub use approval::{About, Answered, Approval, Stands};
+pub use approval::{About, Answered, Approval, Beside, Message, Stands};
 pub use census::{Census, Forget};
 pub use chain::Chain;
 pub use claim::Claim;

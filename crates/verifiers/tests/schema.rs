@@ -198,7 +198,7 @@ fn findings_stand_where_they_are_and_keep_their_names() {
 
 #[test]
 fn a_file_that_cannot_be_judged_is_a_finding() {
-    let any = json!({});
+    let any = json!({ "type": "object" });
     let wanted = "; what is wanted is described in s.json";
     check(
         &any,
@@ -260,7 +260,7 @@ fn nothing_is_read_through_a_link_and_no_pipe_is_waited_for() {
         ("a.json", "symbolic link"),
         ("pipe.json", "is no regular file"),
     ] {
-        let report = world.verify("schema", &definition(&json!({}), name));
+        let report = world.verify("schema", &definition(&json!({ "type": "object" }), name));
         assert_eq!(report.verdict, Verdict::Fail, "{name}");
         assert!(said(&report)[0].contains(expected), "{report:?}");
     }
@@ -392,7 +392,7 @@ fn what_nests_as_deep_as_it_may_is_judged() {
         .collect();
     defs.insert(
         format!("d{last}"),
-        json!({ "items": { "$ref": "#/$defs/d0" } }),
+        json!({ "items": { "$ref": "#/$defs/d0" }, "maxItems": 1 }),
     );
     let schema = json!({ "$defs": defs, "$ref": "#/$defs/d0" });
     let mut world = World::new();
@@ -477,5 +477,27 @@ fn what_may_not_be_is_told_as_it_was_written() {
         "a.json",
         "{\"a\": 1}",
         &["a.json:1 not: an object fits what it may not: {\"required\":[\"a\"]}"],
+    );
+}
+
+#[test]
+fn json_that_two_readers_take_for_two_things_does_not_fit() {
+    let schema = json!({ "properties": { "a": { "const": 1 } } });
+    let wanted = "; what is wanted is described in s.json";
+    let twice = "a.json: 'a' is named twice in one object: keep one of them";
+    check(
+        &schema,
+        "a.json",
+        "{\"a\": 2,\n\"a\": 1}",
+        &[&format!("a.json:2 -: {twice}{wanted}")],
+    );
+    let digits = "has more digits than can be compared: write it as a string";
+    check(
+        &json!({ "required": ["n"] }),
+        "a.json",
+        "{\"n\": 123456789012345678901234567891}",
+        &[&format!(
+            "a.json:1 -: a.json: the number 123456789012345678901234567891 {digits}{wanted}"
+        )],
     );
 }

@@ -175,6 +175,7 @@ impl Reader {
                 call,
                 facts: ToolFacts::default(),
                 can_ask: false,
+                may_act: false,
                 tokens: None,
             }),
             Some(CallRef {

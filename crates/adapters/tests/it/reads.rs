@@ -70,6 +70,7 @@ fn a_whole_knock_of_claude_code() {
                 call: call("Bash", &args),
                 facts: ToolFacts::default(),
                 can_ask: true,
+                may_act: false,
                 tokens: None,
             })),
             then: None,

@@ -2,11 +2,12 @@
 //! after a look at exactly what it is.
 
 use std::io::BufRead as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::input::PersonAnswer;
-use checkrein_runtime::Patience;
 use checkrein_runtime::config::Driver;
+use checkrein_runtime::{Lies, Patience};
 use checkrein_store::{About, Approval, Stands};
 
 use crate::args::Answer;
@@ -14,7 +15,7 @@ use crate::commands::trust::{asked, printable};
 use crate::commands::{approvals, engine};
 use crate::person::{self, Checked};
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, clock, duration};
+use crate::ui::style::{On, Paint, clock, counted, duration};
 use crate::{exit_code, locate, signals, ui};
 
 pub(crate) fn approve(args: &Answer) -> Result<ExitCode, CommandError> {
@@ -43,22 +44,35 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
             stands => format!("{} was answered before: it is {}", row.id, stands.as_str()),
         }));
     }
-    show(row);
+    let store = engine::store(&located.place)?;
+    let at_root = located.at(Path::new(&row.root));
+    let runtime = engine::runtime(&at_root, store, Driver::Hook);
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    let lies = match &row.about {
+        About::Call { .. } => None,
+        About::Work { .. } => Some(runtime.lies(row, patience)?),
+    };
+    show(row, lies.as_ref().and_then(Option::as_ref));
+    if approved {
+        can_be_approved(row, lies.as_ref())?;
+    }
     let Some(reason) = reason(args, approved)? else {
         ui::answer("not approved: it waits on");
         return Ok(exit_code::exit(exit_code::NO));
     };
-    let store = engine::store(&located.place)?;
+    if approved && lies.is_some() {
+        // They may have looked for a while.
+        can_be_approved(row, Some(&runtime.lies(row, patience)?))?;
+    }
     let answer = PersonAnswer {
         approved,
         by: by.words(),
         reason,
     };
-    let patience = Patience {
-        deadline: None,
-        cancelled: &signals::CANCELLED,
-    };
-    let answered = engine::runtime(&located, store, Driver::Hook).answer(row, answer, patience)?;
+    let answered = runtime.answer(row, answer, patience)?;
     let until = clock(answered.until, checkrein_runtime::now());
     ui::answer(&match (approved, &row.about) {
         (true, About::Call { .. }) => {
@@ -72,79 +86,254 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
         }
         (false, About::Work { .. }) => format!("denied: exactly this, until {until}"),
     });
-    if let (true, About::Work { .. }) = (approved, &row.about) {
-        ui::say("The agent's next stop is judged by it: prompt it again, or run it again.");
+    match &row.about {
+        About::Work { message: None, .. } if approved => {
+            ui::say("The agent's next stop is judged by it: prompt it again, or run it again.");
+        }
+        About::Work { .. } if approved => {
+            ui::say(
+                "The session's next stop is judged by it, on this tree: prompt it again, or checkrein run --resume ID.",
+            );
+        }
+        _ => {}
     }
     Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Whether a person can say yes to it: they see all of it, and what lies here is what it is about.
+fn can_be_approved(row: &Approval, lies: Option<&Option<Lies>>) -> Result<(), CommandError> {
+    let id = &row.id;
+    if let Some(unseen) = row.unseen() {
+        return Err(CommandError::failed(format!(
+            "{id} cannot be approved: {unseen}. The agent has to ask again, for what can be shown; checkrein deny {id} refuses this"
+        )));
+    }
+    match lies {
+        None | Some(Some(Lies { same: true, .. })) => Ok(()),
+        Some(Some(Lies { same: false, .. })) => Err(CommandError::failed(format!(
+            "{id} was asked about other content than lies in {} now: what you see there is not what you would approve. It is asked anew when the agent stops again",
+            printable(&row.root)
+        ))),
+        Some(None) => Err(CommandError::failed(format!(
+            "{id} is asked by nothing any more: the policy of its session has changed, or an earlier version of checkrein asked it"
+        ))),
+    }
 }
 
 /// The question that is meant, with or without its `ap-`.
 fn find<'a>(rows: &'a [Approval], id: &str) -> Result<&'a Approval, CommandError> {
     let wanted = id.trim_start_matches("ap-");
     let fits = |row: &&Approval| {
-        !wanted.is_empty() && row.id.trim_start_matches("ap-").starts_with(wanted)
+        let long = row.long_id();
+        !wanted.is_empty() && long.trim_start_matches("ap-").starts_with(wanted)
     };
-    let mut fitting = rows.iter().filter(fits);
-    let hint = "checkrein approvals lists them";
-    let Some(first) = fitting.next() else {
-        return Err(CommandError::usage(
+    let fitting: Vec<&Approval> = rows.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [] => Err(CommandError::usage(
             format!("nothing that was asked here is known as '{id}'"),
-            hint,
-        ));
-    };
-    match fitting.next() {
-        None => Ok(first),
-        Some(_) => Err(CommandError::usage(
-            format!("'{id}' could be several"),
-            "write more of the id",
+            "checkrein approvals lists them",
         )),
+        [one] => Ok(one),
+        several => {
+            let named = several.iter().map(|row| {
+                let mut long = row.long_id();
+                long.truncate((id.len() + 8).max(16));
+                format!(
+                    "{long} ({})",
+                    console::truncate_str(&approvals::what(row), 40, "…")
+                )
+            });
+            let named: Vec<String> = named.take(8).collect();
+            Err(CommandError::usage(
+                format!("'{id}' could be several: {}", named.join(", ")),
+                "write as much of one of these ids as tells it from the others",
+            ))
+        }
     }
 }
 
+/// Of the commands of a call the severest are listed.
+const COMMANDS: usize = 12;
+/// So many columns of each.
+const COMMAND: usize = 160;
+/// More blanks than this in a row only push something out of sight.
+const BLANKS: usize = 20;
+
 /// Everything, as it will be recorded: the agent's word for it does not count.
-fn show(row: &Approval) {
-    let line = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{}", printable(text)));
+fn show(row: &Approval, lies: Option<&Lies>) {
+    let row_of = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{text}"));
+    let line = |name: &str, text: &str| row_of(name, &printable(text));
+    let lines = |name: &str, text: &str| {
+        for (at, text) in folded(text).iter().enumerate() {
+            line(if at == 0 { name } else { "" }, text);
+        }
+    };
+    let hidden = |words: u32| {
+        if words > 0 {
+            line(
+                "hidden",
+                &format!("{}, taken for a secret", counted(words, "word")),
+            );
+        }
+    };
     ui::answer(&On::Stdout.paint(Paint::Strong, &row.id));
     match &row.about {
-        About::Call { tool, text } => {
+        About::Call { tool, text, beside } => {
             line("tool", tool);
-            for (at, text) in text.lines().enumerate() {
-                line(if at == 0 { "call" } else { "" }, text);
+            lines("call", text);
+            if let Some(beside) = beside {
+                lines("with", &beside.args.join("\n"));
+                lines("in", beside.folder.as_deref().unwrap_or_default());
+                hidden(beside.hidden);
             }
         }
-        About::Work { verifier, subject } => {
+        About::Work {
+            verifier,
+            subject,
+            message,
+        } => {
             line("verifier", verifier);
             line("on", &subject.to_hex());
+            if let Some(message) = message {
+                lines("message", &message.text);
+                hidden(message.hidden);
+            } else if let Some(lies) = lies {
+                match lies.inputs.is_empty() {
+                    true => line("files", "all that are judged here"),
+                    false => lines("files", &lies.inputs.join("\n")),
+                }
+            }
         }
     }
-    for (at, text) in row.why.lines().enumerate() {
-        line(if at == 0 { "why" } else { "" }, text);
-    }
+    lines("why", &row.why);
     line("agent", &format!("{} in {}", row.agent, row.root));
     line(
         "asked",
         &format!("{} ago", duration(checkrein_runtime::now().since(row.at))),
     );
+    // Nearest to the question, however long the call is.
+    if let About::Call { text, beside, .. } = &row.about {
+        let commands = beside.as_ref().map_or(&[][..], |beside| &beside.commands);
+        if !commands.is_empty() {
+            let of = counted(text.lines().count() as u64, "line");
+            line("runs", &format!("in {of}, the severest first:"));
+        }
+        for command in commands.iter().take(COMMANDS) {
+            // All of it stands above.
+            let command = printable(&without_gaps(command));
+            row_of("", &console::truncate_str(&command, COMMAND, "…"));
+        }
+        let more = commands.len().saturating_sub(COMMANDS);
+        if more > 0 {
+            line("", &format!("and {more} more, in the call above"));
+        }
+    }
 }
 
-/// Why; `None` if it is not to be after all. Whoever approves says why.
+/// The lines of a text. Emptiness is told of, not shown.
+fn folded(text: &str) -> Vec<String> {
+    let mut folded = Vec::new();
+    let mut empty = 0_u64;
+    for line in text.lines().chain([""]).map(without_gaps) {
+        if line.trim().is_empty() {
+            empty += 1;
+            continue;
+        }
+        if empty > 0 {
+            folded.push(format!("({})", counted(empty, "empty line")));
+        }
+        empty = 0;
+        folded.push(line);
+    }
+    if empty > 1 {
+        folded.push(format!("({})", counted(empty - 1, "empty line")));
+    }
+    folded
+}
+
+fn without_gaps(line: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = line;
+    while let Some(begin) = rest.find(char::is_whitespace) {
+        let (before, after) = rest.split_at(begin);
+        let next = after.trim_start();
+        let gap = after.len() - next.len();
+        let blanks = after.get(..gap).unwrap_or_default();
+        kept.push_str(before);
+        match blanks.chars().count() {
+            many if many > BLANKS && !next.is_empty() => {
+                kept.push_str(&format!(" ({many} blanks) "));
+            }
+            _ => kept.push_str(blanks),
+        }
+        rest = next;
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Why; `None` if it is not to be after all. Whoever approves says so first, and then why.
 fn reason(args: &Answer, approved: bool) -> Result<Option<Option<String>>, CommandError> {
     let given = args
         .reason
         .as_deref()
         .map(str::trim)
-        .filter(|text| !text.is_empty());
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned);
     if !approved {
-        return Ok(Some(given.map(str::to_owned)));
+        return Ok(Some(given));
     }
-    if let Some(given) = given {
-        return Ok(asked("Approve exactly this?")?.then(|| Some(given.to_owned())));
+    if !asked("Approve exactly this?")? {
+        return Ok(None);
     }
-    ui::ask("Approve exactly this? Say why in a few words (nothing: no): ");
+    if given.is_some() {
+        return Ok(Some(given));
+    }
+    ui::ask("Why, in a few words (nothing: not approved): ");
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let line = line.trim();
-    // Somebody who types `n` means no.
-    let no = line.is_empty() || matches!(line.to_lowercase().as_str(), "n" | "no");
-    Ok((!no).then(|| Some(line.to_owned())))
+    Ok((!line.is_empty()).then(|| Some(line.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checkrein_core::digest::Digest;
+
+    #[test]
+    fn emptiness_is_told_of() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(folded(text), expected, "{text:?}");
+        check("ls", &["ls"]);
+        check("ls\n", &["ls"]);
+        check("a\n\nb", &["a", "(1 empty line)", "b"]);
+        let long = format!("rm -rf ~{}git push", "\n \t".repeat(60) + "\n");
+        check(&long, &["rm -rf ~", "(60 empty lines)", "git push"]);
+        check("a\n\n\n", &["a", "(2 empty lines)"]);
+        let wide = format!("rm -rf ~;{}git push", " ".repeat(5000));
+        check(&wide, &["rm -rf ~; (5000 blanks) git push"]);
+        check("a  b   c", &["a  b   c"]);
+    }
+
+    #[test]
+    fn two_questions_of_one_id_can_be_told_apart() {
+        let row = |key: &str| -> Approval {
+            let key = Digest::of(key.as_bytes()).to_hex();
+            let text = format!(
+                r#"{{"id":"ap-00000001","key":"{key}","nth":0,"session":"s","task":1,"agent":"codex","root":"/r",
+                "about":{{"call":{{"tool":"Bash","text":"ls"}}}},"why":"w","at":1,"until":2,"answer":null,"used_at":null}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let rows = [row("one"), row("other")];
+        for id in ["ap-00000001", "0", ""] {
+            assert!(find(&rows, id).is_err(), "{id}");
+        }
+        for row in &rows {
+            let mut more = row.long_id();
+            more.truncate(20);
+            assert_eq!(find(&rows, &more).ok(), Some(row));
+        }
+        assert_eq!(find(&rows[..1], "ap-00000001").ok(), rows.first());
+    }
 }

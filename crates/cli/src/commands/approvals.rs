@@ -68,8 +68,14 @@ pub(super) fn all(located: &Located) -> Result<Vec<Approval>, CommandError> {
 /// What is asked about, in a few words. An agent's text must not write over its surroundings.
 pub(crate) fn what(row: &Approval) -> String {
     match &row.about {
-        About::Call { tool, text } => format!("{}: {}", printable(tool), printable(text)),
-        About::Work { verifier, .. } => format!("{}: {}", printable(verifier), printable(&row.why)),
+        About::Call { tool, text, .. } => format!("{}: {}", printable(tool), printable(text)),
+        About::Work {
+            verifier, message, ..
+        } => {
+            let said = message.as_ref().map(|said| format!(" {}", said.text));
+            let asked = format!("{}{}", row.why, said.unwrap_or_default());
+            format!("{}: {}", printable(verifier), printable(&asked))
+        }
     }
 }
 
@@ -126,6 +132,12 @@ fn table(rows: &[&Approval], now: Millis) -> Vec<String> {
             one.not_told
                 .as_ref()
                 .map(|why| format!("! nobody was told of it: {}", printable(why))),
+            one.is_untold(now)
+                .then(|| "! nobody was told of it yet".to_owned()),
+            (one.stands(now) == Stands::Asked)
+                .then(|| one.unseen())
+                .flatten()
+                .map(|why| format!("! it can only be denied: {why}")),
         ];
         for text in below.into_iter().flatten() {
             let text = format!("    {text}");
@@ -150,6 +162,7 @@ fn document(row: &Approval, now: Millis) -> serde_json::Value {
         "expires_at": row.until,
         "answer": row.answer,
         "used_at": row.used_at,
+        "told_at": row.told_at,
         "not_told": row.not_told,
     })
 }

@@ -122,7 +122,8 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
             verifier => format!("Not done: a person looked at it and said no ({verifier})."),
         },
         Reason::AwaitingHuman => match detail {
-            "" | "stance" => "Parked: a person has to decide.".to_owned(),
+            "" => "Waits for a person: the agent asked them about a call, and it did not run.".to_owned(),
+            "stance" => "Parked: a person has to decide.".to_owned(),
             "parked" => "Parked: a call waits for a person. checkrein approvals lists it.".to_owned(),
             "expired" => "Parked: nobody answered in time; the agent has to ask again.".to_owned(),
             verifier => format!("Parked: '{verifier}' waits for a person. checkrein approvals lists it."),

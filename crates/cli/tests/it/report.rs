@@ -203,7 +203,7 @@ fn the_schema_is_sealed_with_the_policy() {
             answer.denied().contains("part of what judges this work"),
             "{answer:?}"
         );
-        world.write("weekly.schema.json", "{}");
+        world.write("weekly.schema.json", "{\"type\": \"object\"}");
         first.shell("ls", "");
         let answer = first.stop();
         let text = answer.sent_back();

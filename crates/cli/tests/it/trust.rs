@@ -323,7 +323,7 @@ fn a_schema_is_shown_and_approved_with_the_config() {
     world.write("report.json", "{\"done\": 1}");
     assert_eq!(agent.stop(), Answer::Nothing);
 
-    world.write("own.schema.json", "{}");
+    world.write("own.schema.json", "{\"type\": \"object\"}");
     let agent = user_level(&world, "claude-code", "two");
     let answer = agent.tell(&agent.message("UserPromptSubmit", json!({ "prompt": "go" })));
     assert!(

@@ -10,6 +10,7 @@ use crate::event::DecisionMade;
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId};
 use crate::input::PersonAnswered;
+use crate::transition::{PARKED, Reason};
 
 impl Task {
     /// Ends the span of agent time that is running and says how long it was.
@@ -150,14 +151,27 @@ impl Task {
         }
     }
 
-    /// A person answered: what was asked last waits no longer, whatever comes of it.
+    /// A person answered: what was asked last waits no longer, whatever comes of it. Nor is a
+    /// task spent any more that ended by waiting for this very answer.
     pub(super) fn answered(&mut self, answered: &PersonAnswered) {
         let asked = self.asked.as_ref();
-        if asked.is_some_and(|asked| asked.approval == answered.approval) {
+        let was_asked = asked.is_some_and(|asked| asked.approval == answered.approval);
+        if was_asked {
             self.asked = None;
             if !answered.answer.approved {
                 self.refused = Some(Refusal::Person);
             }
+        }
+        let waited_for = self.spent.as_ref().is_some_and(|spent| {
+            let detail = spent.detail.as_deref();
+            spent.reason == Reason::AwaitingHuman
+                && match &answered.verifier {
+                    Some(verifier) => detail == Some(verifier.as_str()),
+                    None => was_asked && detail == Some(PARKED),
+                }
+        });
+        if waited_for {
+            self.spent = None;
         }
     }
 

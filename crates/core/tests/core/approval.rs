@@ -11,10 +11,11 @@ use checkrein_core::policy::{ApprovalMode, Stance};
 use crate::story::{check, tell};
 use crate::world::{RuleDecision, World, policy, stance, with};
 
-const MODES: [ApprovalMode; 3] = [
+const MODES: [ApprovalMode; 4] = [
     ApprovalMode::OnRequest,
     ApprovalMode::Never,
     ApprovalMode::Always,
+    ApprovalMode::Both,
 ];
 
 fn fact(answer: Option<bool>) -> Option<ApprovalFact> {
@@ -56,7 +57,7 @@ fn answer(mode: ApprovalMode, rule: RuleDecision, can_ask: bool) -> &'static str
 }
 
 #[test]
-fn eighteen_cells() {
+fn the_table_cell_by_cell() {
     let rules = [
         RuleDecision::Allow,
         RuleDecision::Prompt,
@@ -74,8 +75,23 @@ fn eighteen_cells() {
             ["allow allow", "refuse refuse", "deny deny"],
             // always:
             ["ask park", "ask park", "deny deny"],
+            // never here, always there:
+            ["ask park", "refuse refuse", "deny deny"],
         ]
     );
+}
+
+#[test]
+fn the_stricter_of_two_modes_is_no_weaker_than_either() {
+    let [on_request, never, always, both] = MODES;
+    for mode in MODES {
+        assert_eq!(mode.stricter(mode), mode);
+        assert_eq!(mode.stricter(on_request), mode);
+        assert_eq!(on_request.stricter(mode), mode);
+        assert_eq!(mode.stricter(both), both);
+    }
+    assert_eq!(never.stricter(always), both);
+    assert_eq!(always.stricter(never), both);
 }
 
 #[test]
@@ -95,6 +111,7 @@ fn always_is_about_what_acts() {
     assert_eq!(way("write x", None), (ToolKind::Write, Way::Park));
     assert_eq!(way("poll x", None), (ToolKind::Poll, Way::Free));
     assert_eq!(way("read x", None), (ToolKind::Other, Way::Free));
+    assert_eq!(way("do x", None), (ToolKind::Other, Way::Park));
     assert_eq!(
         way("read x", Some(RuleDecision::Prompt)),
         (ToolKind::Other, Way::Park)
@@ -272,6 +289,7 @@ fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
         world.news(Input::PersonAnswered(PersonAnswered {
             approval: approval.to_owned(),
             what: "run x".to_owned(),
+            verifier: None,
             until: Millis(2_000_000),
             answer: PersonAnswer {
                 approved,
@@ -286,4 +304,65 @@ fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
     assert_eq!(ending(false, "ap-1"), "tests permission_denied/denied");
     assert_eq!(ending(true, "ap-1"), "tests continue tests:1+0-0");
     assert_eq!(ending(false, "ap-2"), "tests awaiting_human/parked");
+}
+
+fn said(approved: bool, approval: &str, verifier: Option<&str>) -> Input {
+    Input::PersonAnswered(PersonAnswered {
+        approval: approval.to_owned(),
+        what: "run x".to_owned(),
+        verifier: verifier.map(Into::into),
+        until: Millis(2_000_000),
+        answer: PersonAnswer {
+            approved,
+            by: "ada: a person".to_owned(),
+            reason: None,
+        },
+    })
+}
+
+#[test]
+fn a_stop_after_the_answer_is_judged_as_any_other() {
+    let ending = |news: Input| {
+        let mut world = World::new(policy("tests", ""));
+        world.approval = fact(None);
+        tell(&mut world, "prompt | edit");
+        let rule = Some(RuleDecision::Prompt);
+        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        let parked = tell(&mut world, "stop");
+        assert_eq!(parked, "tests look awaiting_human/parked");
+        world.news(news);
+        let ending = tell(&mut world, "tests fail 1 | edit | stop");
+        crate::laws::replays(&world);
+        ending
+    };
+    let yes = |approval: &str| said(true, approval, None);
+    assert_eq!(ending(yes("ap-1")), "tests continue tests:1+0-0");
+    assert_eq!(ending(yes("ap-2")), "tests awaiting_human/parked");
+    let no = said(false, "ap-1", None);
+    assert_eq!(ending(no), "tests permission_denied/denied");
+
+    let reviewed = |verifier: &str| {
+        let mut world = World::new(policy("tests review@", ""));
+        let waits = tell(&mut world, "review unanswered | prompt | edit | stop");
+        assert_eq!(waits, "tests review look awaiting_human/review");
+        world.news(said(true, "ap-1", Some(verifier)));
+        tell(&mut world, "tests fail 1 | edit | stop")
+    };
+    assert_eq!(reviewed("review"), "tests continue tests:1+0-0");
+    assert_eq!(reviewed("another"), "tests awaiting_human/review");
+}
+
+#[test]
+fn what_a_person_said_yes_to_is_accepted_at_the_next_prompt() {
+    check(
+        policy("tests review@", ""),
+        "review unanswered | prompt | edit | stop | review pass | prompt | stop",
+        "tests review look awaiting_human/review | tests review look task_complete",
+    );
+    // Where nobody has to look, a question runs nothing.
+    check(
+        policy("tests review@", "tests"),
+        "prompt | edit | stop | prompt | stop",
+        "tests look task_complete | unverified/no_change",
+    );
 }

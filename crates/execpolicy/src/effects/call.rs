@@ -17,6 +17,8 @@ pub(crate) struct Call<'w> {
     pub(crate) options: Vec<(String, Option<Word>)>,
     /// The other words.
     pub(crate) operands: Vec<&'w Word>,
+    /// How many of them stand before a `--`.
+    loose: usize,
 }
 
 impl Call<'_> {
@@ -140,14 +142,30 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         }
     }
     // What only the run knows could be any of them.
-    let open = |word: &&Word| word.known == Known::Many && word.is_wide_open();
-    if row.has_teeth() && call.words.iter().skip(1).any(|word| open(&word)) {
-        out.push(Effect::Deed(Deed::Unclear));
+    if row.has_teeth() {
+        let open = |word: &&&Word| word.known != Known::Fixed && word.lead().is_empty();
+        let values = call.words.iter().skip(1).filter(|word| word.is_wide_open());
+        let operands = call
+            .operands
+            .iter()
+            .take(call.loose)
+            .filter(|word| open(word));
+        let all = operands.copied().chain(values);
+        out.extend(all.map(|word| Effect::Option(word.clone())));
     }
 }
 
 /// What its operands are for.
 fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+    let near = |word: &Word| word.text.contains("localhost") || word.text.contains("127.0.0.1");
+    if row.does.contains(&Deed::Network) && !call.words.iter().any(near) {
+        let open = call
+            .words
+            .iter()
+            .skip(1)
+            .filter(|word| word.known != Known::Fixed);
+        out.extend(open.map(|word| Effect::Sends(word.clone())));
+    }
     out.extend(row.does.iter().map(|deed| Effect::Deed(*deed)));
     let is = |wanted: On| {
         call.options
@@ -234,12 +252,14 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
         words,
         options: Vec::new(),
         operands: Vec::new(),
+        loose: usize::MAX,
     };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
         let lead = word.lead();
         if word.as_fixed() == Some("--") {
+            call.loose = call.operands.len();
             call.operands.extend(words.get(at..).unwrap_or(&[]));
             break;
         }
@@ -269,16 +289,37 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
 
 fn long_option(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {
     let text = word.text.trim_start_matches('-');
-    if let Some((name, _)) = text.split_once('=') {
-        let value = word.after('=');
-        call.options.push((name.to_owned(), value));
+    let (name, attached) = match text.split_once('=') {
+        Some((name, _)) => (name, word.after('=')),
+        None => (text, None),
+    };
+    let name = in_full(row, name);
+    if attached.is_some() {
+        call.options.push((name.to_owned(), attached));
         return 0;
     }
+    let text = name;
     let takes = row.longs.contains(&text) || meaning(row, text).is_some_and(On::takes_value);
     let value = next.filter(|_| takes).cloned();
     let used = usize::from(value.is_some());
     call.options.push((text.to_owned(), value));
     used
+}
+
+/// A long name that is cut short, as getopt allows.
+fn in_full<'n>(row: &Row, name: &'n str) -> &'n str {
+    let known = || {
+        row.options
+            .iter()
+            .map(|(known, _)| *known)
+            .chain(row.longs.iter().copied())
+    };
+    if name.len() < 2 || known().any(|known| known == name) {
+        return name;
+    }
+    known()
+        .find(|known| known.len() > 1 && known.starts_with(name))
+        .unwrap_or(name)
 }
 
 fn cluster(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {

@@ -10,6 +10,7 @@ use super::dirs::{self, Dirs};
 use super::feed::{Feed, printed};
 use super::mask;
 use super::quote;
+use super::sums;
 use super::word::{self, Word};
 
 /// Rounds of the parser (a hundred steps each) for a script of no length, and bytes that
@@ -55,8 +56,15 @@ pub(crate) struct Script {
     pub(crate) functions: Vec<String>,
     /// Pieces that the grammar and the shell may read differently.
     pub(crate) doubtful: Vec<String>,
+    /// Texts that would run if something read them as a sum.
+    pub(crate) traps: Vec<String>,
+    /// Whether something reads sums.
+    pub(crate) sums: bool,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
+    /// Whether something is tried where something else fails: `a || b`, but for what only says
+    /// so or ends.
+    pub(crate) tried: bool,
 }
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
@@ -102,11 +110,18 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
         chained: 0,
         called: 0,
         ends_on_error: false,
+        fed_anew: false,
     };
     while let Some(item) = walk.pending.pop() {
         match item {
             Item::Node(node, feed) => walk.visit(node, feed),
             Item::Leave(leave) => walk.leave(leave),
+        }
+    }
+    let inherits = |found: &&mut Found| found.feed == Feed::Nothing;
+    if walk.fed_anew {
+        for found in walk.script.commands.iter_mut().filter(inherits) {
+            found.feed = Feed::Unknown;
         }
     }
     // A function runs wherever it is called.
@@ -151,6 +166,8 @@ struct Attached<'t> {
     words: Vec<Node<'t>>,
     /// Its standard input.
     feed: Option<Feed>,
+    /// A last word `-`, which the grammar drops before a heredoc.
+    dash: bool,
 }
 
 struct Walk<'t, 's> {
@@ -168,6 +185,8 @@ struct Walk<'t, 's> {
     called: usize,
     /// `set -e`.
     ends_on_error: bool,
+    /// Standard input is another from somewhere on.
+    fed_anew: bool,
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -184,6 +203,7 @@ impl<'t, 's> Walk<'t, 's> {
         let attached = self.attached.remove(&node.id()).unwrap_or_default();
         let feed = attached.feed.unwrap_or(feed);
         self.enter(node);
+        self.script.sums |= sums::reads(node.kind(), self.source(node));
         match node.kind() {
             "command" => {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
@@ -192,6 +212,9 @@ impl<'t, 's> Walk<'t, 's> {
                 let (words, own) = self.command_parts(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.found(words, &feed);
+                if let Some(last) = self.script.commands.last_mut().filter(|_| attached.dash) {
+                    last.words.push(Word::fixed("-"));
+                }
                 self.descend(node, &feed);
             }
             "declaration_command" | "unset_command" => {
@@ -205,6 +228,10 @@ impl<'t, 's> Walk<'t, 's> {
                 } else {
                     "["
                 };
+                let text = self.source(node);
+                if sums::is_trap(text) {
+                    self.script.traps.push(text.to_owned());
+                }
                 self.script.commands.push(Found {
                     words: vec![Word::fixed(name)],
                     feed: Feed::Nothing,
@@ -219,6 +246,7 @@ impl<'t, 's> Walk<'t, 's> {
                     .source(node)
                     .trim_start_matches(|c: char| c.is_ascii_digit());
                 let target = node.child_by_field_name("destination");
+                self.refeeds(node);
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
                 // The shell wants the target on this line.
@@ -239,7 +267,23 @@ impl<'t, 's> Walk<'t, 's> {
                 }
                 self.descend(node, &feed);
             }
+            "list" => {
+                self.script.tried |= self.is_tried(node);
+                self.descend(node, &feed);
+            }
             "pipeline" => self.pipeline(node, feed),
+            "heredoc_redirect" => {
+                self.refeeds(node);
+                self.descend(node, &feed);
+            }
+            "herestring_redirect" => {
+                self.refeeds(node);
+                let text = self.source(node);
+                if sums::is_trap(text) {
+                    self.script.traps.push(text.to_owned());
+                }
+                self.descend(node, &feed);
+            }
             "process_substitution" => {
                 let writes = self.source(node).starts_with(">(");
                 self.descend(node, if writes { &Feed::Unknown } else { &feed });
@@ -265,6 +309,11 @@ impl<'t, 's> Walk<'t, 's> {
                 if quote::ansi_c(inner).1 != inner.len() {
                     self.doubt(node);
                 }
+            }
+            // `${v@P}` expands the value once more.
+            "expansion" if self.source(node).contains("@P") => {
+                self.doubt(node);
+                self.descend(node, &feed);
             }
             "regex" | "extglob_pattern" | "word" => {
                 if quote::hides_substitution(self.source(node)) {
@@ -331,7 +380,14 @@ impl<'t, 's> Walk<'t, 's> {
         if words.is_empty() {
             return;
         }
-        self.changed(&words);
+        self.script.sums |= words
+            .first()
+            .and_then(Word::as_fixed)
+            .is_some_and(|name| sums::reads("command", name));
+        let fixed = words.iter().filter_map(Word::as_fixed);
+        let traps = fixed.filter(|text| sums::is_trap(text));
+        self.script.traps.extend(traps.map(str::to_owned));
+        self.changed(&words, feed);
         let dirs = self.now.clone();
         if let Some(next) = dirs::moved(&words, &self.now, &self.all) {
             self.all = dirs::either(&self.all, &next);
@@ -350,7 +406,7 @@ impl<'t, 's> Walk<'t, 's> {
     }
 
     /// Commands that change how the rest is read.
-    fn changed(&mut self, words: &[Word]) {
+    fn changed(&mut self, words: &[Word], feed: &Feed) {
         let rest = words.get(1..).unwrap_or(&[]);
         match words.first().and_then(Word::as_fixed) {
             Some("set") => {
@@ -359,14 +415,55 @@ impl<'t, 's> Walk<'t, 's> {
                     cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
                 };
                 self.ends_on_error |= rest.iter().any(on);
+                // `!` is read otherwise from here on.
+                let history = |word: &&Word| {
+                    word.text == "histexpand"
+                        || word.text.starts_with('-') && word.text.contains('H')
+                };
+                let history = rest.iter().find(history);
+                self.script
+                    .doubtful
+                    .extend(history.map(|word| format!("set {}", word.text)));
             }
-            Some("read" | "mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared") => {
-                for word in rest {
-                    self.script.assigned.push((word.text.clone(), None));
+            Some("read") => {
+                let named = |word: &&Word| is_name(&word.text);
+                let names: Vec<&Word> = rest.iter().filter(named).collect();
+                match (names.as_slice(), feed) {
+                    // One name of a file after the other.
+                    ([name], Feed::Paths(paths)) => {
+                        let values = paths
+                            .iter()
+                            .map(|path| (name.text.clone(), Some(path.clone())));
+                        self.script.assigned.extend(values);
+                    }
+                    ([name], Feed::Text { text, sure: true }) if text.lines().count() < 2 => {
+                        let value = Word::fixed(text.trim_end());
+                        self.script.assigned.push((name.text.clone(), Some(value)));
+                    }
+                    _ => self.forget(rest),
                 }
+            }
+            Some("mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared" | "unset") => {
+                self.forget(rest);
             }
             _ => {}
         }
+    }
+
+    /// `exec < FILE`: from here on all commands read that.
+    fn refeeds(&mut self, redirect: Node<'t>) {
+        let reads = self
+            .source(redirect)
+            .trim_start_matches('0')
+            .starts_with('<');
+        let around = redirect.parent().map_or("", |node| self.source(node));
+        self.fed_anew |= reads && around.starts_with("exec");
+    }
+
+    /// Only the run knows what these are from here on.
+    fn forget(&mut self, names: &[Word]) {
+        let names = names.iter().map(|word| (word.text.clone(), None));
+        self.script.assigned.extend(names);
     }
 
     fn assigned(&mut self, node: Node<'t>) {
@@ -380,6 +477,15 @@ impl<'t, 's> Walk<'t, 's> {
             .source(node)
             .get(name.len()..)
             .is_some_and(|rest| rest.starts_with("+="));
+        let text = value.map_or("", |value| self.source(value));
+        let fixed = value.and_then(|value| word::read(value, self.text));
+        let trap = match fixed.as_ref().and_then(Word::as_fixed) {
+            Some(text) => sums::may_trap(text),
+            None => text.contains("\\$") || text.contains("\\`") || sums::is_trap(text),
+        };
+        if trap {
+            self.script.traps.push(text.to_owned());
+        }
         let value = match value {
             Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
             None => Some(Word::fixed("")),
@@ -397,10 +503,16 @@ impl<'t, 's> Walk<'t, 's> {
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         for value in &values {
             let word = word::read(*value, self.text);
+            let text = self.source(*value);
+            if sums::is_trap(text) {
+                self.script.traps.push(text.to_owned());
+            }
             self.script.assigned.push((name.clone(), word));
         }
+        // What the script or the function was given.
         if values.is_empty() {
-            self.script.assigned.push((name, None));
+            let given = Word::open("$@", word::Known::Many);
+            self.script.assigned.push((name, Some(given)));
         }
     }
 
@@ -437,6 +549,25 @@ impl<'t, 's> Walk<'t, 's> {
             }
             _ => self.chained = 0,
         }
+    }
+
+    /// Whether what stands behind `||` does something.
+    fn is_tried(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        let either = children.iter().position(|child| child.kind() == "||");
+        either.is_some_and(|at| {
+            let right = children.get(at + 1).map_or("", |child| self.source(*child));
+            let says = |piece: &str| {
+                let first = piece.trim_start_matches(['{', ' ', '\n', '\t']);
+                let first = first.split_whitespace().next().unwrap_or("}");
+                let words = [
+                    "true", ":", "false", "echo", "printf", "exit", "return", "}",
+                ];
+                words.contains(&first)
+            };
+            !right.split(';').all(says)
+        })
     }
 
     /// Whether it is joined by `||`.
@@ -517,6 +648,11 @@ impl<'t, 's> Walk<'t, 's> {
             return;
         };
         let target = last_command(body);
+        let next = heredocs.first().map_or(body.end_byte(), Node::start_byte);
+        let dash = self
+            .text
+            .get(body.end_byte()..next)
+            .is_some_and(|gap| gap.trim() == "-");
         let printed = self.printed(target, attached.feed.as_ref().unwrap_or(&feed));
         // The pipe of `cat <<EOF | sh` stands inside the redirect.
         let mut inside = Vec::new();
@@ -536,6 +672,7 @@ impl<'t, 's> Walk<'t, 's> {
         // An outer redirect may have been attached to the same command already.
         let known = self.attached.entry(target.id()).or_default();
         known.words.append(&mut attached.words);
+        known.dash |= dash;
         known.feed = attached.feed.or(known.feed.take());
         inside.reverse();
         let inside = inside
@@ -621,7 +758,19 @@ impl<'t, 's> Walk<'t, 's> {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
             return Feed::Unknown;
         };
-        Feed::heredoc(self.source(body), expands, !has_expansion(body))
+        let text = self.source(body);
+        let strips = self
+            .source(node)
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        let sure = !has_expansion(body);
+        match strips.starts_with("<<-") {
+            true => {
+                let lines = text.split_inclusive('\n');
+                let text: String = lines.map(|line| line.trim_start_matches('\t')).collect();
+                Feed::heredoc(&text, expands, sure)
+            }
+            false => Feed::heredoc(text, expands, sure),
+        }
     }
 
     /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
@@ -640,14 +789,28 @@ impl<'t, 's> Walk<'t, 's> {
             .filter(|c| !matches!(c, '\'' | '"' | '\\'))
             .collect();
         let tabs = self.source(node).contains("<<-");
-        let early = self.source(body).lines().any(|line| {
-            let line = if tabs {
-                line.trim_start_matches('\t')
-            } else {
-                line
-            };
-            line == end
+        // In a body that expands, a line can go on over its end.
+        let whole = match expands {
+            true => self.source(body).replace("\\\n", ""),
+            false => self.source(body).to_owned(),
+        };
+        let odd = start.is_some_and(|start| {
+            let between = self.text.get(start.end_byte()..body.start_byte());
+            self.source(start).contains('$')
+                || expands && between.is_some_and(|text| text.contains("\\\n"))
         });
+        if sums::is_trap(&whole) {
+            self.script.traps.push(whole.clone());
+        }
+        let early = odd
+            || whole.lines().any(|line| {
+                let line = if tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line
+                };
+                line == end
+            });
         let mut at = body.start_byte();
         let mut hidden = false;
         let mut cursor = body.walk();
@@ -682,6 +845,11 @@ impl<'t, 's> Walk<'t, 's> {
             self.doubt(node);
         }
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Nodes without children that still need a visit.

@@ -15,6 +15,8 @@ const MAX_COMMANDS: usize = 64;
 const MAX_UNRESOLVED: usize = 16;
 /// Words of a command that are kept.
 const MAX_WORDS: usize = 64;
+/// Files that are kept.
+const MAX_TOUCHED: usize = 256;
 /// Bytes of a word or piece that are kept.
 const MAX_BYTES: usize = 256;
 
@@ -28,6 +30,16 @@ pub(super) struct Verdict<'r> {
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
+    touched: Vec<Touched>,
+}
+
+/// A file that is written or removed, as far as its name is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Its path; a relative one begins where the request does.
+    pub path: String,
+    /// It is removed: a link goes itself, and not what it names.
+    pub removed: bool,
 }
 
 impl<'r> Verdict<'r> {
@@ -40,6 +52,7 @@ impl<'r> Verdict<'r> {
             uncovered: false,
             any: false,
             first_unresolved: None,
+            touched: Vec::new(),
         }
     }
 
@@ -51,6 +64,16 @@ impl<'r> Verdict<'r> {
         }
         if self.facts.unresolved.len() < MAX_UNRESOLVED && !self.facts.unresolved.contains(&piece) {
             self.facts.unresolved.push(piece);
+        }
+    }
+
+    /// A program that is told what to do while it runs, which no hook is asked about.
+    pub(super) fn typed_at(&mut self, program: &str) {
+        let piece = format!("what is typed at {}", bounded(program));
+        self.unresolved(&piece);
+        if !self.rules.bounds().protect.is_empty() {
+            let why = format!("this may write a protected path: {piece} is not seen beforehand");
+            self.refuse(RuleDecision::Prompt, why);
         }
     }
 
@@ -153,8 +176,21 @@ impl<'r> Verdict<'r> {
 
     /// A file that is written.
     pub(super) fn written(&mut self, path: &str) {
+        self.touched(path, false);
         if let Some(why) = own::written(path, self.rules.protected()) {
             self.refuse(RuleDecision::Forbidden, why);
+        }
+    }
+
+    /// A file that is written or removed, for who knows where it lies.
+    pub(super) fn touched(&mut self, path: &str, removed: bool) {
+        let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
+        let touched = Touched {
+            path: path.to_owned(),
+            removed,
+        };
+        if known && self.touched.len() < MAX_TOUCHED && !self.touched.contains(&touched) {
+            self.touched.push(touched);
         }
     }
 
@@ -216,7 +252,7 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    pub(super) fn finish(mut self) -> ToolFacts {
+    pub(super) fn finish(mut self) -> (ToolFacts, Vec<Touched>) {
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
             self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));
@@ -231,7 +267,7 @@ impl<'r> Verdict<'r> {
         {
             self.facts.rule = Some(RuleDecision::Allow);
         }
-        self.facts
+        (self.facts, self.touched)
     }
 }
 

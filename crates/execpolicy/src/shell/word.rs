@@ -284,6 +284,17 @@ impl<'s> Reader<'s> {
                 '*' | '?' => self.opens_at(at),
                 '[' if chars.clone().any(|c| c == ']') => self.opens_at(at),
                 '{' => self.brace = Some((at, false)),
+                // The grammar may cut `r[m]` anywhere.
+                ']' => {
+                    if let Some(at) = self
+                        .word
+                        .text
+                        .find('[')
+                        .filter(|_| self.word.text.len() > 1)
+                    {
+                        self.opens_at(at);
+                    }
+                }
                 ',' => self.brace = self.brace.map(|(at, _)| (at, true)),
                 '.' if chars.peek() == Some(&'.') => {
                     self.brace = self.brace.map(|(at, _)| (at, true));

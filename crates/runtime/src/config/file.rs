@@ -241,7 +241,7 @@ pub enum ApprovalText {
     OnRequest,
     /// About nothing: `prompt` is a refusal.
     Never,
-    /// About every command and every write.
+    /// About everything that is not known to only look.
     Always,
 }
 
@@ -253,7 +253,8 @@ pub struct ApprovalsTable {
     /// How long a question waits for a person, and how long an answer holds.
     pub expires: Option<Span>,
     /// A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the
-    /// rest comes on stdin. Nobody waits for it.
+    /// rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a
+    /// clean environment; one in the person's own config takes the place of the repo's.
     pub notify: Option<String>,
 }
 

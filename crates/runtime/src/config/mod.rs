@@ -216,6 +216,10 @@ fn compile_noting(
         }
         None => (&nowhere, ConfigFile::default()),
     };
+    for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
+        let name = schema.name.display().to_string();
+        warnings.extend(checkrein_verifiers::Schema::slips(&name, &schema.text));
+    }
     let mut policy = policy_of(name, &file, repo, driver)?;
     bounds::add(&mut bounds, name, &file)?;
     let mut retention = Retention::default();

@@ -293,3 +293,48 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
         );
     }
 }
+
+#[test]
+fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
+    use checkrein_core::policy::ApprovalMode::{self, Always, Both, Never, OnRequest};
+    let mode = |repo: &str, own: &str| -> ApprovalMode {
+        let source = |mode: &str| Source {
+            name: PathBuf::from("/r/checkrein.toml"),
+            text: format!("[policy]\napproval = '{mode}'"),
+        };
+        let compiled = compile(Some(&source(repo)), Some(&source(own)), Driver::Hook);
+        compiled.unwrap().policy.approval
+    };
+    for (repo, own, expected) in [
+        ("on-request", "on-request", OnRequest),
+        ("on-request", "always", Always),
+        ("always", "on-request", Always),
+        ("never", "on-request", Never),
+        ("never", "never", Never),
+        ("never", "always", Both),
+        ("always", "never", Both),
+    ] {
+        assert_eq!(mode(repo, own), expected, "{repo} and {own}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
+    let compiled = |schema: &str| {
+        let config =
+            "[[verifier]]\nname = 'r'\nkind = 'schema'\nschema = 's.json'\ntarget = 'out.json'";
+        let mut repo = Gathered::of(source(config)).unwrap();
+        repo.schemas = vec![Source {
+            name: PathBuf::from("s.json"),
+            text: schema.to_owned(),
+        }];
+        compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain)
+    };
+    let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
+    let warnings = warnings.unwrap().warnings;
+    let said = "s.json: unknown keyword 'requierd' is ignored; did you mean 'required'?";
+    assert_eq!(warnings, [said]);
+    let error = compiled(r#"{"requierd": ["a"]}"#).unwrap_err().to_string();
+    assert!(error.contains("asks for nothing"), "{error}");
+    assert!(error.contains(said), "{error}");
+}

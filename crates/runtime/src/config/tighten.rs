@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use checkrein_core::policy::{ApprovalMode, Policy, SubagentVerify, VerifyOn};
+use checkrein_core::policy::{Policy, SubagentVerify, VerifyOn};
 
 use super::file::{ConfigFile, SubagentVerifyText, VerifyOnText};
 use super::{ConfigError, positive, span, stance, value};
@@ -90,12 +90,7 @@ pub(super) fn tighten(
         }
     }
     if let Some(own) = own.policy.approval.map(super::approval) {
-        // Each of the other two asks for something that the other lets through.
-        if policy.approval != ApprovalMode::OnRequest && policy.approval != own {
-            let what = "differs from the repo's, which is stricter than \"on-request\" already; leave yours out".to_owned();
-            return Err(value(name, "policy.approval", what));
-        }
-        policy.approval = own;
+        policy.approval = policy.approval.stricter(own);
     }
     let approvals = super::approvals(name, own)?;
     if own.approvals.expires.is_some() {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::json::Places;
+use super::json::{Doubt, Places};
 use super::markdown::{self, Outline};
 use super::target::Target;
 
@@ -107,11 +107,18 @@ fn sections(text: &str) -> Document {
 
 fn json(name: &str, text: String, first: u32) -> Result<Document, Unfit> {
     match serde_json::from_str(&text) {
-        Ok(value) => Ok(Document {
-            value,
-            form: Form::Json,
-            places: Where::Json(text, first),
-        }),
+        Ok(value) => match Places::of(&text).doubt() {
+            Some(Doubt { id, line, what }) => Err(Unfit {
+                id,
+                line: Some(line.saturating_add(first - 1)),
+                what: format!("{name}: {what}"),
+            }),
+            None => Ok(Document {
+                value,
+                form: Form::Json,
+                places: Where::Json(text, first),
+            }),
+        },
         Err(error) => {
             let line = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1);
             let said = error.to_string();

@@ -1,8 +1,23 @@
 //! On which line a JSON pointer stands: serde_json keeps no places.
 
+use std::collections::BTreeSet;
+
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::words::shorten;
+
+/// More digits no number of a program's comes with, unless it is a whole one of 64 bits.
+const MAX_DIGITS: usize = 17;
+
+/// Something that is read in more than one way.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Doubt {
+    pub(super) id: &'static str,
+    pub(super) line: u32,
+    pub(super) what: String,
+}
 
 /// A text that serde_json has read, with places.
 pub(super) struct Places<'a> {
@@ -36,6 +51,28 @@ impl<'a> Places<'a> {
         }
     }
 
+    /// The first thing in it that two readers may take for two things.
+    pub(super) fn doubt(&self) -> Option<Doubt> {
+        let Some(root) = &self.root else {
+            return Some(Doubt {
+                id: "json",
+                line: 1,
+                what: "is not read by every reader of JSON".to_owned(),
+            });
+        };
+        let (id, at, what) = doubt(root)?;
+        Some(Doubt {
+            id,
+            line: self.line_at(at),
+            what,
+        })
+    }
+
+    fn line_at(&self, at: usize) -> u32 {
+        let line = self.lines.partition_point(|start| *start <= at);
+        u32::try_from(line).unwrap_or(u32::MAX)
+    }
+
     /// The line of what the pointer names, from 1: a property's is that of its name.
     pub(super) fn line(&self, pointer: &str) -> Option<u32> {
         let mut value = self.root.as_ref()?;
@@ -58,14 +95,87 @@ impl<'a> Places<'a> {
                 _ => return None,
             };
         }
-        let line = self.lines.partition_point(|start| *start <= at);
-        u32::try_from(line).ok()
+        Some(self.line_at(at))
     }
+}
+
+/// What is in doubt, where, and its id.
+fn doubt(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
+    match value {
+        Value::Object(object) => {
+            let mut names = BTreeSet::new();
+            object.properties.iter().find_map(|prop| {
+                let name = prop.name.as_str();
+                if !names.insert(name) {
+                    let what = format!("'{name}' is named twice in one object: keep one of them");
+                    return Some(("twice", prop.range.start, what));
+                }
+                doubt(&prop.value)
+            })
+        }
+        Value::Array(array) => array.elements.iter().find_map(doubt),
+        Value::NumberLit(number) if is_inexact(number.value) => {
+            let what = format!(
+                "the number {} has more digits than can be compared: write it as a string",
+                shorten(number.value, 60)
+            );
+            Some(("digits", number.range.start, what))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the number is one of many that would be taken for the same.
+fn is_inexact(number: &str) -> bool {
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return false;
+    }
+    let digits = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len() > MAX_DIGITS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_two_readers_take_for_two_things_is_in_doubt() {
+        let check = |text: &str, expected: Option<(&str, u32)>| {
+            let doubt = Places::of(text).doubt();
+            let found = doubt.as_ref().map(|doubt| (doubt.id, doubt.line));
+            assert_eq!(found, expected, "{text}: {doubt:?}");
+        };
+        check(
+            r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 1}, {"a": 1}]}"#,
+            None,
+        );
+        check("{\"a\": 2,\n \"a\": 1}", Some(("twice", 2)));
+        check(
+            "[1,\n{\"b\": {\"a\": 2,\n \"\\u0061\": 1}}]",
+            Some(("twice", 3)),
+        );
+        for exact in [
+            "0",
+            "-1",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "0.30000000000000004",
+            "1e300",
+            "1.7976931348623157e308",
+            "100000000000000000000000",
+        ] {
+            check(exact, None);
+        }
+        for inexact in [
+            "18446744073709551617",
+            "123456789012345678901234567891",
+            "-9223372036854775809",
+            "0.123456789012345678",
+        ] {
+            check(inexact, Some(("digits", 1)));
+        }
+    }
 
     #[test]
     fn pointers_have_lines() {

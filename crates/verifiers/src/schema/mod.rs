@@ -9,6 +9,7 @@ mod document;
 mod json;
 mod markdown;
 mod problems;
+mod sense;
 mod target;
 mod validator;
 mod words;
@@ -34,6 +35,19 @@ pub(crate) const MAX_DOCUMENT: usize = 1024 * 1024;
 /// The `schema` kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema;
+
+impl Schema {
+    /// What a schema of this text most likely does not say as it was meant, for who wrote it.
+    pub fn slips(name: &str, text: &str) -> Vec<String> {
+        let schema: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let slips = sense::slips(&schema).into_iter();
+        slips
+            .map(|(word, known)| {
+                format!("{name}: unknown keyword '{word}' is ignored; did you mean '{known}'?")
+            })
+            .collect()
+    }
+}
 
 impl Verifier for Schema {
     fn kind(&self) -> &'static str {

@@ -7,7 +7,8 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::budget::{self, Budget, Step};
-use super::json::Places;
+use super::json::{Doubt, Places};
+use super::sense;
 use super::words::shorten;
 
 /// References within one schema: with the depth of a document they bound how deep validation
@@ -35,6 +36,10 @@ pub(super) struct Compiled {
 pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Compiled, String> {
     let schema: Value =
         serde_json::from_str(text).map_err(|error| format!("{name}: is not JSON: {error}"))?;
+    let places = Places::of(text);
+    if let Some(Doubt { line, what, .. }) = places.doubt() {
+        return Err(format!("{name}:{line}: {what}"));
+    }
     if references(&schema) > MAX_REFERENCES {
         return Err(format!(
             "{name}: holds more than {MAX_REFERENCES} references"
@@ -54,6 +59,9 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
         .with_pattern_options(patterns)
         .build(&budget::counted(&schema));
     match built {
+        Ok(_) if !sense::asks(&schema) => Err(format!(
+            "{name}: asks for nothing: whatever there is would fit it"
+        )),
         Ok(validator) => Ok(Compiled {
             validator,
             budget,
@@ -61,7 +69,7 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
         }),
         Err(error) => {
             let pointer = error.instance_path().as_str();
-            let line = Places::of(text).line(pointer).unwrap_or(1);
+            let line = places.line(pointer).unwrap_or(1);
             let place = if pointer.is_empty() { "" } else { " at " };
             let what = shorten(&error.masked().to_string(), MAX_MESSAGE);
             let hint = match error.kind() {
@@ -124,6 +132,17 @@ mod tests {
         check(
             r#"{"$schema": "https://example.com/no-such-draft"}"#,
             "is no schema",
+        );
+        for nothing in ["{}", "true", r##"{"$ref": "#"}"##, r#"{"requierd": ["a"]}"#] {
+            check(nothing, "asks for nothing");
+        }
+        check(
+            "{\"type\": \"object\",\n\"type\": \"array\"}",
+            ":2: 'type' is named twice",
+        );
+        check(
+            r#"{"const": 123456789012345678901234567890}"#,
+            "more digits",
         );
         let many = vec![serde_json::json!({ "$ref": "#" }); MAX_REFERENCES + 1];
         check(

@@ -1,0 +1,158 @@
+//! Tells a person that something waits for them, by the command in `[approvals] notify`. The
+//! agent's hook starts a process of ours beside it and goes; that one waits for the command,
+//! bounded, and notes what came of it where `checkrein approvals` shows it. What is asked comes
+//! on stdin and in the environment, never in the command's own text; nor does whoever starts the
+//! process beside say which command it is.
+
+mod surroundings;
+mod turn;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use checkrein_runtime::Decided;
+use checkrein_store::{Approval, SqliteStore};
+use checkrein_verifiers::process::{self, Ended};
+
+use self::turn::Turn;
+use crate::commands::approvals::what;
+use crate::{exit_code, ui};
+
+/// The first argument of the process beside.
+pub(crate) const BESIDE: &str = "notify-a-person";
+/// Longer a command that tells somebody need not take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Has a person told of what waits since this answer. Nobody waits for that.
+pub(crate) fn parked(state: &Path, decided: &Decided) {
+    let Some(first) = decided.parked.first() else {
+        return;
+    };
+    if decided.notify.is_none() {
+        return;
+    }
+    if let Err(why) = beside(state) {
+        let id = &first.id;
+        ui::say(&format!("checkrein: {id}: nobody was told of it: {why}"));
+    }
+}
+
+fn beside(state: &Path) -> std::io::Result<()> {
+    let mut beside = Command::new(std::env::current_exe()?);
+    beside
+        .arg(BESIDE)
+        .arg(state)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut beside, 0);
+    beside.spawn().map(drop)
+}
+
+/// The process beside.
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    let [state] = words else {
+        return exit_code::exit(exit_code::USAGE);
+    };
+    exit_code::exit(match tell_all(&PathBuf::from(state)) {
+        Ok(()) => exit_code::YES,
+        Err(_) => exit_code::NO,
+    })
+}
+
+/// Tells of everything that nobody was told of. One process does so at a time, and a person who
+/// was told a moment ago is told of all the rest at once: an agent can make many calls.
+fn tell_all(state: &Path) -> Result<(), String> {
+    // Nothing is made where nothing is.
+    drop(SqliteStore::open_read_only(state).map_err(|error| error.to_string())?);
+    let store = SqliteStore::open(state).map_err(|error| error.to_string())?;
+    let untold = || checkrein_runtime::untold(&store).map_err(|error| error.to_string());
+    while !untold()?.is_empty() {
+        let Some(mut turn) = Turn::take(state).map_err(|error| error.to_string())? else {
+            // Whoever has it looks once more after giving it back.
+            return Ok(());
+        };
+        turn.rest();
+        let waiting = untold()?;
+        let Some((_, command)) = waiting.first() else {
+            continue;
+        };
+        let rows: Vec<Approval> = waiting
+            .iter()
+            .filter(|(_, own)| own == command)
+            .map(|(row, _)| row.clone())
+            .collect();
+        let told = tell(state, &rows, command);
+        turn.told();
+        match told {
+            Ok(()) => checkrein_runtime::told(&store, &rows),
+            Err(why) => checkrein_runtime::not_told(&store, &rows, &why),
+        }
+        .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Runs the command with what is asked on its stdin.
+fn tell(state: &Path, rows: &[Approval], command: &str) -> Result<(), String> {
+    let text: Vec<String> = rows.iter().map(asks).collect();
+    let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    let first = rows.first().map(what).unwrap_or_default();
+    let first = match rows.len() {
+        0 | 1 => first,
+        several => format!("{first} (and {} more)", several - 1),
+    };
+    let failed = |error: std::io::Error| format!("'{command}' cannot be started: {error}");
+    let mut stdin = tempfile::tempfile_in(state).map_err(failed)?;
+    stdin
+        .write_all(text.join("\n").as_bytes())
+        .map_err(failed)?;
+    std::io::Seek::rewind(&mut stdin).map_err(failed)?;
+    let mut shell = surroundings::shell(state, command);
+    shell
+        .env("CHECKREIN_APPROVAL", ids.join(" "))
+        .env("CHECKREIN_APPROVAL_WHAT", first)
+        .stdin(stdin)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let nonce = ids.first().copied().unwrap_or_default();
+    let (wait, kill) = process::spawn(shell, nonce).map_err(failed)?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        // Whoever does not listen any more has given up on it.
+        let _ = sender.send(wait.wait());
+    });
+    let ended = receiver.recv_timeout(LIMIT);
+    kill.kill();
+    match ended {
+        Ok(Ok((Ended::Exited(0), _))) => Ok(()),
+        Ok(Ok((Ended::Exited(code), _))) => {
+            Err(format!("'{command}' ended with exit status {code}"))
+        }
+        Ok(Ok((Ended::Signalled(signal), _))) => {
+            Err(format!("'{command}' was ended by signal {signal}"))
+        }
+        Ok(Ok((Ended::Lost, _))) => Err(format!("'{command}' was lost sight of")),
+        Ok(Err(error)) => Err(failed(error)),
+        Err(_) => Err(format!(
+            "'{command}' took longer than {} s",
+            LIMIT.as_secs()
+        )),
+    }
+}
+
+fn asks(row: &Approval) -> String {
+    format!(
+        "{} waits for a person: {}\nwhy: {}\nto answer, in {}: checkrein approve {id}, or: checkrein deny {id}\n",
+        row.agent,
+        what(row),
+        row.why,
+        row.root,
+        id = row.id
+    )
+}

@@ -1,0 +1,133 @@
+//! What the command that tells a person runs in. Whoever starts the process beside may be an
+//! agent, or have its environment from one: nothing of that, no search path, no folder and no
+//! shell, says what is run in a person's name.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::locate;
+
+/// Where programs of the system lie.
+#[cfg(unix)]
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
+
+/// The shell that runs `command`: in the person's own folder or, if nobody knows it, in that of
+/// our state.
+pub(super) fn shell(state: &Path, command: &str) -> Command {
+    let home = person();
+    let mut shell = plain(command);
+    shell.current_dir(home.as_deref().unwrap_or(state));
+    if let Some(home) = home {
+        shell.env("HOME", home);
+    }
+    shell
+}
+
+#[cfg(unix)]
+fn plain(command: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).env_clear().env("PATH", PATH);
+    for (name, is_fine) in PASSED {
+        let value = std::env::var(name).ok();
+        if let Some(value) = value.filter(|value| is_fine(value)) {
+            shell.env(name, value);
+        }
+    }
+    if let Some(folder) = running() {
+        let bus = folder.join("bus");
+        if bus.exists() {
+            let mut address = OsString::from("unix:path=");
+            address.push(bus);
+            shell.env("DBUS_SESSION_BUS_ADDRESS", address);
+        }
+        shell.env("XDG_RUNTIME_DIR", folder);
+    }
+    shell
+}
+
+/// There no agent's hook finds another shell by a search path than the system's.
+#[cfg(not(unix))]
+fn plain(command: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    shell.args(["/C", command]);
+    shell
+}
+
+#[cfg(unix)]
+type IsFine = fn(&str) -> bool;
+
+/// What says who and where a person is, and what such a value looks like: none of these can
+/// name a program or a library.
+#[cfg(unix)]
+const PASSED: &[(&str, IsFine)] = &[
+    ("USER", is_name),
+    ("LOGNAME", is_name),
+    ("LANG", is_name),
+    ("LC_ALL", is_name),
+    ("DISPLAY", is_display),
+    ("WAYLAND_DISPLAY", is_name),
+];
+
+#[cfg(unix)]
+fn is_name(value: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    !value.is_empty() && !value.contains("..") && value.bytes().all(plain)
+}
+
+/// One of this machine.
+#[cfg(unix)]
+fn is_display(value: &str) -> bool {
+    let number = value.strip_prefix(':');
+    number.is_some_and(|number| {
+        let plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+        !number.is_empty() && number.bytes().all(plain)
+    })
+}
+
+/// The folder of the person's session, by their account.
+#[cfg(target_os = "linux")]
+fn running() -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = std::fs::metadata("/proc/self").ok()?.uid();
+    Some(PathBuf::from(format!("/run/user/{me}"))).filter(|folder| folder.is_dir())
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn running() -> Option<PathBuf> {
+    None
+}
+
+/// The person's folder: by their account, where that can be told.
+fn person() -> Option<PathBuf> {
+    let home = match cfg!(target_os = "linux") {
+        true => locate::account_home(),
+        false => locate::home(),
+    };
+    home.filter(|home| home.is_dir())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_passed_on_cannot_name_a_program() {
+        for (value, name, display) in [
+            ("ada", true, false),
+            ("en_US.UTF-8", true, false),
+            ("wayland-0", true, false),
+            (":0", false, true),
+            (":10.0", false, true),
+            ("evil.example:0", false, false),
+            ("unixexec:path=/tmp/x", false, false),
+            ("/tmp/x", false, false),
+            ("..", false, false),
+            ("a b", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(is_name(value), name, "{value}");
+            assert_eq!(is_display(value), display, "{value}");
+        }
+    }
+}

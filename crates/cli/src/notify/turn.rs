@@ -1,0 +1,55 @@
+//! Whose turn it is to tell a person, and when they were told last. A file's lock, freed by the
+//! kernel on death; in it, the time.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use checkrein_core::ids::Millis;
+
+const FILE: &str = "notify.lock";
+/// Nobody has to be told twice within this time.
+const APART: u64 = 10_000;
+
+pub(super) struct Turn {
+    file: File,
+}
+
+impl Turn {
+    /// `None` while another process has it.
+    pub(super) fn take(state: &Path) -> std::io::Result<Option<Self>> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(state.join(FILE))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Waits until a person can be told of more.
+    pub(super) fn rest(&mut self) {
+        let mut text = String::new();
+        // A file that says nothing tells of nobody.
+        let _ = (&self.file).take(32).read_to_string(&mut text);
+        let last = Millis(text.trim().parse().unwrap_or_default());
+        let since = checkrein_runtime::now().since(last);
+        std::thread::sleep(Duration::from_millis(APART.saturating_sub(since)));
+    }
+
+    /// A person was told now.
+    pub(super) fn told(&mut self) {
+        let now = checkrein_runtime::now().0.to_string();
+        // Without it they are told of the next thing sooner.
+        let _ = self
+            .file
+            .rewind()
+            .and_then(|()| self.file.set_len(0))
+            .and_then(|()| self.file.write_all(now.as_bytes()));
+    }
+}

@@ -1,0 +1,56 @@
+//! Whether a person who answers a question about work has that very work before them.
+
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::SubjectKind;
+use checkrein_store::{About, Approval};
+
+use crate::delivery::Patience;
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+
+/// What a question about work is about, as it lies here now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lies {
+    /// The files that it depends on, as the policy names them; all of them if none is named.
+    pub inputs: Vec<String>,
+    /// It is what was asked about.
+    pub same: bool,
+}
+
+impl Runtime {
+    /// Reads the tree that a question is about. `None`: it is about a call, or the session's
+    /// policy does not ask it any more.
+    ///
+    /// # Errors
+    /// If the store or the tree cannot be read.
+    pub fn lies(
+        &self,
+        question: &Approval,
+        patience: Patience<'_>,
+    ) -> Result<Option<Lies>, RuntimeError> {
+        let About::Work {
+            verifier,
+            subject,
+            message,
+        } = &question.about
+        else {
+            return Ok(None);
+        };
+        let Some((_, policy)) = self.peek(&question.session)? else {
+            return Ok(None);
+        };
+        let Some(spec) = policy.verifier(&VerifierName::new(verifier.as_str())) else {
+            return Ok(None);
+        };
+        let always = self.place.tracked(Some(&question.session), patience);
+        let reading = self.place.read(&always, &policy, patience.limits());
+        let fact = reading.map_err(RuntimeError::Tree)?.fact;
+        let (inputs, same) = match (spec.subject, message) {
+            (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.subject(&spec.name) == *subject),
+            (SubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
+            // An earlier version took the message alone for all that it is about.
+            (SubjectKind::Message, None) => return Ok(None),
+        };
+        Ok(Some(Lies { inputs, same }))
+    }
+}

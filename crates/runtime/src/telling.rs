@@ -1,0 +1,82 @@
+//! Who has to be told that something waits for them, and what came of telling them. The command
+//! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
+
+use checkrein_core::ids::Seq;
+use checkrein_store::{Approval, Batch, Store};
+
+use crate::error::RuntimeError;
+use crate::{clock, load};
+
+/// What waits and nobody was told of, oldest first, with the command that tells them.
+///
+/// # Errors
+/// If the store or a log cannot be read.
+pub fn untold(store: &dyn Store) -> Result<Vec<(Approval, String)>, RuntimeError> {
+    let now = clock::now();
+    let mut rows = store.approvals()?;
+    rows.retain(|row| row.is_untold(now));
+    rows.reverse();
+    let mut found = Vec::new();
+    for row in rows {
+        if let Some(command) = command(store, &row)? {
+            found.push((row, command));
+        }
+    }
+    Ok(found)
+}
+
+fn command(store: &dyn Store, row: &Approval) -> Result<Option<String>, RuntimeError> {
+    let mut found = Ok(None);
+    store.transact(&row.session, &mut |tail| {
+        if tail.last() > Seq(0) {
+            found = load::state(&row.session, tail).and_then(|loaded| {
+                let policy = load::policy(&row.session, &loaded.state, |digest| tail.blob(digest))?;
+                Ok(policy.approvals.notify)
+            });
+        }
+        Ok(None)
+    })?;
+    found
+}
+
+/// Notes that a person was told of these.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn told(store: &dyn Store, rows: &[Approval]) -> Result<(), RuntimeError> {
+    let now = clock::now();
+    note(store, rows, &|row| Approval {
+        told_at: Some(now),
+        ..row
+    })
+}
+
+/// Notes why nobody could be told of these.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn not_told(store: &dyn Store, rows: &[Approval], why: &str) -> Result<(), RuntimeError> {
+    note(store, rows, &|row| Approval {
+        not_told: Some(why.to_owned()),
+        ..row
+    })
+}
+
+fn note(
+    store: &dyn Store,
+    rows: &[Approval],
+    noted: &dyn Fn(Approval) -> Approval,
+) -> Result<(), RuntimeError> {
+    for row in rows {
+        store.transact(&row.session, &mut |tail| {
+            let known = tail.approval(&row.key)?;
+            let known = known.filter(|known| known.nth == row.nth);
+            Ok(known.map(|known| Batch {
+                approvals: vec![noted(known)],
+                durable: true,
+                ..Batch::default()
+            }))
+        })?;
+    }
+    Ok(())
+}
