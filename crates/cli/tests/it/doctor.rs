@@ -761,6 +761,8 @@ fn what_a_clone_calls_checkrein_is_not_started() {
             });
             healthy.settings(file, &hooks);
             let _ = std::fs::remove_file(&kept);
+            let mut env = env.clone();
+            env.push(("SHELL", inside.to_str().unwrap()));
             let said = healthy.doctor(&["--agent", "claude-code"], &env);
             assert!(
                 !healthy.world.outside("PWNED").exists(),

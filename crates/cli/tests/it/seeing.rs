@@ -468,3 +468,48 @@ fn what_strangers_wrote_does_nothing_to_a_terminal() {
     let text = document["session"].as_str().unwrap();
     assert_eq!(text, agent.session, "JSON means the same");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_an_agent_prints_does_nothing_to_a_terminal_either() {
+    use crate::terminal::{Terminal, executable};
+    let world = World::with_check("cat hostile.txt; exit 1");
+    world.write("hostile.txt", &format!("src/a.py:3: {HOSTILE}\n"));
+    let lines = [
+        json!({ "type": "system", "subtype": "init", "session_id": "SESSION", "tools": [] }),
+        json!({ "type": "assistant", "session_id": "SESSION", "message": { "id": "m", "role": "assistant",
+            "content": [{ "type": "tool_use", "id": "t", "name": HOSTILE, "input": {} },
+                { "type": "text", "text": HOSTILE }] } }),
+        json!({ "type": "result", "subtype": "success", "is_error": false, "session_id": "SESSION",
+            "result": HOSTILE, "num_turns": 1 }),
+    ];
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    std::fs::write(world.outside("said"), lines.join("\n") + "\n").unwrap();
+    let bin = world.outside("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let agent = bin.join("claude");
+    let script = format!(
+        "#!/bin/sh\nfor word; do [ \"$before\" = --session-id ] && id=$word; before=$word; done\nsed \"s/SESSION/$id/\" '{}'\ncat hostile.txt >&2\nexit 3\n",
+        world.outside("said").display()
+    );
+    std::fs::write(&agent, script).unwrap();
+    executable(&agent);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let words = ["run", "--agent", "claude-code", "mend it"];
+    let said = Terminal::new(&world).with("PATH", &path).says(&words);
+    assert!(said.stdout.contains("a\\u{1b}[2Jb"), "{said:?}");
+    // Live lines are drawn in the place of those before: our own moves.
+    let mut shown = said.stdout.clone();
+    for moved in ["[2K", "[1A", "[2A", "[3A", "[1B"] {
+        shown = shown.replace(&format!("\u{1b}{moved}"), "");
+    }
+    let left: Vec<char> = strange(&shown).into_iter().filter(|c| *c != '\r').collect();
+    assert_eq!(left, [], "{}", said.stdout);
+    let output = world.checkrein(&words).env("PATH", &path).output().unwrap();
+    let said = Said::of(&output);
+    assert!(
+        said.stderr.contains("e\\u{8}f") || said.stderr.contains("f\\u{202e}g"),
+        "{said:?}"
+    );
+    assert_eq!(strange(&said.stderr), []);
+}

@@ -47,18 +47,19 @@ pub fn tracked_files(root: &Path, limit: Duration) -> Option<BTreeSet<String>> {
     }
 }
 
-/// The git of the search path, but never one that lies in the tree itself: an agent's settings
+/// The git of the search path, but never one that lies in the repo itself: an agent's settings
 /// come with a clone, and can put a folder of it in front.
-fn git(root: &Path) -> Option<PathBuf> {
+pub fn git(root: &Path) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
+    // A tree may be a folder of a clone. Where the clone is all there is, git is in it.
+    let top = root
+        .ancestors()
+        .find(|above| above.join(".git").symlink_metadata().is_ok())
+        .unwrap_or(&root);
+    let is_theirs = |real: &Path| top.parent().is_some() && real.starts_with(top);
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(format!("git{}", std::env::consts::EXE_SUFFIX)))
-        .find(|file| {
-            file.is_file()
-                && file
-                    .canonicalize()
-                    .is_ok_and(|real| !real.starts_with(&root))
-        })
+        .find(|file| file.is_file() && file.canonicalize().is_ok_and(|real| !is_theirs(&real)))
 }

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
     let scratch = tempfile::tempdir()?;
     let near = Near {
         root: located.place.root.clone(),
+        top: located.top.clone(),
     };
     let repo = repo::look(&located, &near);
     let mut findings = Vec::new();
@@ -111,7 +112,7 @@ impl Look<'_> {
             near,
             scratch,
         } = *self;
-        let program = programs::outside(agent.program, &near.root);
+        let program = programs::outside(agent.program, &near.top);
         findings.push(match &program {
             Some(program) => self.version(program),
             None => Finding::ok(agent.name, "installed", "not installed"),
@@ -132,8 +133,8 @@ impl Look<'_> {
         findings.extend(hooks::covered(agent, &installed, plugins.ours));
         findings.extend(plugins.findings);
         findings.extend(hooks::mixed(agent, &settings, near));
-        findings.extend(binary::look(agent, &installed, &near.root, scratch));
-        findings.extend(shell::look(agent, &installed, scratch));
+        findings.extend(binary::look(agent, &installed, &near.top, scratch));
+        findings.extend(shell::look(agent, &installed, &near.top, scratch));
         let measured = repo.store.as_ref().map(deadlines::measured);
         findings.extend(deadlines::look(
             agent,
@@ -154,7 +155,7 @@ impl Look<'_> {
         let foreign = |one: &hooks::Installed<'_>| {
             let named = &one.entry.program;
             matches!(
-                entry::Program::of(named, one.settings.scope, &near.root),
+                entry::Program::of(named, one.settings.scope, &near.top),
                 entry::Program::Foreign(_)
             )
         };
@@ -170,7 +171,7 @@ impl Look<'_> {
                 firing::announcement(agent.program)
             ));
             findings.extend(firing::findings(
-                agent.name, &program, &settings, &agreed, &near.root,
+                agent.name, &program, &settings, &agreed, &near.top,
             )?);
         }
         let faults = findings

@@ -178,7 +178,7 @@ impl Scene {
             ),
         )?;
         // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
-        let path = OsString::from(shell::login_path(folder.path()));
+        let path = OsString::from(shell::login_path(root, folder.path()));
         let path = programs::path_outside(&path, root);
         let profile = format!(
             "export PATH='{}'\n",
@@ -218,7 +218,6 @@ impl Scene {
     /// Nothing of the person's environment gets in but what finds programs, above all no keys.
     fn clean(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
         const KEPT: &[&str] = &[
-            "SHELL",
             "LANG",
             "USER",
             "LOGNAME",
@@ -234,6 +233,7 @@ impl Scene {
             .env_clear()
             .envs(kept)
             .env("PATH", programs::path_outside(&path, &self.from))
+            .env("SHELL", shell::login_shell(&self.from))
             .current_dir(&self.repo)
             .env("HOME", &self.home)
             .env("TMPDIR", self.home.with_file_name("tmp"))
