@@ -13,6 +13,7 @@ mod laws;
 mod parity;
 mod policy_table;
 mod targets;
+mod tools;
 
 use std::process::ExitCode;
 

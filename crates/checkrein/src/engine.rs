@@ -45,7 +45,7 @@ impl Engine {
         let state = std::env::temp_dir().join(format!("checkrein-{}", std::process::id()));
         let place = Place {
             state,
-            env: std::env::vars_os().collect(),
+            env: Arc::new(std::env::vars_os().collect()),
             root: root.clone(),
         };
         let source = config.map(|text| Source {

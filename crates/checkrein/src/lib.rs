@@ -27,9 +27,13 @@
 //! # }
 //! ```
 //!
+//! Calls that a person has to be asked about are refused until [`Engine::answer`] says otherwise;
+//! [`Engine::approvals`] lists them.
+//!
 //! Sessions of one engine share nothing mutable but the store (law 8): use one engine
 //! for as many as you like, from as many threads as you like.
 
+mod approvals;
 mod engine;
 mod session;
 
@@ -37,5 +41,8 @@ pub use engine::Engine;
 pub use session::{Session, ToolCall};
 
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
+pub use checkrein_core::ids::Millis;
+pub use checkrein_core::input::PersonAnswer;
 pub use checkrein_core::transition::{Reason, Transition};
-pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError};
+pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError, now};
+pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};

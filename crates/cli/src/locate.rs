@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
@@ -233,7 +234,7 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
     let place = Place {
         root,
         state: state.join(repo_id),
-        env: env::vars_os().collect::<BTreeMap<_, _>>(),
+        env: Arc::new(env::vars_os().collect::<BTreeMap<_, _>>()),
     };
     let folder = match given.require_trust {
         true => account_home().map(|home| home.join(".config")),

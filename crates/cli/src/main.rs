@@ -9,6 +9,7 @@ mod exit_code;
 mod guarded;
 mod home;
 mod locate;
+mod message;
 mod notify;
 mod off;
 mod person;
@@ -21,6 +22,11 @@ mod trust;
 mod ui;
 
 use std::process::ExitCode;
+
+/// musl's own takes pages from the system one by one and gives them back as it goes.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);

@@ -340,6 +340,10 @@ pub struct SessionEnded {
 pub struct EvidenceArrived {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
+    /// The subject it was asked about, which is not always the one it came to be about. A newer
+    /// stop of the scope may wait for the same verifier and another subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Short>,
     /// What decides.
     pub evidence: EvidenceFact,
 }
@@ -396,9 +400,10 @@ pub struct PersonAnswered {
     pub approval: String,
     /// What was asked, bounded.
     pub what: String,
-    /// The verifier that asked; `None` if it was about a call.
+    /// The detail of the `awaiting_human` that ends with it: the verifier, or that a call was
+    /// parked. `None`: recorded before an answer ended one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verifier: Option<VerifierName>,
+    pub ends: Option<String>,
     /// When the answer runs out.
     pub until: Millis,
     /// What they said.

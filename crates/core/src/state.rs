@@ -1,7 +1,8 @@
 //! What is known about a session: the fold of its log. `fold` writes it, nothing else does.
 //!
 //! INVARIANT: bounded. Windows, sets and lists have fixed capacities, so that the state
-//! cache stays small (16 KiB) however long a session runs.
+//! cache stays small (16 KiB) however long a session runs. What came back for stops of many
+//! sub-agents that are judged at once may take half as much again; such a state is not cached.
 
 mod delivered;
 mod fold;

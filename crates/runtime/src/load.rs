@@ -9,7 +9,7 @@ use checkrein_store::{RawEvent, StateCache, StoreError, Tail};
 use crate::error::RuntimeError;
 
 /// Version of the folded state's shape; another one folds from the start.
-pub(crate) const CORE_VERSION: u32 = 8;
+pub(crate) const CORE_VERSION: u32 = 9;
 
 /// The state at the tail and the place of the cache it was folded from.
 pub(crate) struct Loaded {
@@ -62,8 +62,15 @@ fn usable(cache: &StateCache) -> Option<State> {
     (state.policy == Some(cache.policy)).then_some(state)
 }
 
+/// A larger state, of many stops that are judged at once, is folded from an older cache until
+/// they are answered.
+const LARGEST: usize = 16 * 1024;
+
 pub(crate) fn cache(state: &State) -> Option<StateCache> {
     let bytes = postcard::to_stdvec(state).ok()?;
+    if bytes.len() > LARGEST {
+        return None;
+    }
     Some(StateCache {
         core_version: CORE_VERSION,
         policy: state.policy?,
@@ -85,4 +92,22 @@ pub(crate) fn policy(
         .ok_or_else(|| broken("was never recorded".to_owned()))?;
     let bytes = blob(&digest)?.ok_or_else(|| broken(format!("({digest}) is not in the store")))?;
     Policy::from_blob(&bytes).map_err(|error| broken(format!("cannot be read: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use checkrein_core::digest::Digest;
+    use checkrein_core::ids::ScopeId;
+
+    use super::*;
+
+    #[test]
+    fn a_state_is_cached_unless_it_is_large() {
+        let mut state = State::default();
+        state.policy = Some(Digest::of(b"policy"));
+        let kept = cache(&state).and_then(|cache| usable(&cache));
+        assert_eq!(kept.as_ref(), Some(&state));
+        state.cursors = vec![(ScopeId::main(), "c".repeat(LARGEST))];
+        assert!(cache(&state).is_none());
+    }
 }

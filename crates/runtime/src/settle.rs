@@ -172,13 +172,13 @@ impl Runtime {
                     .find(|wanted| wanted.verifier == done.evidence.verifier);
                 let about = asked
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
-                    .short()
-                    .0;
+                    .short();
                 let name = &done.evidence.verifier;
-                let key = format!("evidence:{stop}:{name}:{about:x}:{sealed:x}");
+                let key = format!("evidence:{stop}:{name}:{:x}:{sealed:x}", about.0);
                 let evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
+                    asked: Some(about),
                     evidence,
                 });
                 let arrived = own(session, Some(key), input);

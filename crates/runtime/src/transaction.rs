@@ -29,7 +29,7 @@ use crate::workspace::PROMPT_LIMIT;
 use crate::{clock, facts, fit, load, patches, summary};
 
 /// The state is cached this often, and at each stop decision.
-const CACHE_EVERY: u64 = 64;
+const CACHE_EVERY: u64 = 16;
 
 /// What one transaction came to.
 pub(crate) struct Handled {

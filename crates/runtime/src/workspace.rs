@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
@@ -25,8 +26,8 @@ pub struct Place {
     pub root: PathBuf,
     /// The state folder of this repo.
     pub state: PathBuf,
-    /// The environment that checks get a filtered copy of.
-    pub env: BTreeMap<OsString, OsString>,
+    /// The environment that checks get a filtered copy of. Shared: places are copied often.
+    pub env: Arc<BTreeMap<OsString, OsString>>,
 }
 
 impl Place {

@@ -61,7 +61,7 @@ enum Block<'a> {
     Text(&'a str),
     Call {
         id: String,
-        name: &'static str,
+        name: &'a str,
         input: Value,
     },
 }
@@ -157,6 +157,7 @@ fn block<'a>(act: &'a Act, id: String, repo: &Path) -> Block<'a> {
             });
             ("Agent", input)
         }
+        Act::Call { tool, input } => (tool.as_str(), input.clone()),
     };
     Block::Call { id, name, input }
 }

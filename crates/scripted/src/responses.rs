@@ -95,17 +95,24 @@ pub(crate) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (
 }
 
 fn item(act: &Act, id: &str) -> Value {
-    let shell = |command: &str| {
+    let function = |name: &str, arguments: &Value| {
         json!({
             "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
-            "name": SHELL, "arguments": json!({ "cmd": command }).to_string(),
+            "name": name, "arguments": arguments.to_string(),
         })
     };
-    let patch = |text: String| {
+    let custom = |name: &str, input: &str| {
         json!({
             "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
-            "name": "apply_patch", "input": format!("*** Begin Patch\n{text}*** End Patch\n"),
+            "name": name, "input": input,
         })
+    };
+    let shell = |command: &str| function(SHELL, &json!({ "cmd": command }));
+    let patch = |text: String| {
+        custom(
+            "apply_patch",
+            &format!("*** Begin Patch\n{text}*** End Patch\n"),
+        )
     };
     match act {
         Act::Say(text) | Act::Delegate(text) => json!({
@@ -121,6 +128,10 @@ fn item(act: &Act, id: &str) -> Value {
         Act::Replace { path, old, new } => {
             patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n"))
         }
+        Act::Call { tool, input } => match input {
+            Value::String(text) => custom(tool, text),
+            arguments => function(tool, arguments),
+        },
     }
 }
 

@@ -30,6 +30,13 @@ pub enum Act {
     Read(String),
     /// Starts a sub-agent.
     Delegate(String),
+    /// Any tool of the agent, by its own name and arguments.
+    Call {
+        /// Its name.
+        tool: String,
+        /// Its arguments; a text for a tool that takes no JSON.
+        input: Value,
+    },
 }
 
 impl Act {

@@ -22,12 +22,12 @@ impl Screen {
     pub(super) fn agent(world: &World<'_>, prompt: &str) -> Result<Self> {
         let mut words = vec![world.stage.program.clone().into_os_string()];
         words.extend(world.stage.agent.interactive(prompt));
-        Self::start(world, &words)
+        Self::start(world, "agent", &words)
     }
 
-    /// Any program and its arguments.
-    pub(super) fn start(world: &World<'_>, words: &[OsString]) -> Result<Self> {
-        let socket = world.folder.join("tmux");
+    /// Any program and its arguments; `name` tells it from others that are shown meanwhile.
+    pub(super) fn start(world: &World<'_>, name: &str, words: &[OsString]) -> Result<Self> {
+        let socket = world.folder.join(format!("tmux-{name}"));
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&socket).args([
             "-f",
@@ -74,6 +74,11 @@ impl Screen {
     /// Types a line, as a person would.
     pub(super) fn type_line(&self, line: &str) -> Result<()> {
         self.tmux(&["send-keys", line, "Enter"]).map(|_| ())
+    }
+
+    /// Presses a key, by tmux's name for it, or types a text.
+    pub(super) fn press(&self, key: &str) -> Result<()> {
+        self.tmux(&["send-keys", key]).map(|_| ())
     }
 
     fn capture(&self) -> String {

@@ -1,10 +1,11 @@
-//! `bench hook | replay | check | patch`: how good is good, measured side by side in one run and
+//! `bench hook | replay | check | patch | policy`: how good is good, measured side by side in one run and
 //! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
 
 mod check;
 mod contest;
 mod hook;
 mod patch;
+mod policy;
 mod replay;
 mod scene;
 
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use crate::build::{self, Profile};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
@@ -40,6 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         "replay" => replay::run,
         "check" => check::run,
         "patch" => patch::run,
+        "policy" => policy::run,
         _ => return Err(USAGE.to_owned()),
     };
     let binary = match &options.binary {

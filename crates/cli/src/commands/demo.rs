@@ -66,10 +66,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
 
     let mut located = locate::locate(&repo, Some(&folder.path().join("state")));
     // Checks see this program as a check, wherever it plays that part.
-    located
-        .place
-        .env
-        .insert(OsString::from(ROLE), OsString::from("check"));
+    Arc::make_mut(&mut located.place.env).insert(OsString::from(ROLE), OsString::from("check"));
     located.person = None;
     let plan = command::Plan {
         command: vec![me.into_os_string(), OsString::from("demo")],

@@ -26,12 +26,11 @@ use crate::confine::desk::Desk;
 use crate::confine::post::Post;
 use crate::home::{self, Settled};
 use crate::locate::{self, Given, Located};
+use crate::message::{self, Unread};
 use crate::off::{self, Off};
 use crate::ui::{self, words};
 use crate::{exit_code, notify, signals, sources, trust};
 
-/// More input than this is not read.
-pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
 /// Of a transcript at most this much is read at a tool event.
 const MAX_TRANSCRIPT: u64 = 256 * 1024;
 /// At a stop the rest of it, up to this much.
@@ -39,6 +38,8 @@ const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
 /// How long a hook waits at a time for a store that others keep busy: less than the margin
 /// before the agent's deadline.
 const LONGEST_BUSY: Duration = Duration::from_secs(4);
+/// How long a message is waited for where no deadline is said: no agent gives a hook less.
+const UNSAID: Duration = Duration::from_secs(5);
 /// How long a stop waits for a transcript that lags.
 const LAG: Duration = Duration::from_millis(300);
 
@@ -191,7 +192,10 @@ fn answer(
     let started = Instant::now();
     let env = |name: &str| std::env::var(name).ok();
     let read = |bytes: &[u8]| adapter.read(bytes, &env);
-    let bytes = match read_stdin() {
+    let due = args.as_ref().ok().and_then(|args| args.deadline);
+    let due = due.map_or(UNSAID, Duration::from_secs);
+    let due = due.saturating_sub(margin(due));
+    let bytes = match message::read(started.checked_add(due)) {
         Ok(bytes) => bytes,
         Err(Unread { head, why }) => {
             // Its beginning mostly tells the kind of event: size is no way around the gate.
@@ -347,7 +351,7 @@ fn judge(
     let deadline = args
         .deadline
         .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
-    let due = Duration::from_secs(deadline).saturating_sub(margin(deadline));
+    let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
     if knock.event == EventKind::Stop {
         signals::listen();
     }
@@ -587,35 +591,8 @@ fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
 }
 
 /// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.
-fn margin(deadline: u64) -> Duration {
-    Duration::from_secs(5).min(Duration::from_secs(deadline) / 5)
-}
-
-/// A message that was not read to its end.
-struct Unread {
-    head: Vec<u8>,
-    why: String,
-}
-
-fn read_stdin() -> Result<Vec<u8>, Unread> {
-    let mut bytes = Vec::new();
-    let mut stdin = std::io::stdin().lock();
-    if let Err(error) = stdin.by_ref().take(MAX_INPUT + 1).read_to_end(&mut bytes) {
-        return Err(Unread {
-            head: bytes,
-            why: format!("the agent's message could not be read: {error}"),
-        });
-    }
-    if bytes.len() as u64 > MAX_INPUT {
-        // The agent must not be left writing into a closed pipe.
-        let _ = std::io::copy(&mut stdin, &mut std::io::sink());
-        let why = format!(
-            "the agent's message is larger than {} MiB; it was not judged",
-            MAX_INPUT >> 20
-        );
-        return Err(Unread { head: bytes, why });
-    }
-    Ok(bytes)
+fn margin(deadline: Duration) -> Duration {
+    Duration::from_secs(5).min(deadline / 5)
 }
 
 fn by_stance(

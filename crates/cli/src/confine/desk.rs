@@ -15,6 +15,7 @@ use checkrein_store::{SqliteStore, Store as _};
 use super::post::{Envelope, SOCKET, Slip};
 use crate::commands::{engine, hook};
 use crate::locate::Located;
+use crate::message::MAX_INPUT;
 
 /// Longest envelope.
 const MAX_ENVELOPE: u64 = 1024 * 1024;
@@ -118,7 +119,7 @@ impl Desk {
             .read_until(b'\n', &mut envelope)?;
         let envelope: Envelope = serde_json::from_slice(&envelope)?;
         let mut message = Vec::new();
-        reader.take(hook::MAX_INPUT + 1).read_to_end(&mut message)?;
+        reader.take(MAX_INPUT + 1).read_to_end(&mut message)?;
         let env = |name: &str| {
             let found = envelope.env.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.clone())

@@ -9,8 +9,8 @@ use crate::agent::{Agent, Answer};
 use crate::terminal::Terminal;
 use crate::world::{Said, World, feed, gone, read_line, signal, start};
 
-const PUSH: &str = "git push origin main";
-const RULES: &str = "prefix_rule(pattern = [\"git\", \"push\"], decision = \"prompt\", justification = \"it leaves this machine\")
+pub(crate) const PUSH: &str = "git push origin main";
+pub(crate) const RULES: &str = "prefix_rule(pattern = [\"git\", \"push\"], decision = \"prompt\", justification = \"it leaves this machine\")
 prefix_rule(pattern = [\"git\", \"gc\"], decision = \"forbidden\", justification = \"never here\")
 ";
 
@@ -29,7 +29,7 @@ fn prompting() -> World {
 }
 
 /// An agent at which nobody sits.
-fn unattended<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
+pub(crate) fn unattended<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
     let mut agent = Agent::new(world, name);
     let attended = ("CLAUDE_CODE_SESSION_ATTENDED", "0".to_owned());
     agent.env.push(attended);
@@ -45,7 +45,7 @@ fn approvals(world: &World) -> Vec<Value> {
 }
 
 /// The ids of what is in this state, newest first.
-fn ids(world: &World, state: &str) -> Vec<String> {
+pub(crate) fn ids(world: &World, state: &str) -> Vec<String> {
     let rows = approvals(world).into_iter();
     rows.filter(|row| row["state"] == state)
         .map(|row| row["id"].as_str().unwrap().to_owned())
@@ -53,13 +53,13 @@ fn ids(world: &World, state: &str) -> Vec<String> {
 }
 
 /// The one that waits.
-fn waiting(world: &World) -> String {
+pub(crate) fn waiting(world: &World) -> String {
     let ids = ids(world, "asked");
     assert_eq!(ids.len(), 1, "{ids:?}");
     ids.into_iter().next().unwrap()
 }
 
-fn approve(world: &World, id: &str) -> Said {
+pub(crate) fn approve(world: &World, id: &str) -> Said {
     let said = Terminal::new(world)
         .typing("y\nit was planned\n")
         .says(&["approve", id]);
@@ -67,7 +67,7 @@ fn approve(world: &World, id: &str) -> Said {
     said
 }
 
-fn deny(world: &World, id: &str) {
+pub(crate) fn deny(world: &World, id: &str) {
     let said = Terminal::new(world).says(&["deny", id, "--reason", "use a branch"]);
     assert_eq!(said.code, Some(0), "{said:?}");
 }
@@ -274,7 +274,7 @@ fn only_a_person_answers() {
     assert_eq!(said.code, Some(2), "{said:?}");
 }
 
-const REVIEW: &str = "[[verifier]]\nname = \"review\"\nkind = \"human\"\nask = \"Is the report fit to be sent?\"\ninputs = [\"report.md\"]\n";
+pub(crate) const REVIEW: &str = "[[verifier]]\nname = \"review\"\nkind = \"human\"\nask = \"Is the report fit to be sent?\"\ninputs = [\"report.md\"]\n";
 
 /// Writes the report wrongly, and rightly once it was told.
 const WRITES: &str = "if [ -z \"$CHECKREIN_FEEDBACK\" ]; then echo draft > report.md; else echo 'done: 3 findings' > report.md; fi";

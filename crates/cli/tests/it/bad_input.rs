@@ -2,6 +2,8 @@
 //! misbehave, a store that cannot be written. Every time: a clear line on stderr, an answer
 //! in the agent's protocol, and what was recorded stays.
 
+use std::io::Write as _;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -111,6 +113,30 @@ fn fifty_megabytes_are_answered_and_not_judged() {
         let (answer, said) = raw(&agent, "PreToolUse", call.as_bytes());
         complains(&said, "larger than");
         answer.denied();
+    }
+}
+
+/// After its own timeout an agent goes on as if nobody had objected.
+#[cfg(unix)]
+#[test]
+fn a_message_without_an_end_is_answered_before_the_deadline() {
+    for name in BOTH {
+        let world = World::with_check("true");
+        let agent = Agent::new(&world, name);
+        let mut hook = agent.hook();
+        hook.args(["--deadline", "1"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = hook.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let call = agent.call("t1", "true").to_string();
+        stdin.write_all(call.as_bytes()).unwrap();
+        // `wait_with_output` closes what is left in it, so stdin is held here.
+        let said = Said::of(&child.wait_with_output().unwrap());
+        drop(stdin);
+        complains(&said, "did not come in time");
+        read(agent.name, "PreToolUse", &said).denied();
     }
 }
 

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 
 use crate::agent::{Agent, Answer, BOTH, read};
+use crate::approvals::{PUSH, REVIEW, RULES, approve, deny, ids, unattended, waiting};
 use crate::world::{Said, World, ending, gone, read_line, signal, start};
 
 /// Added to, never edited: one file per schema, which only that schema's build could write.
@@ -17,10 +18,12 @@ fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/golden")
 }
 
+const CHECK: &str = "[[verifier]]\nname = \"tests\"\ntimeout = \"60s\"\nrun = \"sh check.sh\"\n";
+
 /// The repo that all golden stores are about. Nothing in it names a folder of its own.
 fn golden_world() -> World {
     let world = World::new();
-    world.config("[[verifier]]\nname = \"tests\"\ntimeout = \"60s\"\nrun = \"sh check.sh\"\n");
+    world.config(CHECK);
     world.write(
         "check.sh",
         "[ ! -p ../go ] || { echo ready > ../ready; read go < ../go; }
@@ -57,7 +60,9 @@ fn golden_stores_open_replay_and_go_on() {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
-    assert!(files.iter().any(|file| file.ends_with("schema-1.db")));
+    for name in ["schema-1.db", "schema-2.db", "schema-3.db"] {
+        assert!(files.iter().any(|file| file.ends_with(name)), "{name}");
+    }
     for file in files {
         let world = golden_world();
         adopt(&world, &file);
@@ -95,11 +100,84 @@ fn golden_stores_open_replay_and_go_on() {
 
         // What was pending when its hook was killed is asked again; after a day by a task of its own.
         let agent = Agent::named(&world, "codex", "pending");
-        assert_eq!(agent.stop(), Answer::Nothing);
+        let accepted = agent.stop();
+        // Since the third schema a session knows its folder; that one is gone, guarded files and all.
+        let moved = "edited during this task: checkrein.toml, .git/info/exclude";
+        assert!(
+            accepted == Answer::Nothing || !is_old(&file) && accepted.notice().contains(moved),
+            "{accepted:?} of {file:?}"
+        );
         let tasks = world.tasks();
         let newest = tasks.iter().find(|row| row["session"] == "pending");
         assert_eq!(ending(&newest.unwrap()["transition"]), "task_complete");
         world.replays("pending");
+
+        // What was written to is of this build's schema by now.
+        let fresh = World::with_check("true");
+        Agent::new(&fresh, "codex").prompt("begin");
+        assert_eq!(schema(&world), schema(&fresh), "{file:?}");
+        if !is_old(&file) {
+            people_go_on(&world);
+        }
+    }
+}
+
+fn schema(world: &World) -> u32 {
+    let store = Connection::open(world.store_folder().join("store.db")).unwrap();
+    let read = store.query_row("SELECT schema FROM meta", [], |row| row.get(0));
+    read.unwrap()
+}
+
+/// From before people were asked.
+fn is_old(file: &Path) -> bool {
+    file.ends_with("schema-1.db") || file.ends_with("schema-2.db")
+}
+
+/// What was asked in a golden store is asked still, and what was said holds, once.
+fn people_go_on(world: &World) {
+    let endings = [
+        ("parked/1", "awaiting_human/parked"),
+        ("approved/1", "awaiting_human/parked"),
+        ("denied/1", "permission_denied/denied"),
+        ("reviewed/1", "task_complete"),
+    ];
+    for (task, expected) in endings {
+        assert_eq!(ending_of(world, task), expected);
+    }
+    for session in ["parked", "approved", "denied", "reviewed"] {
+        world.replays(session);
+    }
+    let shown = world.says(&["show", "reviewed/1"]);
+    assert!(
+        shown.stdout.contains("person: approved ap-"),
+        "a person's verdict: {shown:?}"
+    );
+    let asked = waiting(world);
+    assert_eq!(ids(world, "approved").len(), 2);
+    assert_eq!(ids(world, "denied").len(), 1);
+
+    let agent = |name: &str| {
+        let mut agent = unattended(world, "codex");
+        agent.session = name.to_owned();
+        agent.prompt("go on");
+        // The store has its first call.
+        agent.next_id();
+        agent
+    };
+    let approved = agent("approved");
+    assert_eq!(approved.shell(PUSH, "pushed"), Answer::Nothing);
+    assert_eq!(ids(world, "used").len(), 1);
+    approved.shell(PUSH, "pushed").denied();
+    let denied = agent("denied").shell(PUSH, "");
+    assert!(denied.denied().contains("use a branch"), "{denied:?}");
+    let parked = agent("parked");
+    let still = parked.shell(PUSH, "");
+    let how = format!("checkrein approve {asked}");
+    assert!(still.denied().contains(&how), "{still:?}");
+    approve(world, &asked);
+    assert_eq!(parked.shell(PUSH, "pushed"), Answer::Nothing);
+    for session in ["parked", "approved", "denied"] {
+        world.replays(session);
     }
 }
 
@@ -222,6 +300,7 @@ fn events_of_unknown_kind_are_kept_and_passed_over() {
 #[ignore = "writes a new golden store"]
 fn write_the_missing_golden_store() {
     let world = golden_world();
+    let people = people(&world);
     let agent = Agent::named(&world, "claude-code", "fixed");
     agent.prompt("mend it");
     agent.shell("cat check.sh", "test -f fixed");
@@ -265,6 +344,7 @@ fn write_the_missing_golden_store() {
             .unwrap()
     };
     assert_eq!(count("SELECT count(*) FROM effect"), 1);
+    assert_eq!(count("SELECT count(*) FROM approval"), people);
     let schema = count("SELECT schema FROM meta");
     let file = golden_folder().join(format!("schema-{schema}.db"));
     if !file.exists() {
@@ -273,4 +353,45 @@ fn write_the_missing_golden_store() {
         std::fs::create_dir_all(golden_folder()).unwrap();
         std::fs::copy(world.store_folder().join("store.db"), file).unwrap();
     }
+}
+
+/// Sessions in which people are asked, and a config of their own that is gone after them. Says
+/// how many questions there are.
+fn people(world: &World) -> u32 {
+    world.write("rules/own.rules", RULES);
+    world.config(&format!(
+        "{CHECK}\n{REVIEW}\n[policy]\nrules = [\"rules/*.rules\"]\n\n[approvals]\nexpires = \"3650d\"\n"
+    ));
+    world.commit();
+    let agent = |name: &str| {
+        let mut agent = unattended(world, "codex");
+        agent.session = name.to_owned();
+        agent.prompt("ship it");
+        world.write("work", name);
+        agent
+    };
+    let (approved, denied) = (agent("approved"), agent("denied"));
+    approved.shell(PUSH, "").denied();
+    approved.stop().notice();
+    approve(world, &waiting(world));
+    denied.shell(PUSH, "").denied();
+    deny(world, &waiting(world));
+    denied.stop().notice();
+
+    let reviewed = agent("reviewed");
+    world.write("fixed", "");
+    world.write("report.md", "all is well\n");
+    reviewed.stop().notice();
+    approve(world, &waiting(world));
+    assert_eq!(reviewed.stop_saying("Read it."), Answer::Nothing);
+
+    let parked = agent("parked");
+    parked.shell(PUSH, "").denied();
+    parked.stop().notice();
+    for gone in ["fixed", "report.md", "work", "rules/own.rules"] {
+        std::fs::remove_file(world.root().join(gone)).unwrap();
+    }
+    world.config(CHECK);
+    world.commit();
+    4
 }

@@ -8,12 +8,12 @@ use crate::decision::{Decision, StopDecision};
 use crate::digest::Digest;
 use crate::effect::Effect;
 use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
-use crate::evidence::{EvidenceFact, Origin, Verdict};
+use crate::evidence::{Origin, Verdict};
 use crate::explain::Because;
 use crate::ids::{ScopeId, Seq, TaskId};
 use crate::input::{
-    Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested, ToolReturned, TreeFact,
-    TreeRead,
+    EvidenceArrived, Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested,
+    ToolReturned, TreeFact, TreeRead,
 };
 use crate::transition::{Reason, Transition};
 
@@ -115,7 +115,7 @@ impl State {
                 self.spend(&stop.scope, stop.tokens.as_ref());
                 self.work(self.last, stamped);
             }
-            Input::EvidenceArrived(arrived) => self.hold(&arrived.scope, &arrived.evidence),
+            Input::EvidenceArrived(arrived) => self.hold(arrived),
             Input::TreeRead(read) => self.read_tree(read),
             Input::StopFailed(failed) => {
                 if let Some(task) = &mut self.task
@@ -305,22 +305,29 @@ impl State {
         });
     }
 
-    fn hold(&mut self, scope: &ScopeId, fact: &EvidenceFact) {
+    fn hold(&mut self, arrived: &EvidenceArrived) {
+        let fact = &arrived.evidence;
         // Evidence that was made by hand only informs (law 1).
         if fact.origin != Origin::Gate {
             return;
         }
         let task = self.task.as_mut();
-        let Some(pending) = task.and_then(|task| task.pending_mut(scope)) else {
+        let Some(pending) = task.and_then(|task| task.pending_mut(&arrived.scope)) else {
             return;
         };
+        if !pending.is_answered_by(arrived) {
+            return;
+        }
         let waited = pending.waiting.len();
         pending.waiting.retain(|name| *name != fact.verifier);
         if pending.waiting.len() == waited {
             return;
         }
         pending.confirmed = false;
-        pending.keep(fact);
+        match arrived.scope.is_main() {
+            true => pending.keep(fact.clone()),
+            false => pending.keep_some(fact.clone()),
+        }
     }
 
     fn read_tree(&mut self, read: &TreeRead) {

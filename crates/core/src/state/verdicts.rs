@@ -6,8 +6,9 @@
 
 use super::{Held, MAX_TOLD, Pending, Task, Told};
 use crate::digest::Short;
-use crate::evidence::{EvidenceFact, Verdict};
+use crate::evidence::{EvidenceFact, MAX_FINDINGS, Verdict};
 use crate::ids::VerifierName;
+use crate::input::EvidenceArrived;
 
 impl Task {
     /// What a main stop begins with: all that is known, but no fail that may have been
@@ -68,11 +69,31 @@ impl Task {
 }
 
 impl Pending {
+    /// Whether it asked for this, or for evidence about the same: a stop that it replaced may
+    /// have asked the same verifier about another tree. Older logs do not say what was asked.
+    pub(super) fn is_answered_by(&self, arrived: &EvidenceArrived) -> bool {
+        let fact = &arrived.evidence;
+        let asked = |about: Short| self.asked.contains(&(fact.verifier.clone(), about));
+        let about = arrived.asked;
+        about.is_none_or(|about| asked(about) || asked(fact.subject.short()))
+    }
+
+    /// Of a sub-agent's stop: many of them may be judged at once, so that their checks share the
+    /// room that each check of a main stop has for findings. How many checks there are is known
+    /// before the first comes back, so that the order of arrival leaves no trace.
+    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact) {
+        let mut checks: Vec<&VerifierName> = self.asked.iter().map(|(name, _)| name).collect();
+        checks.sort_unstable();
+        checks.dedup();
+        fact.findings.truncate(MAX_FINDINGS / checks.len().max(1));
+        self.keep(fact);
+    }
+
     /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
-    pub(super) fn keep(&mut self, fact: &EvidenceFact) {
+    pub(super) fn keep(&mut self, fact: EvidenceFact) {
         let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
         let new = Held {
-            fact: fact.clone(),
+            fact,
             stop: self.stop,
         };
         let at = place(&new);

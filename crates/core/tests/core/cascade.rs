@@ -676,6 +676,41 @@ fn a_newer_stop_replaces_a_pending_one() {
     assert_eq!(world.decisions().count(), 1, "one answer for both");
 }
 
+/// What an older stop asked about another tree is no answer to a newer one, in whichever order
+/// the two come back; about the same tree it is.
+#[test]
+fn what_an_older_stop_asked_for_is_no_answer_about_another_tree() {
+    let main = ScopeId::main();
+    for (tree, late_first, expected) in [
+        (3, true, "task_complete"),
+        (3, false, "task_complete"),
+        (2, true, "continue tests:1+0-0"),
+    ] {
+        let mut world = World::new(policy("tests", ""));
+        world.prompt();
+        world.tree = Some(2);
+        world.ask_stop(&main);
+        world.tree = Some(tree);
+        world.ask_stop(&main);
+        world.sayings.insert("tests".into(), Saying::fail(&[1]));
+        let mut last = None;
+        if late_first {
+            let late = world.answer_late(0);
+            assert_eq!(late.effects, []);
+            last = late.decision;
+        }
+        while last.is_none() {
+            world.sayings.insert("tests".into(), Saying::pass());
+            last = world.answer(0).decision;
+        }
+        assert_eq!(describe(&[], &last.unwrap()), expected);
+        if !late_first {
+            let late = world.answer_late(0).decision.unwrap();
+            assert_eq!(describe(&[], &late), "noted");
+        }
+    }
+}
+
 fn newer_seq(world: &World) -> u64 {
     let is_stop = |event: &checkrein_core::event::Event| event.kind() == "stop_requested";
     world.log.iter().rposition(is_stop).unwrap() as u64 + 1
@@ -697,6 +732,7 @@ fn late_and_manual_evidence_decide_nothing() {
     let arrived = |fact: &checkrein_core::evidence::EvidenceFact| {
         Input::EvidenceArrived(EvidenceArrived {
             scope: ScopeId::main(),
+            asked: None,
             evidence: fact.clone(),
         })
     };

@@ -40,6 +40,8 @@ pub(crate) enum Act {
     MovingStop(u64, u64),
     /// The open effect at this place (modulo their number) is answered.
     Answer(usize),
+    /// The effect at this place (modulo their number) of a stop that was replaced is answered.
+    Late(usize),
     /// Evidence that was made by hand, or that nobody asked for.
     Stray(usize, Saying, bool),
     /// A stop whose checks are all run by hand, and pass; what it asked for stays open.
@@ -171,6 +173,7 @@ fn act() -> impl Strategy<Value = Act> {
         }),
         2 => (0u64..40, 0u64..40).prop_map(|(one, two)| Act::MovingStop(one, two)),
         4 => (0..4usize).prop_map(Act::Answer),
+        2 => (0..4usize).prop_map(Act::Late),
         2 => (0..4usize, saying(), any::<bool>())
             .prop_map(|(at, saying, manual)| Act::Stray(at, saying, manual)),
         2 => Just(Act::ByHand),
@@ -273,6 +276,17 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 world.answer(at % world.open.len());
             }
         }
+        Act::Late(at) => {
+            if !world.late.is_empty() {
+                let asked_now = world.open.clone();
+                let late = world.late[at % world.late.len()].clone();
+                world.answer_late(at % world.late.len());
+                // One answer is good for both where both ask about the same.
+                if asked_now.contains(&late) {
+                    world.open.retain(|effect| *effect != late);
+                }
+            }
+        }
         Act::Stray(at, saying, manual) => stray(world, VERIFIERS[at], saying, manual),
         Act::ByHand => {
             for effect in world.ask_stop(&ScopeId::main()).effects {
@@ -291,7 +305,11 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     Some(said) => world.sayings.insert(verifier, said),
                     None => world.sayings.remove(&verifier),
                 };
-                world.news(Input::EvidenceArrived(EvidenceArrived { scope, evidence }));
+                world.news(Input::EvidenceArrived(EvidenceArrived {
+                    scope,
+                    asked: None,
+                    evidence,
+                }));
             }
             let is_look = |effect: &Effect| matches!(effect, Effect::ReadTree { .. });
             while let Some(at) = world.open.iter().position(is_look) {
@@ -357,6 +375,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
         scope: ScopeId::main(),
+        asked: None,
         evidence,
     }));
     // Had somebody waited for it, that effect is answered.

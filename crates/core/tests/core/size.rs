@@ -1,6 +1,7 @@
 //! The state stays small: 16 KiB with everything in it that can be.
 
 use checkrein_core::digest::Digest;
+use checkrein_core::effect::Effect;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{ConfigEdited, Input, SessionSource, SessionStarted, TokenUse};
 use checkrein_core::policy::SubagentVerify;
@@ -9,6 +10,9 @@ use checkrein_core::state::Held;
 use crate::world::{Saying, World, policy, scope, with};
 
 const LIMIT: usize = 16 * 1024;
+/// While checks of eight sub-agents' stops come back at once it can be more; a state of this size
+/// is not cached (`crates/runtime/src/load.rs`).
+const MEANWHILE: usize = 24 * 1024;
 
 fn size(world: &World) -> usize {
     postcard::to_stdvec(&world.state).unwrap().len()
@@ -79,6 +83,32 @@ fn a_full_state_fits_the_cache() {
     assert_eq!(pending.verdicts.len(), 5);
     let full = |held: &Held| held.fact.findings.len() == 50;
     assert!(pending.verdicts.iter().all(full));
+    assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
+
+    // All but the last check of each sub-agent's stop comes back.
+    let last = world.policy.verifiers.last().unwrap().name.clone();
+    let comes = |effect: &Effect| match effect {
+        Effect::RunVerifier {
+            scope, verifier, ..
+        } => !scope.is_main() && *verifier != last,
+        Effect::ReadTree { .. } => false,
+    };
+    while let Some(at) = world.open.iter().position(comes) {
+        assert_eq!(world.answer(at).decision, None);
+    }
+    for at in &subagents {
+        let verdicts = &world.state.pending(at).unwrap().verdicts;
+        let held: Vec<usize> = verdicts
+            .iter()
+            .map(|held| held.fact.findings.len())
+            .collect();
+        assert_eq!(held, [10; 4], "fifty shared by five");
+    }
+    assert!(size(&world) <= MEANWHILE, "{} bytes", size(&world));
+    // Decided, they leave nothing behind.
+    for at in &subagents {
+        world.stop(at);
+    }
     assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
 }
 

@@ -4,6 +4,7 @@
 //! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated] [over=WORD]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
 //! `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
+//! `asks [ID [yes|no]]` (what is looked up about the next calls) `answered ID yes|no`
 //! `edited PATH…` (guarded files) `renewed` (sealed anew) `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
@@ -11,10 +12,10 @@ use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::Event;
 use checkrein_core::evidence::{Cause, Verdict};
-use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
+use checkrein_core::ids::{Millis, ScopeId, SessionId, VerifierName};
 use checkrein_core::input::{
-    ConfigEdited, Input, ProcessFailed, Scoped, SessionEnded, SessionSource, SessionStarted,
-    StanceAt, StanceUsed, StopFailed, TokenUse,
+    ApprovalFact, ConfigEdited, Input, PersonAnswer, PersonAnswered, ProcessFailed, Scoped,
+    SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed, StopFailed, TokenUse,
 };
 use checkrein_core::policy::{Policy, Stance};
 use checkrein_core::tools::{GRACE, HALTED};
@@ -179,6 +180,22 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             });
             return None;
         }
+        "asks" => {
+            let said = rest.get(1).map(|word| *word == "yes");
+            world.approval = rest.first().map(|id| ApprovalFact {
+                id: (*id).to_owned(),
+                until: Millis(world.now + 60_000),
+                answer: said.map(person),
+            });
+            return None;
+        }
+        "answered" => world.news(Input::PersonAnswered(PersonAnswered {
+            approval: rest[0].to_owned(),
+            what: "push".to_owned(),
+            ends: None,
+            until: Millis(world.now + 60_000),
+            answer: person(rest[1] == "yes"),
+        })),
         "interrupt" => world.news(Input::Interrupted),
         "tick" => world.news(Input::TimePassed),
         "ending" => return world.ending().or(Some("open".to_owned())),
@@ -190,6 +207,14 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
     };
     let decision = step.decision.unwrap();
     (decision != Decision::Noted).then(|| describe(&[], &decision))
+}
+
+fn person(approved: bool) -> PersonAnswer {
+    PersonAnswer {
+        approved,
+        by: "ada: a person".to_owned(),
+        reason: Some("because".to_owned()),
+    }
 }
 
 fn option(words: &[&str], key: &str) -> Option<u64> {

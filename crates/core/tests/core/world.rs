@@ -66,6 +66,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         rules: String::new(),
         approval: ApprovalMode::default(),
         approvals: Approvals::default(),
+        views: specs.iter().any(|spec| spec.tier == Tier::Person),
         verifiers: specs,
         single_task: false,
     }
@@ -173,6 +174,8 @@ pub(crate) struct World {
     pub(crate) steps: Vec<(Stamped, Step)>,
     /// Effects not answered yet.
     pub(crate) open: Vec<Effect>,
+    /// Effects of stops that were replaced before they were answered.
+    pub(crate) late: Vec<Effect>,
     /// The clock, in milliseconds.
     pub(crate) now: u64,
     /// The tree; `None` = unreadable.
@@ -195,6 +198,7 @@ impl World {
             log: Vec::new(),
             steps: Vec::new(),
             open: Vec::new(),
+            late: Vec::new(),
             now: 1_000_000,
             tree: Some(1),
             readings: VecDeque::new(),
@@ -347,8 +351,9 @@ impl World {
             ..self.stop.clone()
         };
         self.stop.tokens = None;
-        // What an older stop of the scope asked for is answered by nobody any more.
-        self.open.retain(|effect| scope_of(effect) != scope);
+        // What an older stop of the scope asked for, nobody waits for any more.
+        let of_scope = |effect: &mut Effect| scope_of(effect) == scope;
+        self.late.extend(self.open.extract_if(.., of_scope));
         self.news(Input::StopRequested(stop))
     }
 
@@ -382,14 +387,29 @@ impl World {
 
     /// Answers the open effect at this place.
     pub(crate) fn answer(&mut self, at: usize) -> Step {
-        match self.open.remove(at) {
+        let effect = self.open.remove(at);
+        self.perform(effect)
+    }
+
+    /// Answers the effect of a replaced stop at this place.
+    pub(crate) fn answer_late(&mut self, at: usize) -> Step {
+        let effect = self.late.remove(at);
+        self.perform(effect)
+    }
+
+    fn perform(&mut self, effect: Effect) -> Step {
+        match effect {
             Effect::RunVerifier {
                 scope,
                 verifier,
                 subject,
             } => {
                 let evidence = self.evidence(&verifier, subject);
-                self.news(Input::EvidenceArrived(EvidenceArrived { scope, evidence }))
+                self.news(Input::EvidenceArrived(EvidenceArrived {
+                    scope,
+                    asked: Some(subject.short()),
+                    evidence,
+                }))
             }
             Effect::ReadTree { scope, stop } => {
                 let tree = self.reading();

@@ -17,6 +17,8 @@ pub(crate) struct Call<'w> {
     pub(crate) options: Vec<(String, Option<Word>)>,
     /// The other words.
     pub(crate) operands: Vec<&'w Word>,
+    /// How many of them stand before a `--`.
+    loose: usize,
 }
 
 impl Call<'_> {
@@ -140,9 +142,16 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         }
     }
     // What only the run knows could be any of them.
-    let open = |word: &&Word| word.known == Known::Many && word.is_wide_open();
-    if row.has_teeth() && call.words.iter().skip(1).any(|word| open(&word)) {
-        out.push(Effect::Deed(Deed::Unclear));
+    if row.has_teeth() {
+        let open = |word: &&&Word| word.known != Known::Fixed && word.lead().is_empty();
+        let values = call.words.iter().skip(1).filter(|word| word.is_wide_open());
+        let operands = call
+            .operands
+            .iter()
+            .take(call.loose)
+            .filter(|word| open(word));
+        let all = operands.copied().chain(values);
+        out.extend(all.map(|word| Effect::Option(word.clone())));
     }
 }
 
@@ -234,12 +243,14 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
         words,
         options: Vec::new(),
         operands: Vec::new(),
+        loose: usize::MAX,
     };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
         let lead = word.lead();
         if word.as_fixed() == Some("--") {
+            call.loose = call.operands.len();
             call.operands.extend(words.get(at..).unwrap_or(&[]));
             break;
         }

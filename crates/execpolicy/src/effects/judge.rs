@@ -5,7 +5,7 @@ use checkrein_core::input::RuleDecision;
 
 use super::means::{Hole, Names};
 use super::place::{Ground, Place, Spot};
-use super::{Act, Effect, Language, glob};
+use super::{Act, Deed, Effect, Language, glob};
 use crate::policy::{Bounds, Unmatched};
 use crate::shell::{Dir, Known, Word};
 
@@ -50,6 +50,12 @@ pub(crate) struct Judged {
     pub(crate) runs: Vec<Run>,
     /// Files that it puts something into.
     pub(crate) made: Vec<Spot>,
+    /// Folders that it puts files into under names that are not known.
+    pub(crate) filled: Vec<Spot>,
+    /// Files and folders that it reads.
+    pub(crate) read: Vec<Spot>,
+    /// From where to where it copies or moves.
+    pub(crate) copied: Vec<(Spot, Spot)>,
     /// Files whose code it runs.
     pub(crate) started: Vec<Spot>,
     /// Paths that it writes, as texts, for the rules that no config switches off.
@@ -178,6 +184,18 @@ impl Sight<'_, '_> {
                     }
                 }
             }
+            Effect::Option(word) => {
+                let hole = self.scene.hole;
+                if self.scene.names.may_be_option(word, hole)
+                    && let Some(why) = Deed::Unclear.asks(true)
+                {
+                    self.asks(why);
+                }
+            }
+            Effect::Starts(word) => {
+                let spots = self.spots(word);
+                self.judged.started.extend(spots);
+            }
             Effect::Fed(language) => self.judged.runs.push(Run::Fed(*language)),
             Effect::Command(words) => self.judged.runs.push(Run::Command(words.clone())),
             Effect::Tool(words) => self.judged.runs.push(Run::Tool(words.clone())),
@@ -189,8 +207,10 @@ impl Sight<'_, '_> {
         let ground = self.scene.ground;
         let place = ground.place(spot);
         match act {
-            Act::List | Act::Use => {}
+            Act::List => {}
+            Act::Use => self.judged.read.push(spot.clone()),
             Act::Read | Act::ReadBelow => {
+                self.judged.read.push(spot.clone());
                 if ground.is_secret(spot, act == Act::ReadBelow) {
                     self.asks_at(spot, "reads what may be a secret");
                 } else if place == Place::Device {
@@ -198,12 +218,24 @@ impl Sight<'_, '_> {
                 }
             }
             Act::Write | Act::WriteBelow | Act::Unpack => {
-                self.protected(spot, act != Act::Write);
+                match act {
+                    // Which of the names in it those are is not known.
+                    Act::Unpack => self.protected(spot, Below::Some),
+                    Act::WriteBelow => self.protected(spot, Below::All),
+                    _ => self.protected(spot, Below::Nothing),
+                }
                 if !ground.is_passing(spot) {
                     self.writes(place, spot);
                 }
-                if act == Act::Write {
-                    self.judged.made.push(spot.clone());
+                match act {
+                    Act::Write => self.judged.made.push(spot.clone()),
+                    _ => self.judged.filled.push(spot.clone()),
+                }
+                if spot
+                    .name()
+                    .is_some_and(|name| name.len() > 1 && name.starts_with('-'))
+                {
+                    self.asks_at(spot, "makes a file whose name reads as an option");
                 }
                 self.judged.written.push(
                     if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) {
@@ -213,8 +245,9 @@ impl Sight<'_, '_> {
                     },
                 );
             }
+            Act::Named => self.named(spot),
             Act::Remove => {
-                self.protected(spot, true);
+                self.protected(spot, Below::All);
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")
@@ -255,7 +288,10 @@ impl Sight<'_, '_> {
                 let Some(name) = inner.name() else { continue };
                 for folder in &folders {
                     let spot = folder.with(name);
-                    self.protected(&spot, false);
+                    self.judged.read.push(inner.clone());
+                    self.judged.copied.push((inner.clone(), spot.clone()));
+                    self.judged.copied.push((inner.clone(), folder.clone()));
+                    self.protected(&spot, Below::Nothing);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }
@@ -281,7 +317,7 @@ impl Sight<'_, '_> {
             }
         }
         for spot in &sources {
-            self.protected(spot, true);
+            self.protected(spot, Below::All);
             if self.scene.ground.is_secret(spot, false) {
                 self.asks_at(spot, "gives another name to what may be a secret");
             }
@@ -303,34 +339,19 @@ impl Sight<'_, '_> {
     }
 
     /// Whether a path that is written is one that nobody writes.
-    fn protected(&mut self, spot: &Spot, below: bool) {
+    fn protected(&mut self, spot: &Spot, below: Below) {
         if self.bounds.protect.is_empty() {
             return;
         }
         let open = spot.is_open();
-        let Some(parts) = self.scene.ground.below_top(spot) else {
+        let Some(parts) = self.parts(spot) else {
             if matches!(self.scene.ground.place(spot), Place::Unknown) {
                 self.may_protect(spot);
             }
             return;
         };
-        let parts: Vec<String> = parts
-            .iter()
-            .map(|part| {
-                if part.contains(super::place::UNKNOWN) {
-                    "**".to_owned()
-                } else {
-                    part.clone()
-                }
-            })
-            .collect();
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         for pattern in &self.bounds.protect {
-            let pieces: Vec<&str> = pattern
-                .split('/')
-                .filter(|part| !part.is_empty() && *part != ".")
-                .collect();
-            match glob::names(&pieces, &parts, below) {
+            match hit(pattern, &parts, below) {
                 glob::Hit::Sure if !open => {
                     let why = format!(
                         "{} is protected by `{pattern}`: leave it as it is, or ask the person",
@@ -345,11 +366,58 @@ impl Sight<'_, '_> {
         }
     }
 
+    /// Whether a path that unreadable code names is one that nobody writes.
+    fn named(&mut self, spot: &Spot) {
+        let parts = self.parts(spot).filter(|parts| !parts.is_empty());
+        let meant = |parts: &Vec<String>| {
+            let mut patterns = self.bounds.protect.iter();
+            patterns.any(|pattern| hit(pattern, parts, Below::All) == glob::Hit::Sure)
+        };
+        if parts.as_ref().is_some_and(meant) {
+            self.may_protect(spot);
+        }
+    }
+
+    /// The path from the top of the project.
+    fn parts(&self, spot: &Spot) -> Option<Vec<String>> {
+        let parts = self.scene.ground.below_top(spot)?;
+        let part = |part: &String| match part.contains(super::place::UNKNOWN) {
+            true => "**".to_owned(),
+            false => part.clone(),
+        };
+        Some(parts.iter().map(part).collect())
+    }
+
     fn may_protect(&mut self, spot: &Spot) {
         if self.judged.protected.is_none() {
             let why = format!("this may write a protected path: {}", shown(spot));
             self.judged.protected = Some((RuleDecision::Prompt, why));
         }
+    }
+}
+
+/// What of a folder is meant beside the folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Below {
+    /// Nothing.
+    Nothing,
+    /// Some of what lies under it.
+    Some,
+    /// All that lies under it.
+    All,
+}
+
+fn hit(pattern: &str, path: &[String], below: Below) -> glob::Hit {
+    let pattern: Vec<&str> = pattern
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let itself = glob::names(&pattern, &path, false);
+    match below {
+        Below::Nothing => itself,
+        Below::All => glob::names(&pattern, &path, true),
+        Below::Some => itself.max(glob::names(&pattern, &path, true).min(glob::Hit::May)),
     }
 }
 

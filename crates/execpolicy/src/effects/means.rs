@@ -3,12 +3,15 @@
 
 use std::collections::HashMap;
 
+use super::glob::wild;
 use super::place::{PIECE, ROOT, UNKNOWN};
 use super::table;
 use crate::shell::{Known, Word};
 
 /// Meanings of one word that are told apart.
 const MOST: usize = 16;
+/// Stands for what a script or a function is given, `$1` as well as `$@`.
+pub(crate) const GIVEN: &str = "@";
 /// Variables in values of variables.
 const DEEPEST: usize = 6;
 
@@ -25,6 +28,15 @@ pub(crate) type Hole = (String, Vec<Word>);
 impl Names {
     /// A variable is set, somewhere.
     pub(crate) fn set(&mut self, name: &str, value: Option<Word>) {
+        // What functions hand on to one another was set before.
+        let handed_on = |word: &Word| {
+            ["$@", "$*", "${@", "$1", "${1"]
+                .iter()
+                .any(|own| word.text.contains(own))
+        };
+        if name == GIVEN && value.as_ref().is_some_and(handed_on) {
+            return;
+        }
         let values = self.variables.entry(name.to_owned()).or_default();
         if values.len() < MOST {
             values.push(value);
@@ -32,6 +44,11 @@ impl Names {
             values.push(None);
             values.truncate(MOST + 1);
         }
+    }
+
+    /// Whether a variable is set.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
     }
 
     /// The paths that a word can be. What is not known of them holds [`UNKNOWN`].
@@ -46,6 +63,74 @@ impl Names {
             found.push(UNKNOWN.to_string());
         }
         found
+    }
+
+    /// The words that this one becomes, if that can be told; `None` if it is as it stands.
+    pub(crate) fn settled(&self, word: &Word, hole: Option<&Hole>) -> Option<Vec<Word>> {
+        if word.known == Known::Fixed {
+            return None;
+        }
+        let filled = fill(word, hole);
+        let [word] = filled.as_slice() else {
+            return None;
+        };
+        let sure = |text: &String| !text.contains([UNKNOWN, ROOT]) && !text.contains(PIECE);
+        if word.known == Known::Fixed {
+            return Some(vec![word.clone()]);
+        }
+        let fixed = |texts: Vec<String>| -> Option<Vec<Word>> {
+            let all = texts.iter().all(sure);
+            all.then(|| texts.into_iter().map(Word::fixed).collect())
+        };
+        if !word.text.contains(['$', '`']) {
+            let only_braces = word.text.contains('{') && !wild(&word.text);
+            return only_braces.then(|| fixed(braces(&word.text))).flatten();
+        }
+        let mut found = Vec::new();
+        self.expand(&Word::open(&word.text, Known::One), 0, &mut found);
+        let [text] = found.as_slice() else {
+            return None;
+        };
+        match word.known {
+            Known::Many if wild(text) => None,
+            Known::Many => fixed(text.split_whitespace().map(str::to_owned).collect()),
+            Known::One | Known::Fixed => fixed(vec![text.clone()]),
+        }
+    }
+
+    /// A word with its placeholder filled; `None` for what is not known.
+    pub(crate) fn filled(&self, word: &Word, hole: Option<&Hole>) -> Vec<Option<Word>> {
+        let known =
+            |word: Word| (!word.text.is_empty() || word.known != Known::Many).then_some(word);
+        fill(word, hole).into_iter().map(known).collect()
+    }
+
+    /// Whether a word could be an option to the program that gets it.
+    pub(crate) fn may_be_option(&self, word: &Word, hole: Option<&Hole>) -> bool {
+        // What `xargs` adds.
+        if word.text.is_empty() && word.known == Known::Many && hole.is_none() {
+            return true;
+        }
+        // Between quotes, what the environment holds is none; nothing of this script set it.
+        if word.known == Known::One && self.is_inherited(&word.text) {
+            return false;
+        }
+        let begins = |path: &String| path.starts_with(['-', UNKNOWN]);
+        self.paths(word, hole).iter().any(begins)
+    }
+
+    /// Whether a text begins with a variable that the script does not set.
+    fn is_inherited(&self, text: &str) -> bool {
+        let Some(name) = text.strip_prefix('$') else {
+            return false;
+        };
+        let name = name.trim_start_matches('{');
+        let end = name
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(name.len());
+        let name = name.get(..end).unwrap_or("");
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && !self.variables.contains_key(name)
     }
 
     fn expand(&self, word: &Word, depth: usize, found: &mut Vec<String>) {
@@ -127,6 +212,8 @@ impl Names {
     }
 
     fn value(&self, name: &str, depth: usize) -> Vec<String> {
+        let given = name == "*" || name.chars().all(|c| c.is_ascii_digit()) && !name.is_empty();
+        let name = if given { GIVEN } else { name };
         let known = self.variables.get(name);
         let own = match name {
             "HOME" => Some("~"),
@@ -382,14 +469,14 @@ fn braces(text: &str) -> Vec<String> {
         if inner.contains(',') {
             open.extend(
                 inner
-                    .split(',')
+                    .rsplit(',')
                     .map(|part| format!("{before}{part}{after}")),
             );
         } else if inner.contains("..") {
             open.push(format!("{before}{PIECE}{after}"));
         } else {
             // A literal pair, such as a placeholder.
-            done.push(format!("{before}{UNKNOWN}{after}"));
+            open.push(format!("{before}{UNKNOWN}{after}"));
         }
     }
     done

@@ -16,7 +16,7 @@ pub(crate) mod variables;
 
 pub(crate) use code::Language;
 pub(crate) use row::Deed;
-pub(crate) use table::{found_by, names_printed};
+pub(crate) use table::{found_by, loads, names_printed};
 
 use crate::rules::basename;
 use crate::shell::Word;
@@ -40,6 +40,8 @@ pub(crate) enum Act {
     Unpack,
     /// It is removed or moved away, with all that is in it.
     Remove,
+    /// It is named in code that cannot be read.
+    Named,
 }
 
 /// One thing that a command does.
@@ -60,6 +62,10 @@ pub(crate) enum Effect {
     Runs(Word),
     /// A file of code.
     RunsFile(Word),
+    /// A program by its path, which may have been put there just now.
+    Starts(Word),
+    /// It could be an option, where one does something.
+    Option(Word),
     /// What it is fed is code.
     Fed(Language),
     /// The words of another command.
@@ -72,13 +78,26 @@ pub(crate) enum Effect {
     Deed(Deed),
 }
 
+impl Effect {
+    /// Whether files are changed that only a patch names.
+    pub(crate) fn is_patch(&self) -> bool {
+        matches!(self, Self::Patch(_) | Self::File(Act::WriteBelow, _))
+    }
+}
+
 /// What the command of these words does; the first names the program.
 /// `brought`: by the project or a registry, so that any name is a program of theirs.
 pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
     let mut out = Vec::new();
     let name = basename(program);
     match table::find(name) {
-        Some(row) => call::judge(row, words, &mut out),
+        Some(row) => {
+            call::judge(row, words, &mut out);
+            // It may be another one of the same name.
+            if program.contains('/') {
+                out.extend(words.first().cloned().map(Effect::Starts));
+            }
+        }
         None if brought => out.push(Effect::Deed(Deed::Opaque)),
         // A program that the project brings, or built.
         None if program.contains('/') => out.push(Effect::RunsFile(
@@ -100,35 +119,18 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
     out
 }
 
-/// Whether what a program writes is what its words or the network say, and not what it builds.
+/// Whether a row says what this program does.
+pub(crate) fn is_known(program: &str) -> bool {
+    table::find(basename(program)).is_some()
+}
+
+/// Whether what a program writes is what its words, its input or other files say, and not what
+/// it builds from the project.
 pub(crate) fn carries(name: &str) -> bool {
-    matches!(
-        name,
-        "tee"
-            | "sponge"
-            | "cp"
-            | "mv"
-            | "ln"
-            | "install"
-            | "dd"
-            | "curl"
-            | "wget"
-            | "wget2"
-            | "aria2c"
-            | "base64"
-            | "xxd"
-            | "awk"
-            | "gawk"
-            | "mawk"
-            | "python"
-            | "python3"
-            | "perl"
-            | "ruby"
-            | "rsync"
-            | "scp"
-            | "http"
-            | "xh"
-    )
+    const EMPTY: &[&str] = &[
+        "mkdir", "gmkdir", "touch", "gtouch", "mkfifo", "chmod", "gchmod",
+    ];
+    !EMPTY.contains(&name) && !table::builds(name)
 }
 
 /// `PROGRAM --version`: whatever it is, it says so and ends.

@@ -91,8 +91,10 @@ impl Ground {
             (Vec::new(), rest)
         } else if text == "~" || text.starts_with("~/") {
             (self.home.clone(), text.get(1..).unwrap_or(""))
+        } else if text == "~+" || text.starts_with("~+/") {
+            (from.parts.clone(), text.get(2..).unwrap_or(""))
         } else if text.starts_with('~') {
-            // `~bob`, `~+`: somebody's.
+            // `~bob`, `~-`: somebody's.
             (vec!["\u{2}home-of".to_owned()], text)
         } else {
             (from.parts.clone(), text)

@@ -249,13 +249,16 @@ impl Row {
         }
     }
 
-    /// Whether an option could turn it into something else.
+    /// Whether an option could turn it into something else: one of those written down, or of
+    /// those that a program reads which knows its words alone.
     pub(super) fn has_teeth(&self) -> bool {
-        self.options.iter().any(|(_, on)| {
-            matches!(
-                on,
-                On::Writes | On::Runs | On::Edits | On::Does(_) | On::With(_)
-            )
-        })
+        let alone = self.more.is_some() && self.options.is_empty() && self.subs.is_empty();
+        alone && self.operands == Operands::Text
+            || self.options.iter().any(|(_, on)| {
+                matches!(
+                    on,
+                    On::Writes | On::Runs | On::Edits | On::Does(_) | On::With(_)
+                )
+            })
     }
 }

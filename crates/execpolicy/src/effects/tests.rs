@@ -520,3 +520,68 @@ fn protected_paths_by_whatever_tool() {
     assert_eq!(writes("src/a.rs"), Some(Allow));
     assert_eq!(writes("/home/dev/.bashrc"), Some(Prompt));
 }
+
+/// With nothing but `protect`: who cannot be read is asked about where the path is named, and
+/// where nobody will see what comes.
+#[test]
+fn protected_paths_where_only_they_restrict() {
+    let rules = RuleSet::default().bounded(Bounds {
+        protect: vec!["tests/**".to_owned(), "**/*.snap".to_owned()],
+        roots: vec!["/home/dev/repo".to_owned()],
+        ..Bounds::default()
+    });
+    let check = |scripts: &[&str], expected| {
+        for script in scripts {
+            let facts = judge_script(&rules, script);
+            assert_eq!(facts.rule, expected, "{script}: {:?}", facts.reason);
+        }
+    };
+    check(
+        &[
+            "python3 - <<'E'\nfrom pathlib import Path\nPath('tests/a.py').write_text('')\nE",
+            "python3 -c \"import os; os.remove(os.path.join('tests', 'a.py'))\"",
+            "python3 -c \"import subprocess; subprocess.run('sed -i s/a/b/ tests/a.py', shell=True)\"",
+            "node -e \"require('fs').writeFileSync('tests/a.js', '')\"",
+            "node -e \"require('fs').rmSync('/home/dev/repo/tests/x', {force: true})\"",
+            "ruby -e \"File.write('src/a.snap', '')\"",
+            "perl -e \"unlink 'tests/a'\"",
+            "python3 -c \"__import__('os').system('rm tests/$F')\"",
+            // Which files it is about nobody can see.
+            "git apply x.patch",
+            "patch -p1 < x",
+            "tar xf a.tgz",
+            // What is typed while it runs no hook is asked about.
+            "bash",
+            "bash --norc -i",
+            "sh -s",
+            "cd src && python3",
+            "python3 -i",
+            "node",
+            "sudo -s",
+            "env -i bash",
+        ],
+        Some(Prompt),
+    );
+    check(
+        &[
+            "git stash",
+            "tar xf a.tgz -C tests",
+            "echo 'sed -i s/a/b/ tests/a.py' | bash",
+        ],
+        Some(Forbidden),
+    );
+    check(
+        &[
+            "python3 -c \"import subprocess; subprocess.run(['ls', 'src/a.py'])\"",
+            "python3 -c \"import shutil; shutil.rmtree('/tmp/x.y')\"",
+            "node -e \"require('fs').writeFileSync('src/a.js', 'of tests')\"",
+            "python3 --version",
+            "bash --version && node -v",
+            "python3 src/make.py < in",
+            "bash < setup.sh",
+            "bash setup.sh",
+            "curl -s https://x.y | python3 -m json.tool",
+        ],
+        None,
+    );
+}

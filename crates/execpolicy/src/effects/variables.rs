@@ -46,6 +46,8 @@ const CODE: &[&str] = &[
     "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES",
     "BASH_ENV",
+    "BASH_CMDS",
+    "BASH_ALIASES",
     "ENV",
     "PYTHONSTARTUP",
     "PYTHONHOME",
@@ -81,6 +83,36 @@ const CODE: &[&str] = &[
     "CURL_HOME",
 ];
 
+/// Tools that builds run by what a variable says.
+const TOOLS: &[&str] = &[
+    "CC", "CXX", "CPP", "LD", "AR", "AS", "FC", "RANLIB", "STRIP", "LEX", "YACC", "RM", "INSTALL",
+    "TEX", "CTANGLE", "CWEAVE", "LINT", "M2C", "PC", "GET", "CO", "MAKE", "MAKEINFO", "WEAVE",
+    "TANGLE",
+];
+
+/// Whether a build runs more than a compiler because of this setting.
+pub(crate) fn runs(name: &str, value: &str) -> bool {
+    let tool = TOOLS.contains(&name)
+        || ["COMPILE.", "LINK.", "PREPROCESS."]
+            .iter()
+            .any(|begin| name.starts_with(begin));
+    let plain = value
+        .chars()
+        .all(|c| c.is_alphanumeric() || " ._-+/=:,".contains(c));
+    let compiler = value.split_whitespace().take(2).any(|word| {
+        [
+            "cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "ar", "as", "cpp", "lld", "zig",
+            "ranlib", "strip",
+        ]
+        .iter()
+        .any(|end| {
+            word.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+                .ends_with(end)
+        })
+    });
+    tool && !(plain && (compiler || value.is_empty()))
+}
+
 /// What setting a variable does.
 pub(crate) enum Sets {
     /// It is a command that something runs.
@@ -100,6 +132,7 @@ pub(crate) fn set(name: &str, value: Option<&Word>) -> Option<Sets> {
         return Some(Sets::Runs(Run::Script(value.clone())));
     }
     let loads = CODE.contains(&name)
+        || runs(name, text)
         || name.starts_with("BASH_FUNC_")
         || name.starts_with("GIT_CONFIG_KEY")
         || name == "NODE_OPTIONS"

@@ -10,7 +10,9 @@ use crate::effects;
 /// Standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Feed {
-    /// The agent's own, or a plain file: nothing of this script's making.
+    /// The agent's own: what it types while the command runs is shown to no hook.
+    Open,
+    /// A plain file: nothing of this script's making.
     Nothing,
     /// This text; not `sure` if expansions stand in it.
     Text {
@@ -64,7 +66,7 @@ pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
             match input {
                 Feed::Text { .. } => input.clone(),
                 Feed::Paths(_) => input.clone(),
-                Feed::Nothing | Feed::Unknown => Feed::Unknown,
+                Feed::Open | Feed::Nothing | Feed::Unknown => Feed::Unknown,
             }
         }
         Some("sort" | "head" | "tail" | "uniq" | "tr" | "shuf" | "tac" | "grep" | "egrep")

@@ -5,17 +5,20 @@
 mod dirs;
 mod feed;
 mod lexical;
+mod made;
 mod mask;
 mod options;
 mod outside;
 mod patches;
 mod quote;
+mod sums;
 mod tree;
 mod unfold;
 mod verdict;
 mod word;
 mod wrappers;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
@@ -23,7 +26,7 @@ use checkrein_core::input::ToolFacts;
 use tree_sitter::Parser;
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
-use crate::effects::means::{Hole, Names};
+use crate::effects::means::{GIVEN, Hole, Names};
 use crate::effects::place::{Ground, Spot};
 use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
@@ -32,6 +35,7 @@ use crate::rules::{RuleSet, basename};
 pub(crate) use dirs::Dir;
 use dirs::Dirs;
 use feed::Feed;
+use made::Made;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use unfold::Inner;
 use verdict::Verdict;
@@ -57,7 +61,7 @@ const MAX_TRIED: usize = 64;
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
     let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Nothing, 0, &dirs::start());
+    judge.script(script, Feed::Open, 0, &dirs::start());
     judge.finish()
 }
 
@@ -69,7 +73,7 @@ pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
     judge.push(Command {
         words: words.into(),
         from: 0,
-        feed: Feed::Nothing,
+        feed: Feed::Open,
         depth: 0,
         sure: true,
         dirs: dirs::start(),
@@ -129,10 +133,11 @@ struct Judge<'r> {
     ground: Ground,
     names: Names,
     functions: HashSet<String>,
+    /// Texts that would run as sums, and whether anything reads sums.
+    traps: Vec<String>,
+    sums: bool,
     links: Vec<(Spot, Spot)>,
-    /// Files that this request puts something into, and files whose code it runs.
-    made: Vec<Spot>,
-    started: Vec<Spot>,
+    made: Made,
     /// Judged last: a link that a command makes leads elsewhere.
     redirected: Vec<tree::Redirected>,
 }
@@ -150,9 +155,10 @@ impl<'r> Judge<'r> {
             ground: Ground::new(&rules.bounds().roots),
             names: Names::default(),
             functions: HashSet::new(),
+            traps: Vec::new(),
+            sums: false,
             links: Vec::new(),
-            made: Vec::new(),
-            started: Vec::new(),
+            made: Made::default(),
             redirected: Vec::new(),
         }
     }
@@ -161,13 +167,18 @@ impl<'r> Judge<'r> {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
         }
+        if self.sums {
+            for trap in std::mem::take(&mut self.traps) {
+                self.unreadable(&trap);
+            }
+        }
         for redirected in std::mem::take(&mut self.redirected) {
             self.redirected(&redirected);
         }
         if self.by_effect()
-            && let Some(spot) = self.started.iter().find(|spot| self.made.contains(spot))
+            && let Some(path) = self.made.at_once(self.names.is_set("PATH"))
         {
-            let why = format!("policy asks: {} is written and run at once", spot.path());
+            let why = format!("policy asks: {path} is written and run at once");
             self.verdict.asks(why);
         }
         self.verdict.finish()
@@ -192,9 +203,6 @@ impl<'r> Judge<'r> {
         }
         for path in &judged.written {
             self.verdict.written(path);
-        }
-        if self.started.len() < MOST_FILES {
-            self.started.extend_from_slice(&judged.started);
         }
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
@@ -231,8 +239,15 @@ impl<'r> Judge<'r> {
             self.unreadable(text);
         }
         self.functions.extend(script.functions);
+        self.traps.extend(script.traps);
+        self.sums |= script.sums;
         for (name, value) in &script.assigned {
             self.assigned(name, value.as_ref(), depth, dirs);
+        }
+        for found in &script.commands {
+            for word in self.given(&found.words) {
+                self.names.set(GIVEN, Some(word.clone()));
+            }
         }
         self.redirected.extend(script.redirected);
         for path in own::patched(text) {
@@ -255,6 +270,19 @@ impl<'r> Judge<'r> {
                 kind: Kind::Plain,
             });
         }
+    }
+
+    /// What a function that is called in these words, or the script itself, is given.
+    fn given<'w>(&self, words: &'w [Word]) -> &'w [Word] {
+        let calls = |word: &Word| {
+            word.as_fixed()
+                .is_some_and(|name| name == "set" || self.functions.contains(name))
+        };
+        let at = words
+            .iter()
+            .position(calls)
+            .map_or(words.len(), |at| at + 1);
+        words.get(at..).unwrap_or(&[])
     }
 
     fn redirected(&mut self, redirected: &tree::Redirected) {
@@ -284,9 +312,7 @@ impl<'r> Judge<'r> {
             return;
         }
         let judged = self.effects(effects, dirs, None);
-        if self.made.len() < MOST_FILES {
-            self.made.extend_from_slice(&judged.made);
-        }
+        self.made.written(&judged);
         if self.by_effect()
             && let Some(why) = judged.asks
         {
@@ -344,10 +370,18 @@ impl<'r> Judge<'r> {
         program: &str,
     ) -> (Option<String>, bool) {
         let name = basename(program);
-        if self.functions.contains(program) || self.aliases.contains_key(program) {
+        // Its own commands are judged where they stand; it may also not be what is meant here.
+        let own = self.functions.contains(program) || self.aliases.contains_key(program);
+        if own && !effects::is_known(program) {
             return (None, true);
         }
         let mut effects = effects::of(program, words, command.kind != Kind::Plain);
+        // Without quotes, what is empty is no word at all.
+        if words.iter().any(Word::is_wide_open) {
+            let rest = words.iter().filter(|word| !word.is_wide_open());
+            let rest: Vec<Word> = rest.cloned().collect();
+            effects.extend(effects::of(program, &rest, command.kind != Kind::Plain));
+        }
         let fed: Vec<_> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -358,6 +392,15 @@ impl<'r> Judge<'r> {
         for language in fed {
             fed_code(language, &command.feed, &mut effects);
         }
+        // The patch stands in the script.
+        if let (Feed::Text { text, .. }, "patch" | "gpatch" | "git") = (&command.feed, name)
+            && effects.iter().any(Effect::is_patch)
+        {
+            effects.extend(
+                patches::headed(text)
+                    .map(|path| Effect::File(effects::Act::Write, Word::fixed(path))),
+            );
+        }
         if command.kind == Kind::Inside {
             effects.retain(|effect| {
                 !matches!(
@@ -367,10 +410,9 @@ impl<'r> Judge<'r> {
             });
         }
         let readable = !effects.contains(&Effect::Deed(Deed::Code));
-        let judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
-        if self.made.len() < MOST_FILES && effects::carries(name) {
-            self.made.extend_from_slice(&judged.made);
-        }
+        let mut judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        let fed = matches!(command.feed, Feed::Unknown | Feed::Text { .. });
+        self.made.command(name, &mut judged, fed);
         if matches!(name, "env" | "genv") {
             for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
                 if let Some((name, _)) = word.text.split_once('=') {
@@ -388,6 +430,18 @@ impl<'r> Judge<'r> {
             );
         }
         (judged.asks, readable)
+    }
+
+    /// The words as the shell will make them, as far as that can be told.
+    fn settled<'w>(&self, words: &'w [Word], hole: Option<&Hole>) -> Cow<'w, [Word]> {
+        if words.iter().all(|word| word.known == Known::Fixed) {
+            return Cow::Borrowed(words);
+        }
+        let settled = words.iter().flat_map(|word| {
+            let exact = self.names.settled(word, hole);
+            exact.unwrap_or_else(|| vec![word.clone()])
+        });
+        Cow::Owned(settled.collect())
     }
 
     fn command(&mut self, command: &Command) {
@@ -411,14 +465,37 @@ impl<'r> Judge<'r> {
             return;
         };
         let restricts = self.verdict.rules().has_restrictions();
+        let settled = self.settled(words, command.hole.as_deref());
         let (asks, readable) =
             match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
-                true => self.facts(command, words, program),
+                true => self.facts(command, &settled, program),
                 false => (None, false),
             };
         self.verdict
             .command(words, program, command.sure, asks.as_deref());
         self.alias(command, words, program);
+        self.unfold(command, words, readable);
+        // What rules say of the words as they stand holds; this can only add to it.
+        if let Cow::Owned(settled) = settled
+            && settled != words
+        {
+            let words: Rc<[Word]> = settled.into();
+            let command = Command {
+                words: Rc::clone(&words),
+                from: 0,
+                feed: command.feed.clone(),
+                depth: command.depth,
+                sure: command.sure,
+                dirs: command.dirs.clone(),
+                hole: command.hole.clone(),
+                kind: command.kind,
+            };
+            self.unfold(&command, &words, readable);
+        }
+    }
+
+    fn unfold(&mut self, command: &Command, words: &[Word], readable: bool) {
+        let program = words.first().and_then(Word::as_program).unwrap_or("");
         for inner in unfold::unfold(basename(program), words, &command.feed) {
             match inner {
                 Inner::Code(_) if readable && self.by_effect() => {}
@@ -473,6 +550,14 @@ impl<'r> Judge<'r> {
                 hole: hole_of(words, &command.feed).map(Rc::new),
                 kind: command.kind,
             }),
+            Inner::Given(given) => {
+                for word in given {
+                    let filled = self.names.filled(&word, command.hole.as_deref());
+                    for word in filled {
+                        self.names.set(GIVEN, word);
+                    }
+                }
+            }
             Inner::Script { text, sure } => {
                 if !sure {
                     self.verdict.unresolved(&text);
@@ -490,6 +575,12 @@ impl<'r> Judge<'r> {
             Inner::Code(piece) | Inner::Unreadable(piece) => {
                 if command.sure {
                     self.verdict.unresolved(&piece);
+                }
+            }
+            Inner::Typed => {
+                if command.sure {
+                    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+                    self.verdict.typed_at(&texts.join(" "));
                 }
             }
             Inner::Alias(name, text) => {
@@ -528,10 +619,10 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
     match feed {
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
-        Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
+        Feed::Open | Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
             effects.push(Effect::Deed(Deed::Unclear))
         }
-        Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
+        Feed::Open | Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
         Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => {
             effects.push(Effect::Deed(Deed::Code))
         }
@@ -545,11 +636,15 @@ fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
         "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),
         "fd" | "fdfind" => Some(("{}".to_owned(), effects::names_printed(words)?)),
         "xargs" | "gxargs" => {
-            let Feed::Paths(paths) = feed else {
-                return None;
-            };
-            let placeholder = unfold::xargs_placeholder(words).unwrap_or_default();
-            Some((placeholder, paths.to_vec()))
+            let placeholder = unfold::xargs_placeholder(words);
+            match feed {
+                Feed::Paths(paths) => Some((placeholder.unwrap_or_default(), paths.to_vec())),
+                Feed::Text { text, sure: true } => {
+                    let lines = text.lines().map(Word::fixed).collect();
+                    Some((placeholder?, lines))
+                }
+                _ => None,
+            }
         }
         _ => None,
     }

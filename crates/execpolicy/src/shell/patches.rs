@@ -192,7 +192,7 @@ type Patching = (PatchTool, PatchText, Option<usize>);
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
         Feed::Text { text, sure: true } => Some(PatchText::Here(text.to_string())),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Nothing | Feed::Unknown => None,
+        Feed::Text { .. } | Feed::Paths(_) | Feed::Open | Feed::Nothing | Feed::Unknown => None,
     }
 }
 
@@ -262,6 +262,15 @@ fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
         _ => return None,
     };
     Some((PatchTool::Own, text, None))
+}
+
+/// The files that a unified diff says it changes, with and without the folder before their names.
+pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let names = names.map(|name| name.split('\t').next().unwrap_or(name).trim());
+    names
+        .flat_map(|name| [Some(name), name.split_once('/').map(|(_, rest)| rest)])
+        .flatten()
 }
 
 #[cfg(test)]

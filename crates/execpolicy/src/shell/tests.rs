@@ -269,6 +269,7 @@ fn further_spellings() {
         "\"${PREFIX}/bin/rm\" x",
         "$EMPTY rm x",
         "{rm,-rf,x}",
+        "eval \"$(echo rm)\"",
         // Text that the grammar reads otherwise than the shell.
         "echo $'a\\\\' ; rm x ; echo 'b'",
         "echo a\u{a0}# ; rm x",
@@ -303,7 +304,6 @@ fn further_spellings() {
         "sudo $X a",
         "sudo \"$CMD\" a",
         "xargs -I{} {} x",
-        "eval \"$(echo rm)\"",
         "eval \"$x\"",
         "eval $x",
         "eval \"$(ssh-agent -s)\"",

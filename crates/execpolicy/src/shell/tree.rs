@@ -10,6 +10,7 @@ use super::dirs::{self, Dirs};
 use super::feed::{Feed, printed};
 use super::mask;
 use super::quote;
+use super::sums;
 use super::word::{self, Word};
 
 /// Rounds of the parser (a hundred steps each) for a script of no length, and bytes that
@@ -55,6 +56,10 @@ pub(crate) struct Script {
     pub(crate) functions: Vec<String>,
     /// Pieces that the grammar and the shell may read differently.
     pub(crate) doubtful: Vec<String>,
+    /// Texts that would run if something read them as a sum.
+    pub(crate) traps: Vec<String>,
+    /// Whether something reads sums.
+    pub(crate) sums: bool,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
 }
@@ -184,6 +189,7 @@ impl<'t, 's> Walk<'t, 's> {
         let attached = self.attached.remove(&node.id()).unwrap_or_default();
         let feed = attached.feed.unwrap_or(feed);
         self.enter(node);
+        self.script.sums |= sums::reads(node.kind(), self.source(node));
         match node.kind() {
             "command" => {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
@@ -205,6 +211,10 @@ impl<'t, 's> Walk<'t, 's> {
                 } else {
                     "["
                 };
+                let text = self.source(node);
+                if sums::is_trap(text) {
+                    self.script.traps.push(text.to_owned());
+                }
                 self.script.commands.push(Found {
                     words: vec![Word::fixed(name)],
                     feed: Feed::Nothing,
@@ -240,6 +250,13 @@ impl<'t, 's> Walk<'t, 's> {
                 self.descend(node, &feed);
             }
             "pipeline" => self.pipeline(node, feed),
+            "herestring_redirect" => {
+                let text = self.source(node);
+                if sums::is_trap(text) {
+                    self.script.traps.push(text.to_owned());
+                }
+                self.descend(node, &feed);
+            }
             "process_substitution" => {
                 let writes = self.source(node).starts_with(">(");
                 self.descend(node, if writes { &Feed::Unknown } else { &feed });
@@ -265,6 +282,11 @@ impl<'t, 's> Walk<'t, 's> {
                 if quote::ansi_c(inner).1 != inner.len() {
                     self.doubt(node);
                 }
+            }
+            // `${v@P}` expands the value once more.
+            "expansion" if self.source(node).contains("@P") => {
+                self.doubt(node);
+                self.descend(node, &feed);
             }
             "regex" | "extglob_pattern" | "word" => {
                 if quote::hides_substitution(self.source(node)) {
@@ -331,7 +353,14 @@ impl<'t, 's> Walk<'t, 's> {
         if words.is_empty() {
             return;
         }
-        self.changed(&words);
+        self.script.sums |= words
+            .first()
+            .and_then(Word::as_fixed)
+            .is_some_and(|name| sums::reads("command", name));
+        let fixed = words.iter().filter_map(Word::as_fixed);
+        let traps = fixed.filter(|text| sums::is_trap(text));
+        self.script.traps.extend(traps.map(str::to_owned));
+        self.changed(&words, feed);
         let dirs = self.now.clone();
         if let Some(next) = dirs::moved(&words, &self.now, &self.all) {
             self.all = dirs::either(&self.all, &next);
@@ -350,7 +379,7 @@ impl<'t, 's> Walk<'t, 's> {
     }
 
     /// Commands that change how the rest is read.
-    fn changed(&mut self, words: &[Word]) {
+    fn changed(&mut self, words: &[Word], feed: &Feed) {
         let rest = words.get(1..).unwrap_or(&[]);
         match words.first().and_then(Word::as_fixed) {
             Some("set") => {
@@ -359,14 +388,41 @@ impl<'t, 's> Walk<'t, 's> {
                     cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
                 };
                 self.ends_on_error |= rest.iter().any(on);
+                // `!` is read otherwise from here on.
+                let history = |word: &&Word| {
+                    word.text == "histexpand"
+                        || word.text.starts_with('-') && word.text.contains('H')
+                };
+                let history = rest.iter().find(history);
+                self.script
+                    .doubtful
+                    .extend(history.map(|word| format!("set {}", word.text)));
             }
-            Some("read" | "mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared") => {
-                for word in rest {
-                    self.script.assigned.push((word.text.clone(), None));
+            Some("read") => {
+                let named = |word: &&Word| is_name(&word.text);
+                let names: Vec<&Word> = rest.iter().filter(named).collect();
+                match (names.as_slice(), feed) {
+                    // One name of a file after the other.
+                    ([name], Feed::Paths(paths)) => {
+                        let values = paths
+                            .iter()
+                            .map(|path| (name.text.clone(), Some(path.clone())));
+                        self.script.assigned.extend(values);
+                    }
+                    _ => self.forget(rest),
                 }
+            }
+            Some("mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared" | "unset") => {
+                self.forget(rest);
             }
             _ => {}
         }
+    }
+
+    /// Only the run knows what these are from here on.
+    fn forget(&mut self, names: &[Word]) {
+        let names = names.iter().map(|word| (word.text.clone(), None));
+        self.script.assigned.extend(names);
     }
 
     fn assigned(&mut self, node: Node<'t>) {
@@ -380,6 +436,15 @@ impl<'t, 's> Walk<'t, 's> {
             .source(node)
             .get(name.len()..)
             .is_some_and(|rest| rest.starts_with("+="));
+        let text = value.map_or("", |value| self.source(value));
+        let fixed = value.and_then(|value| word::read(value, self.text));
+        let trap = match fixed.as_ref().and_then(Word::as_fixed) {
+            Some(text) => sums::may_trap(text),
+            None => text.contains("\\$") || text.contains("\\`") || sums::is_trap(text),
+        };
+        if trap {
+            self.script.traps.push(text.to_owned());
+        }
         let value = match value {
             Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
             None => Some(Word::fixed("")),
@@ -397,10 +462,16 @@ impl<'t, 's> Walk<'t, 's> {
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         for value in &values {
             let word = word::read(*value, self.text);
+            let text = self.source(*value);
+            if sums::is_trap(text) {
+                self.script.traps.push(text.to_owned());
+            }
             self.script.assigned.push((name.clone(), word));
         }
+        // What the script or the function was given.
         if values.is_empty() {
-            self.script.assigned.push((name, None));
+            let given = Word::open("$@", word::Known::Many);
+            self.script.assigned.push((name, Some(given)));
         }
     }
 
@@ -640,14 +711,28 @@ impl<'t, 's> Walk<'t, 's> {
             .filter(|c| !matches!(c, '\'' | '"' | '\\'))
             .collect();
         let tabs = self.source(node).contains("<<-");
-        let early = self.source(body).lines().any(|line| {
-            let line = if tabs {
-                line.trim_start_matches('\t')
-            } else {
-                line
-            };
-            line == end
+        // In a body that expands, a line can go on over its end.
+        let whole = match expands {
+            true => self.source(body).replace("\\\n", ""),
+            false => self.source(body).to_owned(),
+        };
+        let odd = start.is_some_and(|start| {
+            let between = self.text.get(start.end_byte()..body.start_byte());
+            self.source(start).contains('$')
+                || expands && between.is_some_and(|text| text.contains("\\\n"))
         });
+        if sums::is_trap(&whole) {
+            self.script.traps.push(whole.clone());
+        }
+        let early = odd
+            || whole.lines().any(|line| {
+                let line = if tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line
+                };
+                line == end
+            });
         let mut at = body.start_byte();
         let mut hidden = false;
         let mut cursor = body.walk();
@@ -682,6 +767,11 @@ impl<'t, 's> Walk<'t, 's> {
             self.doubt(node);
         }
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Nodes without children that still need a visit.

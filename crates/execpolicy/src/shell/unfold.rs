@@ -6,11 +6,16 @@ use super::options::{Seen, Start, past};
 use super::word::{Known, Word};
 use super::wrappers::{self, Wrapper};
 
+/// Bytes of a text that `xargs` makes words of.
+const MAX_TOLD: usize = 4 << 10;
+
 /// Code that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Inner {
     /// Words of another command.
     Command(Vec<Word>),
+    /// What a script is given, as `$1` and so on.
+    Given(Vec<Word>),
     /// The words from this one on, as they stand.
     From(usize),
     /// A text that a shell reads; not `sure` if expansions stand in it.
@@ -26,6 +31,8 @@ pub(crate) enum Inner {
     Code(String),
     /// Something that cannot be read.
     Unreadable(String),
+    /// Nothing yet: it reads what is typed while it runs.
+    Typed,
     /// A name that stands for other words from here on.
     Alias(String, String),
 }
@@ -70,7 +77,7 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
         Wrapper::Alias => words.iter().skip(1).filter_map(alias).collect(),
         Wrapper::Find => find(words),
         Wrapper::Env => env(words),
-        Wrapper::Xargs => xargs(words),
+        Wrapper::Xargs => xargs(words, feed),
         Wrapper::TextOption => text_option(words, feed),
         Wrapper::Ssh => match past(words, &wrappers::SSH).0 {
             Start::At(at) => match words.get(at..) {
@@ -108,6 +115,7 @@ fn script(word: &Word) -> Inner {
 /// Commands on standard input.
 fn fed(feed: &Feed) -> Vec<Inner> {
     match feed {
+        Feed::Open => vec![Inner::Typed],
         Feed::Nothing => Vec::new(),
         Feed::Text { text, sure } => {
             vec![Inner::Script {
@@ -156,6 +164,7 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
                 at += 2;
                 continue;
             }
+            Some("--version" | "--help") => return Vec::new(),
             _ => {}
         }
         if lead.starts_with("--") {
@@ -173,7 +182,10 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
         at += 1 + cluster.matches(['o', 'O']).count();
     }
     match words.get(at) {
-        Some(word) if text => vec![script(word)],
+        Some(word) if text => vec![
+            Inner::Given(words.get(at + 1..).unwrap_or(&[]).to_vec()),
+            script(word),
+        ],
         Some(file) if !stdin => code_file(file, feed),
         None if text => Vec::new(),
         _ => fed(feed),
@@ -256,7 +268,7 @@ fn env(words: &[Word]) -> Vec<Inner> {
     vec![Inner::Command(command)]
 }
 
-fn xargs(words: &[Word]) -> Vec<Inner> {
+fn xargs(words: &[Word], feed: &Feed) -> Vec<Inner> {
     let (start, seen) = past(words, &wrappers::XARGS);
     let at = match start {
         Start::At(at) if at < words.len() => at,
@@ -268,11 +280,27 @@ fn xargs(words: &[Word]) -> Vec<Inner> {
     let command = words.iter().skip(at);
     vec![Inner::Command(match placeholder {
         Some(text) => command.map(|word| word.with_placeholder(&text)).collect(),
-        None => command
-            .cloned()
-            .chain([Word::open("", Known::Many)])
-            .collect(),
+        None => command.cloned().chain(added(feed, &seen)).collect(),
     })]
+}
+
+/// What `xargs` adds to a command: what it is told, or anything.
+fn added(feed: &Feed, seen: &Seen) -> Vec<Word> {
+    let told = match feed {
+        Feed::Text { text, sure: true } if text.len() <= MAX_TOLD => {
+            let whole =
+                |(name, _): &(String, _)| matches!(name.as_str(), "0" | "d" | "null" | "delimiter");
+            match seen.iter().any(whole) {
+                true => Some(text.lines().map(str::to_owned).collect()),
+                false => shlex::split(text),
+            }
+        }
+        _ => None,
+    };
+    told.map_or_else(
+        || vec![Word::open("", Known::Many)],
+        |told| told.into_iter().map(Word::fixed).collect(),
+    )
 }
 
 /// The text that `xargs` puts its input in place of.
@@ -374,12 +402,24 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         }
     }
     match feed {
+        Feed::Open if words.iter().any(shows) => Vec::new(),
+        Feed::Open => vec![Inner::Typed],
         Feed::Nothing => Vec::new(),
         Feed::Text { text, .. } => vec![Inner::Code(text.to_string())],
         Feed::Unknown | Feed::Paths(_) => {
             vec![Inner::Code("a program read from a pipe".to_owned())]
         }
     }
+}
+
+/// An option with which an interpreter does something else than read what is typed at it.
+fn shows(word: &Word) -> bool {
+    word.as_fixed().is_some_and(|text| {
+        matches!(
+            text,
+            "-version" | "-V" | "-VV" | "-v" | "-help" | "-h" | "-?"
+        ) || text.starts_with("--") && text != "--interactive"
+    })
 }
 
 fn awk(words: &[Word]) -> Vec<Inner> {

@@ -54,6 +54,16 @@ impl<'r> Verdict<'r> {
         }
     }
 
+    /// A program that is told what to do while it runs, which no hook is asked about.
+    pub(super) fn typed_at(&mut self, program: &str) {
+        let piece = format!("what is typed at {}", bounded(program));
+        self.unresolved(&piece);
+        if !self.rules.bounds().protect.is_empty() {
+            let why = format!("this may write a protected path: {piece} is not seen beforehand");
+            self.refuse(RuleDecision::Prompt, why);
+        }
+    }
+
     /// Looks for forbidden words in text that could not be parsed.
     pub(super) fn scan(&mut self, text: &str) {
         if self.restricts

@@ -25,10 +25,10 @@ pub(crate) fn digest() -> Result<String, String> {
     Ok(Digest::of(policy(&[])?.to_text().as_bytes()).to_string())
 }
 
-/// The lines of a data file; `json:` before one that holds more than a line.
+/// The lines of a data file without its comments; `json:` before one that holds more than a line.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines()
-        .filter(|line| !line.trim().is_empty())
+        .filter(|line| !line.trim().is_empty() && !line.starts_with("# "))
         .map(|line| match line.strip_prefix("json:") {
             Some(json) => serde_json::from_str(json).unwrap_or_else(|_| line.to_owned()),
             None => line.to_owned(),

@@ -30,22 +30,43 @@ pub(crate) fn session(conn: &Connection, name: &SessionId) -> rusqlite::Result<O
         .optional()
 }
 
-/// The session's row id, and the place and link of its newest event.
-pub(crate) fn tail(
-    conn: &Connection,
-    name: &SessionId,
-) -> rusqlite::Result<Option<(i64, Seq, Digest)>> {
+/// Where a session stands.
+pub(crate) struct Stand {
+    /// Its row id.
+    pub(crate) id: i64,
+    /// The place of its newest event.
+    pub(crate) last: Seq,
+    /// Its link.
+    pub(crate) head: Digest,
+    /// The newest state cache.
+    pub(crate) cache: Option<(Seq, StateCache)>,
+}
+
+/// Where a session with events stands: one statement, since a hook prepares each one anew.
+pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<Stand>> {
     conn.prepare_cached(
-        "SELECT session.id, event.id, event.chain FROM session
+        "SELECT session.id, event.id, chain, cached, core_version, policy, state FROM session
          JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
-         WHERE session.name = ?1 ORDER BY event.id DESC LIMIT 1",
+         WHERE name = ?1 ORDER BY event.id DESC LIMIT 1",
     )?
     .query_row([name.as_str()], |row| {
-        Ok((
-            row.get(0)?,
-            seq(row.get(1)?),
-            Digest::from_bytes(row.get(2)?),
-        ))
+        let cache = match row.get(3)? {
+            Some(at) => Some((
+                Seq(at),
+                StateCache {
+                    core_version: row.get(4)?,
+                    policy: Digest::from_bytes(row.get(5)?),
+                    bytes: row.get(6)?,
+                },
+            )),
+            None => None,
+        };
+        Ok(Stand {
+            id: row.get(0)?,
+            last: seq(row.get(1)?),
+            head: Digest::from_bytes(row.get(2)?),
+            cache,
+        })
     })
     .optional()
 }
@@ -82,22 +103,6 @@ pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<Effect
         })
     })?
     .collect()
-}
-
-pub(crate) fn cache(conn: &Connection, id: i64) -> rusqlite::Result<Option<(Seq, StateCache)>> {
-    conn.prepare_cached(
-        "SELECT cached, core_version, policy, state FROM session
-         WHERE id = ?1 AND cached IS NOT NULL",
-    )?
-    .query_row([id], |row| {
-        let cache = StateCache {
-            core_version: row.get(1)?,
-            policy: Digest::from_bytes(row.get(2)?),
-            bytes: row.get(3)?,
-        };
-        Ok((Seq(row.get(0)?), cache))
-    })
-    .optional()
 }
 
 pub(crate) fn evidence(conn: &Connection, key: &Digest) -> rusqlite::Result<Option<Evidence>> {

@@ -16,6 +16,7 @@ pub(crate) struct SqliteTail<'a> {
     pub(crate) id: Option<i64>,
     pub(crate) last: Seq,
     pub(crate) head: Digest,
+    cache: Option<(Seq, StateCache)>,
 }
 
 impl<'a> SqliteTail<'a> {
@@ -25,21 +26,27 @@ impl<'a> SqliteTail<'a> {
         file: &'a Path,
         session: &SessionId,
     ) -> rusqlite::Result<Self> {
-        let (id, last, head) = match read::tail(conn, session)? {
-            Some((id, last, head)) => (Some(id), last, head),
-            // Without events there may still be a row, of a batch that had none.
-            None => (
-                read::session(conn, session)?,
-                Seq(0),
-                chain::origin(session),
-            ),
-        };
-        Ok(Self {
+        let tail = Self {
             conn,
             file,
-            id,
-            last,
-            head,
+            id: None,
+            last: Seq(0),
+            head: chain::origin(session),
+            cache: None,
+        };
+        Ok(match read::stand(conn, session)? {
+            Some(stand) => Self {
+                id: Some(stand.id),
+                last: stand.last,
+                head: stand.head,
+                cache: stand.cache,
+                ..tail
+            },
+            // Without events there may still be a row, of a batch that had none.
+            None => Self {
+                id: read::session(conn, session)?,
+                ..tail
+            },
         })
     }
 
@@ -61,7 +68,7 @@ impl Tail for SqliteTail<'_> {
     }
 
     fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError> {
-        self.get(None, read::cache)
+        Ok(self.cache.clone())
     }
 
     fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError> {

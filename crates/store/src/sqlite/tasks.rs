@@ -1,7 +1,7 @@
 //! Summary rows, one per task.
 
 use checkrein_core::ids::SessionId;
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Error};
 
 use crate::TaskRow;
@@ -14,28 +14,40 @@ pub(crate) fn put(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Res
     Ok(())
 }
 
+/// The newest first; of one session, or of all.
 pub(crate) fn list(
     conn: &Connection,
     session: Option<&SessionId>,
     limit: usize,
 ) -> rusqlite::Result<Vec<TaskRow>> {
-    conn.prepare_cached(
-        "SELECT row, session.name FROM task JOIN session ON session.id = task.session
-         WHERE ?1 IS NULL OR session.name = ?1
-         ORDER BY opened_at DESC, task DESC, session.name LIMIT ?2",
-    )?
-    .query_map(
-        (
-            session.map(SessionId::as_str),
-            i64::try_from(limit).unwrap_or(i64::MAX),
-        ),
-        |row| {
-            let mut task: TaskRow = serde_json::from_str(row.get_ref(0)?.as_str()?)
-                .map_err(|error| Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
-            // Whatever the row says, it is its session's.
-            task.session = SessionId::new(row.get::<_, String>(1)?);
-            Ok(task)
-        },
-    )?
-    .collect()
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    match session {
+        // A hook asks for one of these at each event: the key's order, no sorting.
+        Some(session) => conn
+            .prepare_cached(
+                "SELECT row FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)
+                 ORDER BY task DESC LIMIT ?2",
+            )?
+            .query_map((session.as_str(), limit), |row| {
+                read(row.get_ref(0)?, session.clone())
+            })?
+            .collect(),
+        None => conn
+            .prepare_cached(
+                "SELECT row, session.name FROM task JOIN session ON session.id = task.session
+                 ORDER BY opened_at DESC, task DESC, session.name LIMIT ?1",
+            )?
+            .query_map([limit], |row| {
+                read(row.get_ref(0)?, SessionId::new(row.get::<_, String>(1)?))
+            })?
+            .collect(),
+    }
+}
+
+/// Whatever the row says, it is its session's.
+fn read(text: ValueRef<'_>, session: SessionId) -> rusqlite::Result<TaskRow> {
+    let mut task: TaskRow = serde_json::from_str(text.as_str()?)
+        .map_err(|error| Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
+    task.session = session;
+    Ok(task)
 }

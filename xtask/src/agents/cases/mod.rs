@@ -12,6 +12,7 @@ mod gone;
 mod never;
 mod patch;
 mod prompt;
+mod protect;
 mod question;
 mod review;
 mod run_agent;
@@ -48,6 +49,7 @@ pub(super) const ALL: &[Case] = &[
     never::CASE,
     prompt::CASE,
     patch::CASE,
+    protect::CASE,
     question::CASE,
     tokens::CASE,
     both::CASE,

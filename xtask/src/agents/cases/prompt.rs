@@ -1,5 +1,6 @@
 //! A command that a person is asked about. Where nobody attends it is parked, approved from a
-//! terminal and goes through once; Claude Code's terminal UI puts the question itself.
+//! terminal and goes through once. Claude Code's terminal UI puts the question itself; Codex's
+//! cannot be told to, so there it is parked while the person looks on.
 
 use std::ffi::OsString;
 use std::io::{Error, Result};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use checkrein_scripted::{Act, Script, rounds};
 use serde_json::Value;
 
-use super::{BOTH, Case, holds, one_task, replays, verifier};
+use super::{BOTH, Case, holds, line_with, one_task, replays, verifier};
 use crate::agents::agent::Hooks;
 use crate::agents::report::Report;
 use crate::agents::screen::Screen;
@@ -28,10 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     parked(stage, report)?;
-    if stage.agent.name() == "claude-code" {
-        asked(stage, report)?;
+    match stage.agent.name() {
+        "claude-code" => {
+            asked(stage, report)?;
+            declined(stage, report)
+        }
+        _ => parked_in_sight(stage, report),
     }
-    Ok(())
 }
 
 fn world<'a>(
@@ -119,22 +123,7 @@ fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         &refused.status,
         &Some(4),
     );
-    let words: Vec<OsString> = vec![
-        world.stage.programs.checkrein.clone().into(),
-        "approve".into(),
-        id.clone().into(),
-    ];
-    let screen = Screen::start(&world, &words)?;
-    let (shown, text) = screen.wait_for("Say why", PATIENCE);
-    report.check(
-        "a person sees what it is",
-        shown && text.contains(COMMAND),
-        text.trim(),
-    );
-    screen.type_line("it was planned")?;
-    let (approved, text) = screen.wait_for("exactly this call may be made once", PATIENCE);
-    report.check("and approves it", approved, text.trim());
-    drop(screen);
+    approve(report, &world, &id)?;
 
     let head: String = session.chars().take(13).collect();
     let ran = world.run_agent(&["--json", "--resume", &head, "It is approved; go on."])?;
@@ -149,6 +138,28 @@ fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     if let Some(task) = world.tasks()?.last() {
         replays(report, &world, task)?;
     }
+    Ok(())
+}
+
+/// A person at a terminal of their own.
+fn approve(report: &mut Report, world: &World<'_>, id: &str) -> Result<()> {
+    let words: Vec<OsString> = vec![
+        world.stage.programs.checkrein.clone().into(),
+        "approve".into(),
+        id.into(),
+    ];
+    let screen = Screen::start(world, "approve", &words)?;
+    let (shown, text) = screen.wait_for("Approve exactly this?", PATIENCE);
+    report.check(
+        "a person sees what it is",
+        shown && text.contains(COMMAND),
+        text.trim(),
+    );
+    screen.type_line("y")?;
+    screen.wait_for("in a few words", PATIENCE);
+    screen.type_line("it was planned")?;
+    let (approved, text) = screen.wait_for("exactly this call may be made once", PATIENCE);
+    report.check("and approves it", approved, text.trim());
     Ok(())
 }
 
@@ -175,14 +186,94 @@ fn asked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let (done, text) = screen.wait_for("Done.", PATIENCE);
     report.check("answered there, the work goes on", done, text.trim());
     report.equal("it ran", &world.has("asked.txt"), &true);
-    // The line is on the screen a moment before the stop is answered.
+    stopped(&world)?;
+    drop(screen);
+    let task = one_task(report, &world, "task_complete")?;
+    replays(report, &world, &task)
+}
+
+/// The agent's last line is on the screen a moment before its stop is answered.
+fn stopped(world: &World<'_>) -> Result<()> {
     let until = std::time::Instant::now() + PATIENCE;
     while world.tasks()?.iter().any(|task| ending(task) == "open")
         && std::time::Instant::now() < until
     {
         std::thread::sleep(Duration::from_millis(200));
     }
+    Ok(())
+}
+
+fn declined(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    report.note("-- somebody attends and says no");
+    let world = world(
+        stage,
+        "declined",
+        &[Hooks::User],
+        rounds(vec![Act::shell(COMMAND), Act::say("Done.")]),
+    )?;
+    let screen = Screen::agent(&world, "Do what has to be asked about.")?;
+    let (shown, text) = screen.wait_for(REASON, PATIENCE);
+    report.check("the agent's own question is there", shown, text.trim());
+    screen.press("Escape")?;
+    let (done, text) = screen.wait_for("Interrupted", PATIENCE);
+    report.check("no is no", done, text.trim());
+    report.equal("it did not run", &world.has("asked.txt"), &false);
+    Ok(())
+}
+
+fn parked_in_sight(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    report.note("-- somebody attends, and the agent cannot ask them");
+    let world = world(
+        stage,
+        "in-sight",
+        &[Hooks::User],
+        rounds(vec![
+            Act::shell(COMMAND),
+            Act::say("It waits for a person."),
+            Act::shell(COMMAND),
+            Act::say("Done."),
+        ]),
+    )?;
+    let screen = Screen::agent(&world, "Do what has to be asked about.")?;
+    let (shown, text) = screen.wait_for("checkrein: awaiting_human", PATIENCE);
+    std::fs::write(world.folder.join("screen.txt"), &text)?;
+    report.check(
+        "the screen shows the ending",
+        shown,
+        &line_with(&text, "awaiting_human"),
+    );
+    report.equal("it did not run", &world.has("asked.txt"), &false);
+    let ids = waiting(&world)?;
+    report.equal("one question waits", &ids.len(), &1);
+    let id = ids.into_iter().next().unwrap_or_default();
+    holds(
+        report,
+        "the screen names it",
+        &text,
+        &format!("checkrein approve {id}"),
+    );
+    approve(report, &world, &id)?;
+    // Typed in one go with its Enter it would be taken for a paste.
+    const GO_ON: &str = "It is approved; go on.";
+    screen.press(GO_ON)?;
+    screen.wait_for(GO_ON, PATIENCE);
+    screen.press("Enter")?;
+    let (done, text) = screen.wait_for("Done.", PATIENCE);
+    report.check("the same session goes on", done, text.trim());
+    report.equal("it ran", &world.has("asked.txt"), &true);
+    stopped(&world)?;
     drop(screen);
-    let task = one_task(report, &world, "task_complete")?;
-    replays(report, &world, &task)
+    let endings: Vec<String> = world.tasks()?.iter().map(ending).collect();
+    report.equal(
+        "a task for each prompt, the second complete",
+        &endings,
+        &vec![
+            "awaiting_human parked".to_owned(),
+            "task_complete".to_owned(),
+        ],
+    );
+    if let Some(task) = world.tasks()?.last() {
+        replays(report, &world, task)?;
+    }
+    Ok(())
 }

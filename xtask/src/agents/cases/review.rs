@@ -37,7 +37,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let checkrein = stage.programs.checkrein.clone().into_os_string();
     let words = ["init", "--agent", "codex"].map(Into::into);
     let words: Vec<_> = std::iter::once(checkrein).chain(words).collect();
-    let screen = Screen::start(&world, &words)?;
+    let screen = Screen::start(&world, "init", &words)?;
     let (asked, text) = screen.wait_for("[y/N]", Duration::from_secs(30));
     report.check("a person is asked", asked, text.trim_end());
     screen.type_line("y")?;

@@ -102,7 +102,8 @@ impl<'t> Bare<'t> {
     fn to(&mut self, end: char) {
         let mut escaped = false;
         for (_, c) in self.chars.by_ref() {
-            if !escaped && c == end || c == '\n' {
+            // A line goes on behind a backslash.
+            if !escaped && (c == end || c == '\n') {
                 return;
             }
             escaped = !escaped && c == '\\';

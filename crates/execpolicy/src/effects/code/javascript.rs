@@ -4,6 +4,7 @@ use super::file;
 use super::text::{Token, arguments, names, tokens};
 use crate::effects::row::Deed;
 use crate::effects::{Act, Effect};
+use crate::shell::Word;
 
 /// Names that make a program unreadable, wherever they stand.
 const NOT: &[&str] = &[
@@ -182,6 +183,13 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                 } else if !MODULES.contains(&name) {
                     // A package, or a file of the project.
                     out.push(Effect::Deed(Deed::Opaque));
+                    let folder = if name.starts_with('.') {
+                        ""
+                    } else {
+                        "node_modules/"
+                    };
+                    let ends = ["", ".*", "/*"].map(|end| format!("{folder}{name}{end}"));
+                    out.extend(ends.map(|path| Effect::Starts(Word::fixed(path))));
                 }
             }
             // `x[y]` could be any member.

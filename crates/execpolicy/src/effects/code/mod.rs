@@ -19,6 +19,8 @@ pub(super) use sql::{sql, sqlite};
 
 /// Bytes of a program that is read.
 const LONGEST: usize = 64 << 10;
+/// Paths that are looked for in a program that cannot be read.
+const MOST_NAMED: usize = 64;
 
 /// A language that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub(crate) enum Language {
 pub(super) fn judge(language: Language, program: Option<&Word>, out: &mut Vec<Effect>) {
     match program {
         Some(word) if word.known == Known::Fixed => read(language, &word.text, out),
-        Some(_) => out.push(Effect::Deed(Deed::Code)),
+        Some(word) => unreadable(&word.text, out),
         None => {}
     }
 }
@@ -70,8 +72,31 @@ pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
             Language::Redis => false,
         };
     if !harmless {
-        out.push(Effect::Deed(Deed::Code));
+        unreadable(text, out);
     }
+}
+
+/// What it does nobody knows; which files it may be about can be told from their names in it.
+fn unreadable(text: &str, out: &mut Vec<Effect>) {
+    out.push(Effect::Deed(Deed::Code));
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
+    let mut rest = text;
+    let mut before = None;
+    let mut found: Vec<&str> = Vec::new();
+    while !rest.is_empty() && found.len() < MOST_NAMED {
+        let length = rest.find(|c| !part(c)).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        // A word alone is a path where it is quoted, not where it is a name of the program's.
+        let quoted = before == Some('"') && after.starts_with('"')
+            || before == Some('\'') && after.starts_with('\'');
+        let names = piece.contains('/') || quoted || piece.contains('.') && !piece.starts_with('.');
+        if names && piece.contains(char::is_alphanumeric) && !found.contains(&piece) {
+            found.push(piece);
+        }
+        before = after.chars().next();
+        rest = after.get(before.map_or(0, char::len_utf8)..).unwrap_or("");
+    }
+    out.extend(found.into_iter().map(|path| file(Act::Named, path)));
 }
 
 /// Whether a module of this name is one that only computes.
@@ -81,6 +106,13 @@ pub(super) fn is_module(language: Language, name: &str) -> bool {
         Language::Ruby => lines::RUBY_MODULES.contains(&name),
         _ => false,
     }
+}
+
+/// The files that a module of Python can be.
+pub(super) fn imports(module: &str, out: &mut Vec<Effect>) {
+    let path = module.trim_end_matches(".py").replace('.', "/");
+    let ends = [".py", "/__init__.py", "/__main__.py"];
+    out.extend(ends.map(|end| Effect::Starts(Word::fixed(format!("{path}{end}")))));
 }
 
 fn file(act: Act, path: &str) -> Effect {

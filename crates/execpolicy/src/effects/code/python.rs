@@ -355,7 +355,17 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                     Some(_) => return false,
                 }
             }
-            Token::Name("import" | "from") => out.push(Effect::Deed(Deed::Opaque)),
+            Token::Name("import" | "from") => {
+                out.push(Effect::Deed(Deed::Opaque));
+                let line = tokens.get(index + 1..).unwrap_or(&[]).iter();
+                let line =
+                    line.take_while(|token| !matches!(token, Token::Line | Token::Sign(';')));
+                for token in line {
+                    if let Token::Name(name) = token {
+                        super::imports(name, out);
+                    }
+                }
+            }
             // What looks like a path may be read somewhere.
             Token::Quoted(text, format) => {
                 if *format && names(text).any(|name| matches!(name, "open" | "os")) {

@@ -3,6 +3,7 @@
 use crate::effects::Effect;
 use crate::effects::call::Call;
 use crate::effects::row::{Deed, Row};
+use crate::effects::variables;
 use crate::shell::Word;
 
 const RUNS: &[Deed] = &[Deed::Opaque];
@@ -201,6 +202,9 @@ pub(super) const ROWS: &[Row] = &[Row::does(
 
 fn made(call: &Call<'_>, out: &mut Vec<Effect>) {
     let name = call.name();
+    if matches!(name, "make" | "gmake" | "bmake") {
+        rules_of(call, out);
+    }
     if makes(name, call) || scripts(name, call) || name == "cmake" && acts(call) {
         out.push(Effect::Deed(Deed::Code));
     }
@@ -210,18 +214,49 @@ fn made(call: &Call<'_>, out: &mut Vec<Effect>) {
     commands(name, call, out);
 }
 
-/// `make SHELL=...`, `make --eval`: code in the words.
+/// `make SHELL=...`, `make --eval`, `make -f -`: code in the words, or on its input.
 fn makes(name: &str, call: &Call<'_>) -> bool {
     let code = |word: &Word| {
         let text = word.text.as_str();
+        let set = |(name, value): (&str, &str)| {
+            name.ends_with('!') || variables::runs(name, value) || value.contains("$(shell")
+        };
         ["SHELL=", ".SHELLFLAGS=", "--eval", "MAKEFLAGS="]
             .iter()
             .any(|begin| text.starts_with(begin))
-            || text.contains("=$(shell")
-            || text.contains("!=")
+            || text.split_once('=').is_some_and(set)
     };
     matches!(name, "make" | "gmake" | "bmake")
         && (call.words.iter().skip(1).any(code) || call.has(&["E", "eval"]))
+}
+
+/// The files that `make` reads its rules from.
+fn rules_of(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let mut words = call.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        let file = match text {
+            "--file" | "--makefile" => words.next().cloned(),
+            _ if text.starts_with("--file=") || text.starts_with("--makefile=") => word.after('='),
+            _ if text.starts_with("--") || !text.starts_with('-') => None,
+            _ => match text.find('f').map(|at| at + 1) {
+                Some(at) if at == text.len() => words.next().cloned(),
+                Some(at) => Some(word.from(at)),
+                None => None,
+            },
+        };
+        let Some(file) = file else { continue };
+        let fed = |text: &str| {
+            text == "-"
+                || text.starts_with("/dev/")
+                || text.starts_with("/proc/")
+                || text.starts_with("<(")
+        };
+        out.push(match fed(&file.text) {
+            true => Effect::Deed(Deed::Code),
+            false => Effect::RunsFile(file),
+        });
+    }
 }
 
 /// Runners with an option whose value is code.

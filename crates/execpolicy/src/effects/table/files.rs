@@ -273,10 +273,7 @@ fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
         None => {
             let folder = call.values_of(&["d", "directory"]).next().cloned();
-            out.push(Effect::File(
-                Act::WriteBelow,
-                folder.unwrap_or_else(|| Word::fixed(".")),
-            ));
+            out.push(Effect::Patch(folder));
         }
     }
     if let Some(file) = call.operands.get(1) {
@@ -474,9 +471,10 @@ fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
     while let Some(word) = words.get(at) {
         at += 1;
         let Some(text) = word.as_fixed() else {
-            if lists == 0 || word.is_wide_open() {
-                out.push(Effect::Deed(Deed::Unclear));
-            }
+            out.push(match lists {
+                0 => Effect::Deed(Deed::Unclear),
+                _ => Effect::Option(word.clone()),
+            });
             continue;
         };
         match text {

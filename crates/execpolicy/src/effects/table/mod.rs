@@ -9,6 +9,7 @@ mod data;
 mod editors;
 mod files;
 mod git;
+mod loads;
 mod network;
 mod node;
 mod packages;
@@ -17,6 +18,8 @@ mod system;
 mod system_packages;
 mod text;
 mod toolchains;
+
+pub(crate) use loads::loads;
 
 use super::row::Row;
 use crate::shell::Word;
@@ -40,6 +43,25 @@ const FAMILIES: &[&[Row]] = &[
     data::ROWS,
     system::ROWS,
 ];
+
+/// Programs that write what they make of the project, or what a registry brings.
+const BUILDERS: &[&[Row]] = &[
+    git::ROWS,
+    checkers::ROWS,
+    builds::ROWS,
+    compilers::ROWS,
+    toolchains::ROWS,
+    node::ROWS,
+    packages::ROWS,
+    system_packages::ROWS,
+    containers::ROWS,
+];
+
+/// Whether a program is one of those.
+pub(super) fn builds(name: &str) -> bool {
+    let mut rows = BUILDERS.iter().flat_map(|family| family.iter());
+    rows.any(|row| row.names.contains(&name))
+}
 
 /// The row of a program without its folder.
 pub(super) fn find(name: &str) -> Option<&'static Row> {

@@ -3,7 +3,7 @@
 
 use crate::effects::call::Call;
 use crate::effects::code::{self, Language};
-use crate::effects::row::{Deed, Row};
+use crate::effects::row::{Deed, On, Row};
 use crate::effects::{Act, Effect};
 use crate::shell::Word;
 
@@ -46,8 +46,6 @@ pub(super) const ROWS: &[Row] = &[
         "export",
         "let",
         "read",
-        "mapfile",
-        "readarray",
         "getopts",
         "umask",
         "ulimit",
@@ -90,6 +88,9 @@ pub(super) const ROWS: &[Row] = &[
         "((",
     ]),
     Row::does(&["enable", "zmodload", "fc"], &[Deed::Code]),
+    Row::of(&["mapfile", "readarray"])
+        .values("dnOsuc")
+        .on(&[("C", On::Runs)]),
     // Run their arguments.
     Row::of(&[
         "env",
@@ -348,6 +349,12 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
         words.extend(rest.iter().cloned());
         out.push(Effect::Tool(words));
     };
+    code::imports(name, out);
+    if name == "unittest" {
+        let named = rest.iter().filter_map(Word::as_fixed);
+        named.for_each(|name| code::imports(name, out));
+        out.push(Effect::Starts(Word::fixed("**/test*.py")));
+    }
     match name {
         "pip" => as_program("pip", out),
         "pytest" | "tox" | "nox" | "black" | "ruff" | "mypy" | "flake8" | "isort" | "pylint"
@@ -425,18 +432,18 @@ fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
     match call.words.get(at) {
         Some(word) if word.text == "-" => out.push(Effect::Fed(Language::Python)),
-        Some(file) => out.push(Effect::RunsFile(file.clone())),
+        Some(file) => {
+            let mut inner = file.clone();
+            inner.append(&Word::fixed("/__main__.py"));
+            out.push(Effect::Starts(inner));
+            out.push(Effect::RunsFile(file.clone()));
+        }
         None => out.push(Effect::Fed(Language::Python)),
     }
 }
 
 fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
     const VALUES: &[&str] = &[
-        "-r",
-        "--require",
-        "--import",
-        "--loader",
-        "--experimental-loader",
         "-C",
         "--conditions",
         "--env-file",
@@ -464,8 +471,15 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
             _ if text.starts_with("--eval=") || text.starts_with("--print=") => {
                 return code::judge(Language::Node, word.after('=').as_ref(), out);
             }
+            "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" => {
+                out.extend(call.words.get(at + 1).cloned().map(Effect::RunsFile));
+                at += 2;
+            }
             _ if VALUES.contains(&text) => at += 2,
-            "--test" => return out.push(Effect::Deed(Deed::Opaque)),
+            "--test" => {
+                out.push(Effect::Starts(Word::fixed("**/*test*")));
+                return out.push(Effect::Deed(Deed::Opaque));
+            }
             _ if text.starts_with("--import=data") || text.starts_with("--require=/") => {
                 return out.push(Effect::Deed(Deed::Code));
             }

@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     Row::of(&["tshark", "tcpdump", "capinfos", "editcap"]).more(captures),
     Row::of(&["printenv"]),
-    Row::of(&["kill"]).more(kill),
+    Row::of(&["kill"]).on(&[("list", On::Inert)]).more(kill),
     Row::of(&[
         "pkill",
         "killall",

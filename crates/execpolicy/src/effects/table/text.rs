@@ -275,8 +275,8 @@ pub(super) const ROWS: &[Row] = &[
             ("o", On::Writes),
             ("output", On::Writes),
             ("random-source", On::Reads),
-            ("e", On::Inert),
-            ("echo", On::Inert),
+            ("e", On::Value),
+            ("echo", On::Value),
         ]),
     Row::of(&["tree"])
         .values("LPIHT")
@@ -495,14 +495,18 @@ pub(super) const ROWS: &[Row] = &[
         "whereis",
         "type",
         "command-not-found",
-        "hash",
         "whatis",
         "apropos",
-        "compgen",
-        "complete",
         "locate",
         "mlocate",
         "plocate",
+    ]),
+    // Another program under this name.
+    Row::of(&["hash"]).on(&[("p", On::With(Deed::Code))]),
+    Row::of(&["compgen", "complete"]).values("AGPSX").on(&[
+        ("C", On::Runs),
+        ("F", On::With(Deed::Code)),
+        ("W", On::With(Deed::Code)),
     ]),
     Row::of(&["man", "info", "tldr", "help"])
         .values("MSLm")
@@ -577,9 +581,13 @@ fn split(call: &Call<'_>, out: &mut Vec<Effect>) {
     if let Some(first) = call.operands.first() {
         out.push(Effect::File(Act::Read, (*first).clone()));
     }
+    // `csplit` has patterns behind it.
     let prefix = match call.operands.get(1) {
-        Some(word) => Some((*word).clone()),
-        None => call.values_of(&["f", "prefix"]).next().cloned(),
+        Some(word) if call.name() == "split" => Some((*word).clone()),
+        _ => call.values_of(&["f", "prefix"]).next().cloned(),
     };
-    out.extend(prefix.map(|word| Effect::File(Act::Write, word)));
+    // A folder's name stays what it is, the rest of the name is the program's.
+    let mut made = prefix.unwrap_or_else(|| crate::shell::Word::fixed("x"));
+    made.append(&crate::shell::Word::fixed("?*"));
+    out.push(Effect::File(Act::Write, made));
 }

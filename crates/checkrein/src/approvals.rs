@@ -1,0 +1,77 @@
+//! What waits for a person, for a host that has its own way of asking them.
+
+use checkrein_core::input::PersonAnswer;
+use checkrein_runtime::{Patience, RuntimeError};
+use checkrein_store::Approval;
+
+use crate::Engine;
+
+impl Engine {
+    /// Everything that was put to a person, newest first, also what was asked by an earlier
+    /// process with the same store. [`Approval::stands`] says which still wait.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn approvals(&self) -> Result<Vec<Approval>, RuntimeError> {
+        self.runtime().approvals()
+    }
+
+    /// Records what a person said: who it was, and why. It holds as long again as the question
+    /// was open for; the answered question says until when. A call that was approved goes through
+    /// once, when the agent makes it again.
+    ///
+    /// That it was a person, and not the agent, is for the host to know: whoever can call this
+    /// can approve.
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// use checkrein::{Engine, PersonAnswer, Stands, ToolCall, ToolDecision, now};
+    ///
+    /// # fn main() -> Result<(), checkrein::RuntimeError> {
+    /// let config = "[policy]\napproval = \"always\"\n[approvals]\nexpires = \"2h\"\n";
+    /// let engine = Engine::in_memory(Path::new("."), Some(config));
+    /// let (session, _warnings) = engine.session("my-agent")?;
+    /// session.prompt("release it")?;
+    ///
+    /// let push = ToolCall::shell("call-1", "git push origin main");
+    /// let ToolDecision::Ask { approval, .. } = session.tool(&push)?.0 else {
+    ///     panic!("every command is asked about");
+    /// };
+    ///
+    /// // Meanwhile, wherever your people are asked:
+    /// let waiting = engine.approvals()?;
+    /// let question = waiting.iter().find(|row| row.id == approval).unwrap();
+    /// assert_eq!(question.stands(now()), Stands::Asked);
+    /// let answer = PersonAnswer {
+    ///     approved: true,
+    ///     by: "ada, in the chat".to_owned(),
+    ///     reason: Some("the release was planned".to_owned()),
+    /// };
+    /// let answered = engine.answer(question, answer)?;
+    /// assert!(answered.until >= question.until);
+    ///
+    /// let again = ToolCall::shell("call-2", "git push origin main");
+    /// assert_eq!(session.tool(&again)?.0, ToolDecision::Allow);
+    /// let once_more = ToolCall::shell("call-3", "git push origin main");
+    /// assert!(matches!(session.tool(&once_more)?.0, ToolDecision::Ask { .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`] for
+    /// a yes to what cannot be shown whole ([`Approval::unseen`]); or if the store cannot be
+    /// written.
+    pub fn answer(
+        &self,
+        question: &Approval,
+        answer: PersonAnswer,
+    ) -> Result<Approval, RuntimeError> {
+        let patience = Patience {
+            deadline: None,
+            cancelled: self.cancelled(),
+        };
+        self.runtime().answer(question, answer, patience)
+    }
+}

@@ -1,0 +1,76 @@
+//! Bash reads some texts as sums, or as `name[sum]`, and what stands in the brackets it expands:
+//! `i='a[$(rm x)]'; echo $((i))` runs `rm`. Texts that could be meant so are told apart from all
+//! others; together with something that reads a sum they are doubtful.
+
+/// Commands of the shell that read a word as a sum or as the name of a variable.
+const READERS: &[&str] = &[
+    "let",
+    "read",
+    "mapfile",
+    "readarray",
+    "printf",
+    "wait",
+    "test",
+    "[",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "unset",
+    "getopts",
+    "shift",
+];
+
+/// Whether this command, or a piece of the grammar of this kind, reads sums.
+pub(super) fn reads(kind: &str, source: &str) -> bool {
+    match kind {
+        "arithmetic_expansion"
+        | "c_style_for_statement"
+        | "subscript"
+        | "declaration_command"
+        | "unset_command"
+        | "test_command"
+        | "array" => true,
+        "command" => READERS.contains(&source),
+        // `${!v}` follows a name, `${v:n}` has a sum.
+        "expansion" => source.starts_with("${!") || source.contains(':'),
+        _ => source.starts_with("(("),
+    }
+}
+
+/// Whether a text is `name[...]` with a substitution in the brackets.
+pub(super) fn is_trap(text: &str) -> bool {
+    text.match_indices('[').any(|(at, _)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let named =
+            before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | ']' | '}'));
+        let inner = text.get(at + 1..).unwrap_or("");
+        named && (inner.contains("$(") || inner.contains('`') || inner.contains("${"))
+    })
+}
+
+/// Whether a text that a variable is set to could become part of one.
+pub(super) fn may_trap(text: &str) -> bool {
+    text.contains("$(") || text.contains('`') || text.ends_with('$') || text.contains("[$")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_run_as_sums() {
+        for (text, expected) in [
+            ("a[$(rm x)]", true),
+            ("q[`rm x`]", true),
+            ("a=([$(rm x)]=1)", true),
+            ("[ $(ls) ]", false),
+            ("a[1] $(ls)", true),
+            ("a[1]", false),
+        ] {
+            assert_eq!(is_trap(text), expected, "{text}");
+        }
+        assert!(may_trap("$(") && may_trap("q[$") && !may_trap("$x"));
+    }
+}
