@@ -60,7 +60,8 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`RuntimeError::Answered`] if there is nothing left to answer; or if the store cannot be
+    /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`] for
+    /// a yes to what cannot be shown whole ([`Approval::unseen`]); or if the store cannot be
     /// written.
     pub fn answer(
         &self,

@@ -45,4 +45,4 @@ pub use checkrein_core::ids::Millis;
 pub use checkrein_core::input::PersonAnswer;
 pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError, now};
-pub use checkrein_store::{About, Answered, Approval, Stands};
+pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};

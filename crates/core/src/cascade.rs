@@ -18,7 +18,7 @@ use crate::explain::{Because, Why};
 use crate::feedback;
 use crate::ids::{Millis, ScopeId, Seq, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
-use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, Tier, VerifyOn};
+use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, Tier, VerifierSpec, VerifyOn};
 use crate::state::{Asked, Pending, Refusal, Task};
 use crate::step::Draft;
 use crate::transition::{PARKED, Reason, Transition};
@@ -84,11 +84,12 @@ fn is_verified(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
 /// Step 0: a question must not run the test suite. What a person thinks of a tree is not told by
 /// the tree: they may have said yes to it since, and the prompt is how the agent hears of that.
 fn nothing_changed(policy: &Policy, task: &Task, stop: &StopRequested) -> bool {
+    let is_view = |spec: &VerifierSpec| policy.views && spec.tier == Tier::Person;
     let judges_tree_only = policy
         .verifiers
         .iter()
         .filter(|spec| policy.is_required(&spec.name))
-        .all(|spec| spec.subject == SubjectKind::Tree && spec.tier != Tier::Person);
+        .all(|spec| spec.subject == SubjectKind::Tree && !is_view(spec));
     let unchanged = match (&task.start, &stop.tree) {
         (Some(start), Ok(now)) => start.tree == now.tree && start.subjects == now.subjects,
         _ => false,

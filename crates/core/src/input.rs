@@ -400,9 +400,10 @@ pub struct PersonAnswered {
     pub approval: String,
     /// What was asked, bounded.
     pub what: String,
-    /// The verifier that asked; `None` if it was about a call.
+    /// The detail of the `awaiting_human` that ends with it: the verifier, or that a call was
+    /// parked. `None`: recorded before an answer ended one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verifier: Option<VerifierName>,
+    pub ends: Option<String>,
     /// When the answer runs out.
     pub until: Millis,
     /// What they said.

@@ -36,6 +36,10 @@ pub struct Policy {
     /// What waits for a person.
     #[serde(default, skip_serializing_if = "Approvals::is_default")]
     pub approvals: Approvals,
+    /// What a required person thinks of a tree is not told by the tree: a stop without any change
+    /// asks for it, too. Policies that were sealed before do not say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub views: bool,
     /// Verifiers in config order.
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).

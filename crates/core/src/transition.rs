@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The detail of [`Reason::AwaitingHuman`] while a call waits for a person.
-pub(crate) const PARKED: &str = "parked";
+pub const PARKED: &str = "parked";
 
 /// Why a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

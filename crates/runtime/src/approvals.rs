@@ -6,11 +6,12 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Finding, FindingState, Retryable, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId, VerifierName};
+use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId};
 use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, ToolRequested};
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::Step;
+use checkrein_core::transition::PARKED;
 use checkrein_store::{About, Answered, Approval, Batch, Message, Stands, StoreError, Tail};
 use checkrein_verifiers::Report;
 
@@ -64,6 +65,16 @@ fn folder_of(delivery: &Delivery<'_>) -> Option<String> {
     delivery.works_in.map(|folder| folder.display().to_string())
 }
 
+/// The key of a call before the folder was part of it.
+fn earlier_key(session: &SessionId, tool: &str, args: &str) -> Digest {
+    Digest::of_parts([
+        &b"call"[..],
+        session.as_str().as_bytes(),
+        tool.as_bytes(),
+        args.as_bytes(),
+    ])
+}
+
 /// The key of work that a person is to look at: any session may ask, about exactly this.
 fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
     Digest::of_parts([
@@ -109,6 +120,8 @@ fn is_heard(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
 pub(crate) struct Question {
     row: Approval,
     is_new: bool,
+    /// It is known, but was kept by a build that kept less of it.
+    is_completed: bool,
 }
 
 impl Question {
@@ -132,6 +145,9 @@ impl Question {
             }
             // Whoever asked before was ended before anybody was told.
             Some(Decision::Tool(ToolDecision::Ask { .. })) => {
+                if self.is_completed {
+                    batch.approvals.push(row.clone());
+                }
                 Some(row).filter(|row| row.is_untold(state.now))
             }
             Some(Decision::Tool(decision)) if may_run(decision) && is_approved(made) => {
@@ -185,33 +201,54 @@ impl Runtime {
             return Ok(None);
         }
         let now = clock::now();
-        let known = tail.approval(&asked.key)?;
-        let holds = known.as_ref().is_some_and(|row| {
+        let holds = |row: &Approval| {
             let stands = row.stands(now);
             matches!(stands, Stands::Asked | Stands::Approved | Stands::Denied)
-        });
+        };
+        let folder = folder_of(delivery).filter(|folder| *folder != self.place.root_text());
+        let mut known = tail.approval(&asked.key)?;
+        if known.is_none() && folder.is_none() {
+            let earlier = earlier_key(&delivery.session, &request.tool, asked.args);
+            known = tail.approval(&earlier)?.filter(holds);
+        }
+        let about = || {
+            let call = Call {
+                args: asked.args,
+                script: delivery.shell,
+                folder: folder.as_deref(),
+            };
+            let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
+            About::Call {
+                tool: request.tool.clone(),
+                text,
+                beside: Some(Box::new(beside)),
+            }
+        };
         let question = match known {
-            Some(row) if holds => Question { row, is_new: false },
+            Some(mut row) if holds(&row) => {
+                let is_less = matches!(row.about, About::Call { beside: None, .. });
+                let is_completed = is_less && row.stands(now) == Stands::Asked;
+                if is_completed {
+                    row.about = about();
+                }
+                Question {
+                    row,
+                    is_new: false,
+                    is_completed,
+                }
+            }
             known => {
-                let folder = folder_of(delivery).filter(|folder| *folder != self.place.root_text());
-                let call = Call {
-                    args: asked.args,
-                    script: delivery.shell,
-                    folder: folder.as_deref(),
-                };
-                let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
                 let new = New {
                     key: asked.key,
                     nth: known.map_or(0, |row| row.nth + 1),
-                    about: About::Call {
-                        tool: request.tool.clone(),
-                        text,
-                        beside: Some(Box::new(beside)),
-                    },
+                    about: about(),
                     why: request.facts.reason.clone().unwrap_or_default(),
                 };
-                let row = self.question(&delivery.session, policy, state, new);
-                Question { row, is_new: true }
+                Question {
+                    row: self.question(&delivery.session, policy, state, new),
+                    is_new: true,
+                    is_completed: false,
+                }
             }
         };
         if let Some(unseen) = question.row.unseen() {
@@ -374,10 +411,10 @@ impl Runtime {
                     verifier, subject, ..
                 } => format!("{verifier} on {}", subject.to_hex()),
             },
-            verifier: match &answered.about {
-                About::Call { .. } => None,
-                About::Work { verifier, .. } => Some(VerifierName::new(verifier.as_str())),
-            },
+            ends: Some(match &answered.about {
+                About::Call { .. } => PARKED.to_owned(),
+                About::Work { verifier, .. } => verifier.clone(),
+            }),
             until: answered.until,
             answer,
         });

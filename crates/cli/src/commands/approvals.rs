@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
     for line in table(&shown, now) {
         ui::answer(&line);
     }
-    if let Some(first) = open.first() {
+    let answerable = open.iter().find(|row| row.unseen().is_none());
+    if let Some(first) = answerable.or(open.first()) {
         ui::say(&format!(
             "To answer, in a terminal: checkrein approve {id}, or: checkrein deny {id}",
             id = first.id

@@ -2,7 +2,6 @@
 //! agent, or have its environment from one: nothing of that, no search path, no folder and no
 //! shell, says what is run in a person's name.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,7 +36,7 @@ fn plain(command: &str) -> Command {
     if let Some(folder) = running() {
         let bus = folder.join("bus");
         if bus.exists() {
-            let mut address = OsString::from("unix:path=");
+            let mut address = std::ffi::OsString::from("unix:path=");
             address.push(bus);
             shell.env("DBUS_SESSION_BUS_ADDRESS", address);
         }

@@ -163,12 +163,11 @@ impl Task {
             }
         }
         let waited_for = self.spent.as_ref().is_some_and(|spent| {
-            let detail = spent.detail.as_deref();
+            let ends = answered.ends.as_deref();
             spent.reason == Reason::AwaitingHuman
-                && match &answered.verifier {
-                    Some(verifier) => detail == Some(verifier.as_str()),
-                    None => was_asked && detail == Some(PARKED),
-                }
+                && ends.is_some()
+                && spent.detail.as_deref() == ends
+                && (was_asked || ends != Some(PARKED))
         });
         if waited_for {
             self.spent = None;

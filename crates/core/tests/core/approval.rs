@@ -289,7 +289,7 @@ fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
         world.news(Input::PersonAnswered(PersonAnswered {
             approval: approval.to_owned(),
             what: "run x".to_owned(),
-            verifier: None,
+            ends: None,
             until: Millis(2_000_000),
             answer: PersonAnswer {
                 approved,
@@ -306,11 +306,11 @@ fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
     assert_eq!(ending(false, "ap-2"), "tests awaiting_human/parked");
 }
 
-fn said(approved: bool, approval: &str, verifier: Option<&str>) -> Input {
+fn said(approved: bool, approval: &str, ends: &str) -> Input {
     Input::PersonAnswered(PersonAnswered {
         approval: approval.to_owned(),
         what: "run x".to_owned(),
-        verifier: verifier.map(Into::into),
+        ends: Some(ends.to_owned()),
         until: Millis(2_000_000),
         answer: PersonAnswer {
             approved,
@@ -335,17 +335,17 @@ fn a_stop_after_the_answer_is_judged_as_any_other() {
         crate::laws::replays(&world);
         ending
     };
-    let yes = |approval: &str| said(true, approval, None);
+    let yes = |approval: &str| said(true, approval, "parked");
     assert_eq!(ending(yes("ap-1")), "tests continue tests:1+0-0");
     assert_eq!(ending(yes("ap-2")), "tests awaiting_human/parked");
-    let no = said(false, "ap-1", None);
+    let no = said(false, "ap-1", "parked");
     assert_eq!(ending(no), "tests permission_denied/denied");
 
     let reviewed = |verifier: &str| {
         let mut world = World::new(policy("tests review@", ""));
         let waits = tell(&mut world, "review unanswered | prompt | edit | stop");
         assert_eq!(waits, "tests review look awaiting_human/review");
-        world.news(said(true, "ap-1", Some(verifier)));
+        world.news(said(true, "ap-1", verifier));
         tell(&mut world, "tests fail 1 | edit | stop")
     };
     assert_eq!(reviewed("review"), "tests continue tests:1+0-0");

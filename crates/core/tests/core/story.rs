@@ -192,7 +192,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "answered" => world.news(Input::PersonAnswered(PersonAnswered {
             approval: rest[0].to_owned(),
             what: "push".to_owned(),
-            verifier: None,
+            ends: None,
             until: Millis(world.now + 60_000),
             answer: person(rest[1] == "yes"),
         })),

@@ -66,6 +66,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         rules: String::new(),
         approval: ApprovalMode::default(),
         approvals: Approvals::default(),
+        views: specs.iter().any(|spec| spec.tier == Tier::Person),
         verifiers: specs,
         single_task: false,
     }

@@ -477,6 +477,7 @@ fn policy_of(
             .approval
             .map_or_else(ApprovalMode::default, approval),
         approvals: approvals(name, file)?,
+        views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
         verifiers,
         single_task: driver == Driver::Run,
     })

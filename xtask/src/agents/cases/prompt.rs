@@ -149,12 +149,14 @@ fn approve(report: &mut Report, world: &World<'_>, id: &str) -> Result<()> {
         id.into(),
     ];
     let screen = Screen::start(world, "approve", &words)?;
-    let (shown, text) = screen.wait_for("Say why", PATIENCE);
+    let (shown, text) = screen.wait_for("Approve exactly this?", PATIENCE);
     report.check(
         "a person sees what it is",
         shown && text.contains(COMMAND),
         text.trim(),
     );
+    screen.type_line("y")?;
+    screen.wait_for("in a few words", PATIENCE);
     screen.type_line("it was planned")?;
     let (approved, text) = screen.wait_for("exactly this call may be made once", PATIENCE);
     report.check("and approves it", approved, text.trim());
