@@ -709,7 +709,7 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
     match feed {
         // Found by the grammar.
         _ if language == Shell => {}
-        Feed::Nothing if language == Other => {}
+        Feed::Open | Feed::Nothing if language == Other => {}
         Feed::Text { sure: true, .. } if language == Sent => {}
         _ if language == Sent => effects.push(Effect::Deed(Deed::Uploads)),
         Feed::Text { text, sure: true } => code::read(language, text, effects),

@@ -156,7 +156,7 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
     if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
         walk.script.doubtful.push(text.to_owned());
     }
-    let inherits = |found: &&mut Found| found.feed == Feed::Nothing;
+    let inherits = |found: &&mut Found| matches!(found.feed, Feed::Open | Feed::Nothing);
     if walk.fed_anew {
         for found in walk.script.commands.iter_mut().filter(inherits) {
             found.feed = Feed::Unknown;
