@@ -70,6 +70,62 @@ pub(crate) fn patch(args: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// What a tool that nobody knows would run, if it takes commands: one of an MCP server, say. A
+/// list is of words for no shell, unless something stands beside it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Script(String),
+    Argv(Vec<String>),
+}
+
+/// The command in the arguments of such a tool, by the names that it commonly has.
+pub(crate) fn command(args: &Value) -> Option<Command> {
+    let words = |value: &Value| -> Option<Vec<String>> {
+        let words = value.as_array()?.iter();
+        words.map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    let (mut lines, mut argv) = (Vec::new(), None);
+    for value in ["command", "cmd", "script"]
+        .iter()
+        .filter_map(|name| args.get(*name))
+    {
+        match value {
+            Value::String(script) => lines.push(script.clone()),
+            _ => {
+                let list = words(value).filter(|words| !words.is_empty());
+                lines.extend(list.iter().map(|words| joined(words)));
+                argv = list.or(argv);
+            }
+        }
+    }
+    // A program here and its arguments there.
+    let more = ["args", "arguments", "argv"]
+        .iter()
+        .find_map(|name| args.get(*name).and_then(words))
+        .unwrap_or_default();
+    let alone = lines.len() == 1;
+    let first = lines.first_mut()?;
+    match argv {
+        Some(mut argv) if alone => {
+            argv.extend(more);
+            Some(Command::Argv(argv))
+        }
+        _ => {
+            if !more.is_empty() {
+                *first = format!("{first} {}", joined(&more));
+            }
+            Some(Command::Script(lines.join("\n")))
+        }
+    }
+}
+
+fn joined(words: &[String]) -> String {
+    let quoted = words
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 /// Whether a tool of this name, that neither runs nor writes, is known to only look at what is
 /// here, to plan, or to talk to the person. Whatever is not known may do anything.
 fn only_looks(tool: &str) -> bool {
@@ -227,6 +283,39 @@ mod tests {
         check(json!({"command": patch}), &["a b", "d", "e"]);
         check(json!({"patch": "--- a/x\n+++ b/x\n"}), &["x"]);
         check(json!(["path"]), &[]);
+    }
+
+    #[test]
+    fn what_an_unknown_tool_would_run() {
+        let check =
+            |args: Value, expected: Option<Command>| assert_eq!(command(&args), expected, "{args}");
+        let script = |text: &str| Some(Command::Script(text.to_owned()));
+        check(
+            json!({"command": "rm -rf x", "cwd": "/"}),
+            script("rm -rf x"),
+        );
+        check(json!({"cmd": "rm x"}), script("rm x"));
+        check(json!({"script": "cd a\nrm x"}), script("cd a\nrm x"));
+        // Nothing hides behind another.
+        check(
+            json!({"command": "ls", "cmd": "rm", "script": "rm x"}),
+            script("ls\nrm\nrm x"),
+        );
+        check(
+            json!({"command": "rm", "args": ["-rf", "it's"]}),
+            script("rm '-rf' 'it'\\''s'"),
+        );
+        check(
+            json!({"command": ["rm", "x"]}),
+            Some(Command::Argv(vec!["rm".into(), "x".into()])),
+        );
+        check(
+            json!({"command": ["rm", "x"], "cmd": "ls"}),
+            script("'rm' 'x'\nls"),
+        );
+        check(json!({"command": 1, "cmd": [], "script": [2]}), None);
+        check(json!({"query": "rm", "args": ["x"]}), None);
+        check(json!("rm"), None);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::ours::Ours;
+
 /// What an agent makes of one settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -70,95 +72,10 @@ pub enum Call {
 }
 
 impl Call {
-    /// The words of the command, as far as they can be told without a shell.
-    pub fn words(&self) -> Option<Vec<String>> {
-        match self {
-            Call::Command {
-                command,
-                args: Some(args),
-            } => Some(std::iter::once(command).chain(args).cloned().collect()),
-            Call::Command {
-                command,
-                args: None,
-            } => Some(shell_words(command)),
-            Call::Other(_) => None,
-        }
-    }
-
-    /// Whether this is an entry of ours: a `checkrein` whose first argument is `hook`,
-    /// wherever it stands in the line, also inside of `sh -c`.
+    /// Whether this is an entry of ours, and nothing else beside it.
     pub fn is_ours(&self) -> bool {
-        self.our_words().is_some()
+        Ours::of(self).is_some()
     }
-
-    /// The words of an entry of ours, from its `checkrein` on.
-    pub fn our_words(&self) -> Option<Vec<String>> {
-        let words = self.words()?;
-        from_us_on(&words).or_else(|| from_us_on(&script(&words)))
-    }
-}
-
-fn from_us_on(words: &[String]) -> Option<Vec<String>> {
-    let at = words.windows(2).position(|pair| match pair {
-        [program, argument] => argument == "hook" && is_our_program(program),
-        _ => false,
-    })?;
-    words.get(at..).map(<[String]>::to_vec)
-}
-
-/// The words of the script of `sh -c SCRIPT NAME`, in which `$0` is the name.
-fn script(words: &[String]) -> Vec<String> {
-    match words {
-        [shell, flag, script, rest @ ..] if flag == "-c" && is_shell(shell) => shell_words(script)
-            .into_iter()
-            .map(|word| match (word.as_str(), rest) {
-                ("$0", [name, ..]) => name.clone(),
-                _ => word,
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn is_shell(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    matches!(name, "sh" | "bash" | "dash" | "zsh")
-}
-
-fn is_our_program(word: &str) -> bool {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    name == "checkrein" || name.eq_ignore_ascii_case("checkrein.exe")
-}
-
-/// Splits at blanks and at what ends a command, outside of quotes.
-fn shell_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let (mut word, mut begun, mut quote) = (String::new(), false, None);
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
-            (None | Some('"'), '\\') => {
-                word.extend(chars.next());
-                begun = true;
-            }
-            (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')') => {
-                if begun {
-                    words.push(std::mem::take(&mut word));
-                }
-                begun = false;
-            }
-            (_, c) => {
-                word.push(c);
-                begun = true;
-            }
-        }
-    }
-    if begun {
-        words.push(word);
-    }
-    words
 }
 
 /// A mistake in a settings file, and what the agent really does with it.
@@ -299,47 +216,4 @@ pub(crate) fn alternatives(matcher: &str, commas: bool) -> Option<Vec<&str>> {
             .map(str::trim)
             .collect()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_entries_are_known_in_every_form_we_ever_wrote() {
-        let shell = |command: &str| Call::Command {
-            command: command.to_owned(),
-            args: None,
-        };
-        let direct = |command: &str, args: &[&str]| Call::Command {
-            command: command.to_owned(),
-            args: Some(args.iter().map(|arg| (*arg).to_owned()).collect()),
-        };
-        for ours in [
-            direct("checkrein", &["hook", "claude-code"]),
-            direct("/opt/my tools/checkrein", &["hook", "codex"]),
-            shell("checkrein hook codex --source project"),
-            shell("'/opt/it'\\''s/checkrein' hook codex"),
-            shell("\"C:\\\\x\\\\checkrein.exe\" hook codex"),
-            shell("command -v checkrein >/dev/null || exit 0; exec checkrein hook codex"),
-            shell("(checkrein hook codex)"),
-            shell("sh -c 'test -x /x/checkrein || exit 2; exec /x/checkrein hook codex'"),
-            shell("sh -c 'test -x \"$0\" || exit 2; exec \"$0\" hook codex' /x/checkrein 'gone'"),
-            direct("sh", &["-c", "checkrein hook codex"]),
-        ] {
-            assert!(ours.is_ours(), "{ours:?}");
-        }
-        for other in [
-            direct("checkrein", &["check"]),
-            direct("sh", &["-c", "checkrein check"]),
-            direct("sh", &["-c", "\"$0\" hook codex", "other"]),
-            shell("echo 'checkrein hook codex'"),
-            shell("mycheckrein hook codex"),
-            shell("checkrein-wrapper hook codex"),
-            shell("hook checkrein"),
-            Call::Other("http".to_owned()),
-        ] {
-            assert!(!other.is_ours(), "{other:?}");
-        }
-    }
 }

@@ -478,7 +478,7 @@ pub(crate) struct Trust {
 /// See [`Command::Off`].
 #[derive(Debug, Args)]
 pub(crate) struct SwitchOff {
-    /// For how long: 30m, 1h, 2h 30m.
+    /// For how long: 30m, 1h, 2h 30m; at most 30d.
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) span: String,
     /// Why; it is shown at every ending meanwhile.

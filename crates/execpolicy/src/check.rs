@@ -138,6 +138,24 @@ impl RuleSet {
         self.check_with(argv, resolve, self.hosts())
     }
 
+    /// About how many bytes [`RuleSet::check_with`] compares for these words at most.
+    pub(crate) fn effort(&self, argv: &[String], from: &Surroundings, hosts: &Hosts) -> usize {
+        let words: usize = argv.iter().map(|word| word.len() + 32).sum();
+        let Some(program) = argv.first() else {
+            return words;
+        };
+        let path = from.path(program);
+        let lent = |name: &str| hosts.get(name).map_or(0, |paths| paths.len() * 64);
+        let name = basename(&path);
+        let rules: usize = [program.as_str(), name]
+            .into_iter()
+            .flat_map(|head| self.with_head(head))
+            .filter_map(|at| self.rule(at))
+            .map(|rule| 64 + lent(&rule.head) + rule.size(argv.len()))
+            .sum();
+        words + lent(name) + rules
+    }
+
     /// The same by another table of paths.
     pub(crate) fn check_with<S: AsRef<str>>(
         &self,

@@ -25,6 +25,6 @@ pub use rules::{Match, RuleSet, RuleSetError};
 pub const DEFAULT_RULES: &str = include_str!("default.rules");
 
 pub use shell::{
-    PatchCommand, PatchText, PatchTool, judge_argv, judge_script, judge_writes, patches,
-    patches_of_words,
+    PatchCommand, PatchText, PatchTool, Touched, judge_argv, judge_argv_touching, judge_places,
+    judge_script, judge_script_touching, judge_writes, patches, patches_of_words,
 };

@@ -4,7 +4,17 @@
 
 /// Commands of ours that change something, and what an agent never has to type.
 const CHANGES: &[&str] = &[
-    "approve", "deny", "gc", "hook", "init", "off", "on", "seal", "trust",
+    "approve",
+    "confined-exec",
+    "deny",
+    "gc",
+    "hook",
+    "init",
+    "notify-a-person",
+    "off",
+    "on",
+    "seal",
+    "trust",
 ];
 
 /// Programs that write, move or remove what their arguments name.
@@ -126,8 +136,8 @@ pub(crate) fn written(path: &str, protected: &[String]) -> Option<String> {
         .then(|| format!("{path} is part of what judges this work: the person changes it"))
 }
 
-/// The paths that a patch writes, as its lines name them.
-pub(crate) fn patched(text: &str) -> impl Iterator<Item = &str> {
+/// The paths that a patch writes, as its lines name them; tabs in them say nothing.
+pub(crate) fn patched(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(|line| {
         [
             "*** Add File: ",
@@ -137,7 +147,7 @@ pub(crate) fn patched(text: &str) -> impl Iterator<Item = &str> {
         ]
         .iter()
         .find_map(|head| line.trim_start().strip_prefix(head))
-        .map(str::trim)
+        .map(|path| path.trim().replace('\t', ""))
     })
 }
 
@@ -303,6 +313,7 @@ mod tests {
             "cp -t .codex /tmp/hooks.json",
             "install --target-directory=.claude x/settings.local.json",
             "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: .claude/settings.json\n@@\n-a\n+b\n*** End Patch\nEOF",
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: \t.claude/sett\tings.json\n@@\n-a\n+b\n*** End Patch\nEOF",
         ] {
             check(script, no);
         }

@@ -317,8 +317,12 @@ impl RuleSet {
             .unwrap_or(0)
     }
 
+    pub(crate) fn rule(&self, at: usize) -> Option<&Rule> {
+        self.rules.get(at)
+    }
+
     /// Positions, in order of the files, of what may hold for a program of this name.
-    fn with_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn with_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
         let exact = self.by_head.get(head).into_iter().flatten().copied();
         let folded = (!self.by_canonical.is_empty()).then(|| canonical(head));
         let like = folded.and_then(|folded| self.by_canonical.get(&folded));
@@ -335,6 +339,12 @@ impl Rule {
         options
             .iter()
             .any(|option| option == word || (self.canonical && same(option, word)))
+    }
+
+    /// Bytes of what so many words of a command can be compared with.
+    pub(crate) fn size(&self, words: usize) -> usize {
+        let options = self.tail.iter().take(words).flatten();
+        options.map(|word| word.len() + 32).sum()
     }
 
     /// `program` is how the command spells the first token.

@@ -62,6 +62,16 @@ fn large_and_deep_scripts_end() {
         deep("if true; then ", "; fi"),
         deep("{ ", "; }"),
         deep("cd a && (", ")"),
+        "echo ".to_owned() + &"$(".repeat(40_000),
+        "a=".to_owned()
+            + &"A".repeat(1_000)
+            + "\nb="
+            + &"$a".repeat(99)
+            + "\nc="
+            + &"$b".repeat(99)
+            + "\nrm $c",
+        "find ".to_owned() + &"a ".repeat(10_000) + &"-exec rm \\; ".repeat(5_000),
+        "set -e\n".to_owned() + &"cd $v\n".repeat(32) + &"rm f\n".repeat(20_000),
     ] {
         assert_ne!(
             judge_script(&rules, &script).rule,

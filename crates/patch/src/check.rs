@@ -1,7 +1,7 @@
 //! A patch against a tree, as a whole: every change sees what those before it have done, and
 //! the first byte is written by nobody before the last line is known to fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use checkrein_core::digest::Digest;
 
@@ -15,6 +15,9 @@ use crate::update;
 
 /// Links that are followed on the way to one file.
 const MOST_LINKS: usize = 40;
+/// Bytes of a path, as systems bound them, and names in it.
+const LONGEST_PATH: usize = 4096;
+const DEEPEST: usize = 512;
 /// Refusals that are collected.
 const MOST: usize = 16;
 /// Bytes of files that one patch may be about, counted for each change.
@@ -36,6 +39,8 @@ pub fn check(
         fit,
         format: patch.format(),
         files: BTreeMap::new(),
+        folders: HashMap::new(),
+        identities: HashMap::new(),
         listed: Vec::new(),
         hazards: Vec::new(),
         bytes: 0,
@@ -88,6 +93,10 @@ struct Check<'c> {
     format: Format,
     /// By path, in lower case where that is one.
     files: BTreeMap<Within, Touched>,
+    /// How many of the files that are there now lie below each folder.
+    folders: HashMap<Within, usize>,
+    /// The files by what makes them these and no others.
+    identities: HashMap<(u64, u64), Vec<Within>>,
     listed: Vec<Listed>,
     hazards: Vec<Refusal>,
     bytes: usize,
@@ -135,6 +144,14 @@ impl Check<'_> {
             }
             What::Update { to, chunks } => {
                 let path = self.walk(&spot, true)?;
+                if to.is_some() && matches!(self.look(&self.walk(&spot, false)?), Ok(Node::Link(_)))
+                {
+                    // The link would go, and the file that it names stay.
+                    return Err(vec![spot.refuse(
+                        Cause::Unsupported,
+                        "it is a symbolic link: move the file that it names, by its own name",
+                    )]);
+                }
                 let bytes = self.content(&spot, &path)?;
                 let text = String::from_utf8(bytes).map_err(|error| {
                     let at = error.utf8_error().valid_up_to();
@@ -181,8 +198,16 @@ impl Check<'_> {
                 to,
                 copies,
                 executable,
+                makes,
             } => {
                 let path = self.walk(&spot, true)?;
+                if *makes && self.file(&spot, &path)?.is_none() {
+                    let content = hunks.iter().flat_map(|hunk| &hunk.new);
+                    let content: String = content.map(String::as_str).collect();
+                    self.write(&spot, &path, content.into_bytes(), None, None)?;
+                    self.list(Action::Add, &path, None, false);
+                    return Ok(());
+                }
                 let bytes = self.content(&spot, &path)?;
                 let updated = hunks::put(&change.path, &bytes, hunks, self.fit)?;
                 self.put(&spot, path, to.as_deref(), updated, *executable, *copies)?;
@@ -256,6 +281,34 @@ impl Check<'_> {
         }
     }
 
+    /// A file comes into sight, or what it holds changes.
+    fn touch(&mut self, key: Within, file: Touched) {
+        let is = file.now.is_some();
+        if let Some(identity) = file.identity {
+            self.identities
+                .entry(identity)
+                .or_default()
+                .push(key.clone());
+        }
+        let was = self.files.insert(key.clone(), file);
+        self.count(&key, was.is_some_and(|file| file.now.is_some()), is);
+    }
+
+    /// Keeps count of what lies in the folders above.
+    fn count(&mut self, key: &Within, was: bool, is: bool) {
+        if was == is {
+            return;
+        }
+        let mut folder = key.clone();
+        while folder.pop() && folder != Within::root() {
+            let files = self.folders.entry(folder.clone()).or_default();
+            *files = match is {
+                true => *files + 1,
+                false => files.saturating_sub(1),
+            };
+        }
+    }
+
     /// What stands there after the changes so far.
     fn look(&self, path: &Within) -> Result<Node, String> {
         let key = self.key(path);
@@ -269,10 +322,7 @@ impl Check<'_> {
             // Nothing lies in what was a file.
             return Ok(Node::Missing);
         }
-        let below = |file: &Touched| {
-            file.now.is_some() && self.key(&file.path).starts_with(&key) && *path != Within::root()
-        };
-        if self.files.values().any(below) {
+        if self.folders.get(&key).is_some_and(|files| *files > 0) {
             return Ok(Node::Folder);
         }
         self.tree.look(path).map_err(|error| error.to_string())
@@ -292,6 +342,9 @@ impl Check<'_> {
         if spot.spelled.contains('\0') {
             return Err(bad("the path holds a NUL"));
         }
+        if spot.spelled.len() > LONGEST_PATH || spot.spelled.split('/').count() > DEEPEST {
+            return Err(bad("the path is longer than any system takes"));
+        }
         let (mut at, rest) = self.start(spot, spot.spelled, self.base)?;
         let mut names: Vec<String> = rest.rev().map(str::to_owned).collect();
         if matches!(
@@ -301,6 +354,8 @@ impl Check<'_> {
             return Err(bad("the path names a folder, and a file is wanted"));
         }
         let mut links = 0;
+        // Below what is not there nothing is.
+        let mut missing = false;
         while let Some(name) = names.pop() {
             match name.as_str() {
                 "" | "." => continue,
@@ -315,9 +370,13 @@ impl Check<'_> {
                 }
                 name => at.push(name),
             }
-            let node = self
-                .look(&at)
-                .map_err(|error| spot.refuse(Cause::Unreadable, error))?;
+            let node = match missing {
+                true => Node::Missing,
+                false => self
+                    .look(&at)
+                    .map_err(|error| spot.refuse(Cause::Unreadable, error))?,
+            };
+            missing = node == Node::Missing;
             let is_last = names.iter().all(|name| matches!(name.as_str(), "" | "."));
             match node {
                 Node::Link(target) if follow || !is_last => {
@@ -403,7 +462,7 @@ impl Check<'_> {
                     like: Some(path.clone()),
                 }),
             };
-            self.files.insert(key.clone(), touched);
+            self.touch(key.clone(), touched);
         }
         let now = self.files.get(&key).and_then(|file| file.now.as_ref());
         match now {
@@ -453,7 +512,7 @@ impl Check<'_> {
                 touched.identity = identity;
                 self.one_name(spot, &touched)?;
             }
-            self.files.insert(key.clone(), touched);
+            self.touch(key.clone(), touched);
         }
         let moved_from = like.and_then(|like| self.files.get(&self.key(like)));
         let inherited = moved_from.and_then(|file| file.now.as_ref());
@@ -461,7 +520,9 @@ impl Check<'_> {
             Some(content) => (content.like.clone(), content.executable),
             None => (None, None),
         };
+        let mut was_there = true;
         if let Some(file) = self.files.get_mut(&key) {
+            was_there = file.now.is_some();
             let was = file.now.as_ref().and_then(|content| content.executable);
             file.now = Some(Content {
                 bytes,
@@ -473,15 +534,16 @@ impl Check<'_> {
                 },
             });
         }
+        self.count(&key, was_there, true);
         Ok(())
     }
 
     /// Two names of one file cannot both be written.
     fn one_name(&self, spot: &Spot<'_>, touched: &Touched) -> Result<(), Refusals> {
-        let same = |file: &&Touched| {
-            touched.identity.is_some() && file.identity == touched.identity && file.now.is_some()
-        };
-        match self.files.values().find(same) {
+        let same = touched.identity.and_then(|it| self.identities.get(&it));
+        let known = same.into_iter().flatten();
+        let mut files = known.filter_map(|key| self.files.get(key));
+        match files.find(|file| file.now.is_some()) {
             None => Ok(()),
             Some(other) => Err(vec![spot.refuse(
                 Cause::SameFile,
@@ -496,7 +558,8 @@ impl Check<'_> {
     fn remove(&mut self, path: &Within) {
         let key = self.key(path);
         if let Some(file) = self.files.get_mut(&key) {
-            file.now = None;
+            let was = file.now.take().is_some();
+            self.count(&key, was, false);
         }
     }
 

@@ -142,7 +142,13 @@ fn missed(path: &str, file: &[&[u8]], hunk: &Hunk) -> Refusal {
     let ours: Vec<String> = hunk.old.iter().map(|line| text(line.as_bytes())).collect();
     let theirs: Vec<&str> = theirs.iter().map(String::as_str).collect();
     let ours: Vec<&str> = ours.iter().map(String::as_str).collect();
-    let whole = !ours.is_empty() && theirs.windows(ours.len()).any(|window| *window == *ours);
+    let bytes = |lines: &[&str]| -> Vec<Vec<u8>> {
+        lines.iter().map(|line| line.as_bytes().to_vec()).collect()
+    };
+    let (their_bytes, our_bytes) = (bytes(&theirs), bytes(&ours));
+    let index = Index::new(their_bytes.iter().map(Cow::from));
+    let block = index.block(our_bytes.iter().map(Cow::from));
+    let whole = block.is_some_and(|block| index.all(&block, 0).next().is_some());
     let message = match (file.is_empty(), whole) {
         (true, _) => "the file is empty".to_owned(),
         (_, true) if hunk.trailing == 0 => "the lines of this hunk are in the file, but not where it says: a hunk without context behind its change belongs to the end of the file".to_owned(),
@@ -152,7 +158,7 @@ fn missed(path: &str, file: &[&[u8]], hunk: &Hunk) -> Refusal {
     Refusal {
         nearest: match whole {
             true => None,
-            false => nearest::nearest(&theirs, &ours, hunk.old_start.saturating_sub(1)),
+            false => nearest::nearest(&theirs, &ours, hunk.old_start.saturating_sub(1), true),
         },
         ..Refusal::of_file(Cause::NoMatch, path, hunk.line, message)
     }

@@ -38,8 +38,17 @@ pub use tree::{Memory, Node, Tree, TreeError};
 /// # Errors
 /// If it is no patch, or holds what is not applied here.
 pub fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> {
-    if !v4a::is_meant(text) && unified::is_meant(text) {
+    if !v4a::begins(text) && unified::is_meant(text) {
         return unified::parse(text, strip);
     }
     v4a::parse(text)
+}
+
+/// Reads a diff for programs that know no other patches: to them what stands before it is a
+/// letter to people.
+///
+/// # Errors
+/// As those of [`parse`].
+pub fn parse_diff(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> {
+    unified::parse(text, strip)
 }

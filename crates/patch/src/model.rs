@@ -81,6 +81,8 @@ pub(crate) enum What {
         /// The first name stays as it is.
         copies: bool,
         executable: Option<bool>,
+        /// It wants nothing to be there, and makes the file if it is not.
+        makes: bool,
     },
 }
 

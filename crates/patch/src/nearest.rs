@@ -40,7 +40,7 @@ pub struct Row {
     pub text: String,
     /// Why it is hard to see what differs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<String>,
 }
 
 impl fmt::Display for Nearest {
@@ -55,7 +55,7 @@ impl fmt::Display for Nearest {
                 Some(number) => write!(f, "\n  {number:>5}| {}", row.text)?,
                 None => write!(f, "\n      >| {}", row.text)?,
             }
-            if let Some(note) = row.note {
+            if let Some(note) = &row.note {
                 write!(f, "   ({note})")?;
             }
         }
@@ -108,7 +108,7 @@ pub(crate) fn refusal(
         ));
     }
     let texts: Vec<&str> = file.iter().map(|line| line.text).collect();
-    let nearest = nearest(&texts, wanted.lines, wanted.cursor);
+    let nearest = nearest(&texts, wanted.lines, wanted.cursor, false);
     let message = match (&nearest, file.is_empty()) {
         (_, true) => format!("{what} not in the file, which is empty"),
         (None, _) => format!("{what} not in the file, nor anything like it: read it again"),
@@ -120,11 +120,17 @@ pub(crate) fn refusal(
     }
 }
 
-/// The place in `file` that comes nearest to `block`, if any is near.
-pub(crate) fn nearest(file: &[&str], block: &[&str], cursor: usize) -> Option<Nearest> {
+/// The place in `file` that comes nearest to `block`, if any is near. `exact`: lines that
+/// differ in blanks or punctuation only are not the same.
+pub(crate) fn nearest(
+    file: &[&str],
+    block: &[&str],
+    cursor: usize,
+    exact: bool,
+) -> Option<Nearest> {
     let block = block.get(..block.len().min(BLOCK)).unwrap_or(block);
     let start = by_same_lines(file, block, cursor).or_else(|| by_likeness(file, block, cursor))?;
-    rows(file, block, start)
+    rows(file, block, start, exact)
 }
 
 fn key(line: &str) -> String {
@@ -181,11 +187,11 @@ fn by_likeness(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
 }
 
 /// The block beside the file's lines from `start` on, from shortly before the first difference.
-fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
+fn rows(file: &[&str], block: &[&str], start: usize, exact: bool) -> Option<Nearest> {
     let end = (start + block.len()).min(file.len());
     let window = file.get(start..end)?;
-    let theirs: Vec<String> = window.iter().map(|line| key(line)).collect();
-    let ours: Vec<String> = block.iter().map(|line| key(line)).collect();
+    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| key(line)).collect() };
+    let (theirs, ours) = (keys(window), keys(block));
     let of_file = |at: usize| Row {
         number: Some(start + at + 1),
         text: shown(window.get(at).copied().unwrap_or_default()),
@@ -197,9 +203,7 @@ fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
         Row {
             number: None,
             text: shown(text),
-            note: other
-                .filter(|other| without_blanks(other) == without_blanks(text))
-                .map(|_| "only blanks differ"),
+            note: other.and_then(|other| note(other, text)),
         }
     };
     let mut rows = Vec::new();
@@ -209,8 +213,18 @@ fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
             first_difference.get_or_insert(rows.len());
         }
         match op {
-            DiffOp::Equal { old_index, len, .. } => {
-                rows.extend((old_index..old_index + len).map(of_file));
+            DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            } => {
+                for step in 0..len {
+                    rows.push(of_file(old_index + step));
+                    if exact && window.get(old_index + step) != block.get(new_index + step) {
+                        first_difference.get_or_insert(rows.len() - 1);
+                        rows.push(of_patch(new_index + step, Some(old_index + step)));
+                    }
+                }
             }
             DiffOp::Delete {
                 old_index, old_len, ..
@@ -244,6 +258,47 @@ fn rows(file: &[&str], block: &[&str], start: usize) -> Option<Nearest> {
     let rows: Vec<Row> = rows.into_iter().skip(skipped).take(ROWS).collect();
     let line = rows.iter().find_map(|row| row.number)?;
     Some(Nearest { line, rows })
+}
+
+/// What cannot be seen of how a line of the file and one of the patch differ.
+fn note(theirs: &str, ours: &str) -> Option<String> {
+    if theirs != ours && without_blanks(theirs) == without_blanks(ours) {
+        let punctuation = theirs.split_whitespace().eq(ours.split_whitespace());
+        return Some(match punctuation || theirs.is_ascii() && ours.is_ascii() {
+            true => "only blanks differ".to_owned(),
+            false => "only blanks or typographic punctuation differ".to_owned(),
+        });
+    }
+    // Marks that are not seen, and letters written in two ways.
+    let same = theirs
+        .chars()
+        .zip(ours.chars())
+        .take_while(|(one, other)| one == other);
+    let at = same.count();
+    let from = |line: &str| -> Vec<char> { line.chars().skip(at).take(2).collect() };
+    let (theirs, ours) = (from(theirs), from(ours));
+    let looks = |one: &Vec<char>| one.iter().any(|char| !char.is_ascii() || char.is_control());
+    (looks(&theirs) || looks(&ours)).then(|| {
+        format!(
+            "from character {} on the file has {}, this {}",
+            at + 1,
+            named(&theirs),
+            named(&ours)
+        )
+    })
+}
+
+fn named(chars: &[char]) -> String {
+    match chars {
+        [] => "nothing".to_owned(),
+        chars => {
+            let named: Vec<String> = chars
+                .iter()
+                .map(|char| format!("U+{:04X}", u32::from(*char)))
+                .collect();
+            named.join(" ")
+        }
+    }
 }
 
 fn without_blanks(line: &str) -> String {

@@ -33,16 +33,19 @@ pub(crate) fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> 
         true => Cow::Borrowed(text),
         false => Cow::Owned(format!("{text}\n")),
     };
-    let mut hunks_at = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.starts_with("@@ -"))
-        .map(|(at, _)| at + 1);
+    let outline = Outline::of(text)?;
+    let mut hunks_at = outline.hunks.into_iter();
+    let mut stamps = outline.stamps.into_iter();
     let mut changes = Vec::new();
     let mut line = 1;
     for parsed in PatchSet::parse(&whole, options) {
         let parsed = parsed.map_err(|error| malformed(&whole, &error.to_string(), line))?;
-        let change = change(&parsed, strip, &mut hunks_at, &mut line)?;
+        // In a diff of git's own every file that comes or goes is said to.
+        let stamp = match is_git {
+            true => Stamps::default(),
+            false => stamps.next().unwrap_or_default(),
+        };
+        let change = change(&parsed, (strip, is_git), stamp, &mut hunks_at, &mut line)?;
         changes.push(change);
     }
     if let Some(lost) = hunks_at.next() {
@@ -65,6 +68,102 @@ pub(crate) fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> 
     })
 }
 
+/// Which sides of a file are dated at the beginning of time, as `diff -N` dates what is not
+/// there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stamps {
+    old: bool,
+    new: bool,
+}
+
+/// Where things stand in the text.
+#[derive(Default)]
+struct Outline {
+    /// The lines at which hunks begin, from 1.
+    hunks: Vec<usize>,
+    /// For each `---` and `+++`.
+    stamps: Vec<Stamps>,
+}
+
+impl Outline {
+    fn of(text: &str) -> Result<Self, Refusal> {
+        let mut outline = Self::default();
+        // Lines of the hunk that are still to come.
+        let (mut old, mut new) = (0_usize, 0_usize);
+        let mut lines = text.lines().enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
+            if old > 0 || new > 0 {
+                let kind = line.bytes().next();
+                old -= usize::from(matches!(kind, None | Some(b' ' | b'-')) && old > 0);
+                new -= usize::from(matches!(kind, None | Some(b' ' | b'+')) && new > 0);
+                continue;
+            }
+            if line.starts_with("@@ -") {
+                outline.hunks.push(at + 1);
+                (old, new) = counts(line);
+            } else if line.starts_with("diff --cc ")
+                || line.starts_with("diff --combined ")
+                || line.starts_with("@@@ -")
+            {
+                let what = "the combined diff of a merge is not applied by checkrein, nor by git: make one against one of its parents (`git diff PARENT`)";
+                return Err(Refusal::of_patch(
+                    Cause::Unsupported,
+                    at + 1,
+                    what.to_owned(),
+                ));
+            } else if line.starts_with("@@") && !outline.stamps.is_empty() {
+                let what = "a hunk begins with `@@ -LINE,COUNT +LINE,COUNT @@`: without the numbers nobody applies it";
+                return Err(Refusal::of_patch(Cause::Malformed, at + 1, what.to_owned()));
+            } else if let Some(from) = line.strip_prefix("--- ")
+                && let Some((_, to)) = lines.peek()
+                && let Some(to) = to.strip_prefix("+++ ")
+            {
+                outline.stamps.push(Stamps {
+                    old: is_beginning_of_time(from),
+                    new: is_beginning_of_time(to),
+                });
+            }
+        }
+        Ok(outline)
+    }
+}
+
+/// The counts of lines of `@@ -1,2 +3,4 @@`; one where there is none.
+fn counts(head: &str) -> (usize, usize) {
+    let count = |sign: char| {
+        let range = head
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix(sign))?;
+        match range.split_once(',') {
+            Some((_, count)) => count.parse().ok(),
+            None => Some(1),
+        }
+    };
+    (count('-').unwrap_or(0), count('+').unwrap_or(0))
+}
+
+/// Whether a header's date is midnight of 1 January 1970 in Greenwich, wherever it was written.
+fn is_beginning_of_time(header: &str) -> bool {
+    let minutes = || -> Option<i64> {
+        let (_, stamp) = header.rsplit_once('\t')?;
+        let mut parts = stamp.split_whitespace();
+        let day = match parts.next()? {
+            "1970-01-01" => 0,
+            "1969-12-31" => -24 * 60,
+            _ => return None,
+        };
+        let mut time = parts.next()?.split([':', '.']);
+        let hours: i64 = time.next()?.parse().ok()?;
+        let minutes: i64 = time.next()?.parse().ok()?;
+        if !time.all(|rest| rest.bytes().all(|byte| byte == b'0')) {
+            return None;
+        }
+        let zone: i64 = parts.next()?.parse().ok()?;
+        Some(day + hours * 60 + minutes - (zone / 100 * 60 + zone % 100))
+    };
+    minutes() == Some(0)
+}
+
 /// diffy says where by a byte; people count lines.
 fn malformed(text: &str, error: &str, line: usize) -> Refusal {
     let at = error
@@ -85,7 +184,8 @@ fn malformed(text: &str, error: &str, line: usize) -> Refusal {
 
 fn change(
     parsed: &FilePatch<'_, str>,
-    strip: Option<usize>,
+    (strip, is_git): (Option<usize>, bool),
+    stamps: Stamps,
     hunks_at: &mut impl Iterator<Item = usize>,
     line: &mut usize,
 ) -> Result<Change, Refusal> {
@@ -127,6 +227,24 @@ fn change(
                 stripped(original, strip, "a/"),
                 stripped(modified, strip, "b/"),
             );
+            if stamps.old {
+                let content = whole(&hunks);
+                return Ok(named(
+                    &to,
+                    What::Create {
+                        content,
+                        executable,
+                    },
+                ));
+            }
+            if stamps.new {
+                return Ok(named(&from, What::Remove(hunks)));
+            }
+            if hunks.is_empty() && parsed.old_mode() == parsed.new_mode() {
+                let what = format!("nothing is changed in {to}: no hunk belongs to it");
+                return Err(Refusal::of_patch(Cause::Malformed, *line, what));
+            }
+            let makes = matches!(hunks.as_slice(), [one] if one.old.is_empty());
             // `x.orig` and `x`: the new name is the one that is meant.
             let path = if from == to { from } else { to };
             named(
@@ -136,6 +254,8 @@ fn change(
                     to: None,
                     copies: false,
                     executable,
+                    // Git says so where it makes a file.
+                    makes: makes && !is_git,
                 },
             )
         }
@@ -149,6 +269,7 @@ fn change(
                     to: Some(stripped(to, less, "")),
                     copies: matches!(parsed.operation(), FileOperation::Copy { .. }),
                     executable,
+                    makes: false,
                 },
             )
         }

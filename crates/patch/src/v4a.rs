@@ -13,9 +13,29 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Whether this text means to be one of ours.
-pub(crate) fn is_meant(text: &str) -> bool {
-    text.lines().any(|line| line.trim() == BEGIN)
+/// Whether this text begins as one: in the middle of a diff the marker is a line like others.
+pub(crate) fn begins(text: &str) -> bool {
+    let mut lines = text.trim().lines();
+    match lines.next() {
+        Some(first) if opens_heredoc(first) => {
+            lines.next().is_some_and(|line| line.trim() == BEGIN)
+        }
+        first => first.is_some_and(|line| line.trim() == BEGIN),
+    }
+}
+
+fn opens_heredoc(line: &str) -> bool {
+    matches!(line, "<<EOF" | "<<'EOF'" | "<<\"EOF\"")
+}
+
+/// A path as Codex takes it: for an address, in which tabs say nothing. What had one in front
+/// is no path from the root on.
+fn address(path: &str) -> String {
+    let plain = path.replace(['\t', '\r', '\n'], "");
+    match path.starts_with('/') {
+        true => plain,
+        false => plain.trim_start_matches('/').to_owned(),
+    }
 }
 
 pub(crate) fn parse(text: &str) -> Result<Patch, Refusal> {
@@ -61,8 +81,7 @@ fn body<'a, 't>(lines: &'a [&'t str]) -> Result<(&'a [&'t str], usize), Refusal>
         Err(refusal) => {
             let heredoc = match lines {
                 [first, inner @ .., last] if lines.len() >= 4 => {
-                    let opens = matches!(*first, "<<EOF" | "<<'EOF'" | "<<\"EOF\"");
-                    (opens && last.ends_with("EOF")).then_some(inner)
+                    (opens_heredoc(first) && last.ends_with("EOF")).then_some(inner)
                 }
                 _ => None,
             };
@@ -94,7 +113,7 @@ fn between<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], Refusal> {
 fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
     let first = lines.first().map_or("", |line| line.trim());
     let named = |path: &str, what| Change {
-        path: path.to_owned(),
+        path: address(path),
         line: number,
         what,
     };
@@ -146,7 +165,7 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
             let what = format!("the update of {path} has no chunk: say which lines change");
             return Err(Refusal::of_patch(Cause::Malformed, number, what));
         }
-        let to = to.map(str::to_owned);
+        let to = to.map(address);
         return Ok((named(path, What::Update { to, chunks }), read));
     }
     let what = format!(

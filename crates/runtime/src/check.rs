@@ -48,7 +48,11 @@ impl Runtime {
     ) -> Result<CheckReport, RuntimeError> {
         let reading = self
             .place
-            .read(&self.place.tracked(None), policy, patience.limits())
+            .read(
+                &self.place.tracked(None, patience),
+                policy,
+                patience.limits(),
+            )
             .map_err(RuntimeError::Tree)?;
         let chosen = |spec: &&VerifierSpec| names.is_empty() || names.contains(&spec.name);
         let wanted: Vec<Wanted> = policy

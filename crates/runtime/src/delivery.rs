@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::evidence::{Cause, Verdict};
@@ -60,6 +60,14 @@ impl<'a> Patience<'a> {
     pub(crate) fn is_over(&self) -> bool {
         self.deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// For a program that is asked something on the way: most of the time is for the checks.
+    pub(crate) fn for_a_question(&self) -> Duration {
+        const MOST: Duration = Duration::from_secs(30);
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        self.deadline
+            .map_or(MOST, |deadline| MOST.min(left(deadline) / 4))
     }
 
     /// For reading a tree: until the answer is due, or we are told to go.

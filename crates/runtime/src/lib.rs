@@ -22,6 +22,7 @@ mod fit;
 mod guard;
 mod kept;
 mod lies;
+mod links;
 mod load;
 mod logs;
 mod patches;

@@ -42,7 +42,7 @@ impl Runtime {
         let Some(spec) = policy.verifier(&VerifierName::new(verifier.as_str())) else {
             return Ok(None);
         };
-        let always = self.place.tracked(Some(&question.session));
+        let always = self.place.tracked(Some(&question.session), patience);
         let reading = self.place.read(&always, &policy, patience.limits());
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {

@@ -5,47 +5,125 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchFact};
 use checkrein_execpolicy::{PatchCommand, PatchText, PatchTool};
-use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, told};
+use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
 
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Patience};
 
 /// A longer patch, or a larger file that one is for, is not looked into.
 const LARGEST: u64 = 8 << 20;
-/// Paths that are kept.
-const MAX_PATHS: usize = 64;
+/// Paths that are kept in the log.
+pub(crate) const MAX_PATHS: usize = 64;
+/// Files that one request may patch.
+const MOST_FILES: usize = 10_000;
+/// The gate answers after this, and after half of the time that there is.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Stack of the thread that looks: scripts nest.
+const STACK: usize = 8 << 20;
+
+/// What is asked, and where.
+struct Asked {
+    what: What,
+    here: PathBuf,
+    root: PathBuf,
+}
+
+enum What {
+    /// The patch of Codex's own tool.
+    Patch(String),
+    Script(String),
+    Words(Vec<String>),
+}
 
 /// What can be told about the patch of a tool request. `root` is the tree that is worked in.
-pub(crate) fn of_request(delivery: &Delivery<'_>, root: &Path) -> Option<PatchFact> {
+///
+/// A thread looks, and is left behind if it takes too long: a hook that outstays its time lets
+/// pass what it was to stop.
+pub(crate) fn of_request(
+    delivery: &Delivery<'_>,
+    root: &Path,
+    patience: Patience<'_>,
+) -> Option<PatchFact> {
     let Input::ToolRequested(_) = delivery.input else {
         return None;
     };
-    let here = delivery.works_in.unwrap_or(root);
-    let commands = match (delivery.patch, delivery.shell, delivery.argv) {
-        (Some(text), _, _) => vec![PatchCommand {
+    let asked = Asked {
+        what: match (delivery.patch, delivery.shell, delivery.argv) {
+            (Some(text), _, _) => What::Patch(text.to_owned()),
+            (None, Some(script), _) if may_patch(script) => What::Script(script.to_owned()),
+            (None, None, Some(argv)) if argv.iter().any(|word| may_patch(word)) => {
+                What::Words(argv.to_vec())
+            }
+            _ => return None,
+        },
+        here: delivery.works_in.unwrap_or(root).to_owned(),
+        root: root.to_owned(),
+    };
+    let left = patience
+        .deadline
+        .map(|deadline| deadline.saturating_duration_since(Instant::now()) / 2);
+    within_time(asked, left.unwrap_or(LIMIT).min(LIMIT))
+}
+
+fn within_time(asked: Asked, limit: Duration) -> Option<PatchFact> {
+    let (send, receive) = mpsc::channel();
+    let looks = std::thread::Builder::new()
+        .name("patch".to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            // Nobody listens any more if it took too long.
+            let _ = send.send(of_asked(&asked));
+        });
+    if let Err(error) = looks {
+        return Some(unread(&format!("it could not be looked into: {error}")));
+    }
+    match receive.recv_timeout(limit) {
+        Ok(fact) => fact,
+        Err(_) => Some(unread(
+            "it could not be looked through in the time that there is",
+        )),
+    }
+}
+
+/// What was not looked into is not let pass.
+fn unread(why: &str) -> PatchFact {
+    PatchFact {
+        paths: Vec::new(),
+        refused: Some(format!(
+            "this patch was not applied, no file is changed: {why}; send it in smaller pieces"
+        )),
+    }
+}
+
+fn of_asked(asked: &Asked) -> Option<PatchFact> {
+    let commands = match &asked.what {
+        What::Patch(text) => vec![PatchCommand {
             tool: PatchTool::ApplyPatch,
-            text: PatchText::Here(text.to_owned()),
+            text: PatchText::Here(text.clone()),
             strip: None,
+            started: None,
             folder: None,
             first: true,
+            paths_only: false,
         }],
-        (None, Some(script), _) if may_patch(script) => checkrein_execpolicy::patches(script),
-        (None, None, Some(argv)) if argv.iter().any(|word| may_patch(word)) => {
-            checkrein_execpolicy::patches_of_words(argv)
-        }
-        _ => return None,
+        What::Script(script) => checkrein_execpolicy::patches(script),
+        What::Words(words) => checkrein_execpolicy::patches_of_words(words),
     };
     let mut all: Option<PatchFact> = None;
     for command in &commands {
-        let Some(fact) = of_command(command, here, root) else {
+        let Some(fact) = of_command(command, &asked.here, &asked.root) else {
             continue;
         };
         let all = all.get_or_insert_default();
         all.paths.extend(fact.paths);
-        all.paths.truncate(MAX_PATHS);
         all.refused = all.refused.take().or(fact.refused);
+        if all.paths.len() > MOST_FILES {
+            return Some(unread(&format!("it is about more than {MOST_FILES} files")));
+        }
     }
     all
 }
@@ -56,37 +134,57 @@ fn may_patch(text: &str) -> bool {
 }
 
 fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchFact> {
-    let folder = match &command.folder {
-        Some(folder) if folder.contains(['~', '$']) => return None,
-        Some(folder) => here.join(folder),
-        None => here.to_owned(),
+    let place = |named: &Option<String>| match named {
+        Some(folder) if folder.contains(['~', '$']) => None,
+        Some(folder) => here.join(folder).canonicalize().ok(),
+        None => here.canonicalize().ok(),
     };
-    let folder = folder.canonicalize().ok()?;
+    let folder = place(&command.folder)?;
     let text = match &command.text {
         PatchText::Here(text) => text.clone(),
-        PatchText::File(file) => read(&folder.join(file))?,
+        PatchText::File(file) => {
+            let started = place(&command.started);
+            let named = started.and_then(|started| read(&started.join(file)));
+            named.or_else(|| read(&folder.join(file)))?
+        }
     };
     let root = root.canonicalize().ok()?;
     // Whoever works outside of the tree is told nothing of what lies there.
     let base = within(folder.strip_prefix(&root).ok()?)?;
     // In a folder of a repo git takes paths for another folder's.
-    let sure = command.tool != PatchTool::GitApply || folder.join(".git").exists();
+    let sure = !command.paths_only
+        && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
     let strip = match command.tool {
         PatchTool::GitApply => command.strip.or(Some(1)),
         PatchTool::Patch => command.strip,
         PatchTool::ApplyPatch | PatchTool::Own => None,
     };
-    let patch = match parse(&text, strip) {
+    let text = match command.tool {
+        PatchTool::Patch => without_returns(text),
+        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => text,
+    };
+    let parsed = match command.tool {
+        PatchTool::GitApply | PatchTool::Patch => parse_diff(&text, strip),
+        PatchTool::ApplyPatch | PatchTool::Own => parse(&text, strip),
+    };
+    let patch = match parsed {
         Ok(patch) => patch,
         Err(refusal) => {
             let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Own);
-            let refused = ours && refusal.cause != Cause::Unsupported;
-            return refused.then(|| PatchFact {
-                paths: Vec::new(),
-                refused: Some(reason(&[refusal])),
+            let refused = ours && !command.paths_only && refusal.cause != Cause::Unsupported;
+            // Others may read more than we do: what the headers say counts.
+            return Some(PatchFact {
+                paths: headed(&text, strip)
+                    .map(|path| from(&base, path))
+                    .take(MOST_FILES)
+                    .collect(),
+                refused: refused.then(|| reason(&[refusal])),
             });
         }
     };
+    if patch.paths().count() > MOST_FILES {
+        return Some(unread(&format!("it is about more than {MOST_FILES} files")));
+    }
     let disk = Disk::open(&root, LARGEST).ok()?;
     let fit = match command.tool {
         PatchTool::Patch => Fit::Gnu,
@@ -116,9 +214,18 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
     };
     let told: Vec<Refusal> = refusals.into_iter().filter(counts).collect();
     Some(PatchFact {
-        paths: below.into_iter().take(MAX_PATHS).collect(),
+        paths: below,
         refused: (!told.is_empty()).then(|| reason(&told)),
     })
+}
+
+/// GNU `patch` takes a carriage return off every line if the headers have one.
+fn without_returns(text: String) -> String {
+    let header = |line: &str| line.starts_with("+++ ") && line.ends_with('\r');
+    match text.split('\n').any(header) {
+        true => text.replace("\r\n", "\n"),
+        false => text,
+    }
 }
 
 fn reason(refusals: &[Refusal]) -> String {
@@ -130,14 +237,32 @@ fn reason(refusals: &[Refusal]) -> String {
 
 /// The paths that it names, where nothing better is known.
 fn spelled(patch: &Patch, base: &Within) -> Vec<String> {
-    let base = base.to_string();
-    patch
-        .paths()
-        .map(|path| match base.as_str() {
-            "" => path.to_owned(),
-            base => Path::new(base).join(path).display().to_string(),
+    patch.paths().map(|path| from(base, path)).collect()
+}
+
+fn from(base: &Within, path: &str) -> String {
+    match base.to_string().as_str() {
+        "" => path.to_owned(),
+        base => Path::new(base).join(path).display().to_string(),
+    }
+}
+
+/// The paths that the headers of a diff name.
+fn headed(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
+    let heads = ["--- ", "+++ ", "rename to ", "copy to "];
+    let named = text
+        .lines()
+        .filter_map(move |line| heads.iter().find_map(|head| line.strip_prefix(head)));
+    named
+        .map(|name| name.split('\t').next().unwrap_or(name).trim())
+        .filter(|name| *name != "/dev/null" && !name.is_empty())
+        .map(move |name| match strip {
+            Some(strip) => name.splitn(strip + 1, '/').last().unwrap_or(name),
+            None => ["a/", "b/"]
+                .iter()
+                .find_map(|usual| name.strip_prefix(usual))
+                .unwrap_or(name),
         })
-        .collect()
 }
 
 fn within(below: &Path) -> Option<Within> {
@@ -167,4 +292,40 @@ fn read(path: &PathBuf) -> Option<String> {
         .read_to_string(&mut text)
         .ok()?;
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adds(count: usize) -> Asked {
+        let files: String = (0..count)
+            .map(|number| format!("*** Add File: n{number}\n+x\n"))
+            .collect();
+        let root = std::env::temp_dir();
+        Asked {
+            what: What::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
+            here: root.clone(),
+            root,
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_is_refused_and_not_waited_for() {
+        let fact = within_time(adds(5_000), Duration::ZERO).unwrap();
+        let why = fact.refused.unwrap();
+        assert!(why.contains("in the time that there is"), "{why}");
+        let fact = within_time(adds(1), LIMIT).unwrap();
+        assert_eq!((fact.refused, fact.paths.len()), (None, 1));
+    }
+
+    #[test]
+    fn carriage_returns_that_patch_takes_off() {
+        let diff = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
+        let returns = diff.replace('\n', "\r\n");
+        assert_eq!(without_returns(returns), diff);
+        // A file that has them, in a diff that has none of its own.
+        let of_file = diff.replace("-a\n+b\n", "-a\r\n+b\r\n");
+        assert_eq!(without_returns(of_file.clone()), of_file);
+    }
 }

@@ -423,7 +423,9 @@ impl<'a> Batch<'a> {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let place = &self.runtime.place;
-        let always = self.always.get_or_init(|| place.tracked(self.session));
+        let always = self
+            .always
+            .get_or_init(|| place.tracked(self.session, self.patience));
         place
             .read(always, self.policy, self.patience.limits())
             .map_err(|error| error.to_string())

@@ -88,7 +88,7 @@ impl Runtime {
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &mut compiled, patience)?;
-        self.read_patch(&mut delivery);
+        self.read_patch(&mut delivery, patience);
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
@@ -148,20 +148,17 @@ impl Runtime {
         };
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
-                self.place.begin_task(&delivery.session);
+                let limit = PROMPT_LIMIT.min(patience.for_a_question());
+                let always = self.place.begin_task(&delivery.session, limit);
                 let limits = Limits {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits()
                 };
-                let reading = self.place.read(
-                    &self.place.tracked(Some(&delivery.session)),
-                    &policy,
-                    limits,
-                );
+                let reading = self.place.read(&always, &policy, limits);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                let always = self.place.tracked(Some(&delivery.session));
+                let always = self.place.tracked(Some(&delivery.session), patience);
                 let reading = self.place.read(&always, &policy, patience.limits());
                 stop.tree = tree_fact(reading)?;
             }
@@ -172,8 +169,8 @@ impl Runtime {
 
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
     /// like the tree, and for the same reason.
-    fn read_patch(&self, delivery: &mut Delivery<'_>) {
-        let fact = patches::of_request(delivery, &self.place.root);
+    fn read_patch(&self, delivery: &mut Delivery<'_>, patience: Patience<'_>) {
+        let fact = patches::of_request(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
             request.facts.patch = fact;
         }
@@ -381,20 +378,26 @@ impl Runtime {
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
+                let mut touched = Vec::new();
                 if let Some(argv) = delivery.argv {
-                    request.facts = facts::of_command(policy, facts::Command::Argv(argv));
+                    (request.facts, touched) =
+                        facts::of_command(policy, facts::Command::Argv(argv));
                 } else if let Some(script) = delivery.shell {
-                    request.facts = facts::of_command(policy, facts::Command::Script(script));
+                    (request.facts, touched) =
+                        facts::of_command(policy, facts::Command::Script(script));
                     // A long word may have been cut in the midst of a secret: commands are
                     // read once more from what is kept. The answer is that of the first reading.
                     if let Cow::Owned(hidden) = self.redactor.text(script) {
                         let script = facts::Command::Script(&hidden);
-                        request.facts.commands = facts::of_command(policy, script).commands;
+                        request.facts.commands = facts::of_command(policy, script).0.commands;
                     }
                 } else if !delivery.writes.is_empty() {
                     let writes = facts::Command::Writes(delivery.writes);
-                    request.facts = facts::of_command(policy, writes);
+                    (request.facts, touched) = facts::of_command(policy, writes);
                 }
+                let (root, facts) = (&self.place.root, &mut request.facts);
+                let here = delivery.works_in.unwrap_or(root);
+                facts::with_places(policy, facts, &touched, here, root);
                 if let Some(patch) = patch {
                     facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
                 }

@@ -11,6 +11,7 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
+use crate::delivery::Patience;
 use crate::{environment, whole};
 
 /// At a prompt the tree is read only as long as nobody notices.
@@ -18,6 +19,9 @@ pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Longer a list of tracked files is not believed.
 const LARGEST_LIST: u64 = 256 << 20;
+
+/// Stands for a list that git did not give. No list begins so: no name is empty.
+const UNKNOWN: &str = "\0";
 
 /// A tree and its state folder.
 #[derive(Debug, Clone)]
@@ -32,20 +36,39 @@ pub struct Place {
 
 impl Place {
     /// Takes down which files are tracked now: they count from here on, whatever
-    /// ignore files say later.
-    pub(crate) fn begin_task(&self, session: &SessionId) {
-        let names: Vec<u8> = tracked_files(&self.root)
-            .into_iter()
-            .collect::<Vec<_>>()
-            .join("\0")
-            .into_bytes();
+    /// ignore files say later. If git does not tell within `limit`, what is known from before
+    /// stays, and that nothing is known is taken down too.
+    pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> BTreeSet<String> {
         let file = self.tracked_file(session);
+        let now = tracked_files(&self.root, limit);
+        if now.is_none()
+            && let Some(before) = self.taken_down(session)
+            && before != UNKNOWN
+        {
+            return names(&before);
+        }
+        let text = match &now {
+            Some(names) => names.iter().cloned().collect::<Vec<_>>().join("\0"),
+            None => UNKNOWN.to_owned(),
+        };
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let _ = file.parent().map_or(Ok(()), std::fs::create_dir_all);
         let fresh = file.with_extension(std::process::id().to_string());
-        if std::fs::write(&fresh, names).is_ok() {
+        if std::fs::write(&fresh, text).is_ok() {
             let _ = std::fs::rename(&fresh, &file);
         }
+        now.unwrap_or_default()
+    }
+
+    /// Whether git did not tell in time, when the session's newest task began, which files it
+    /// tracks: of those that ignore files name nothing is seen then.
+    pub fn tracked_unknown(&self, session: &SessionId) -> bool {
+        self.taken_down(session).is_some_and(|text| text == UNKNOWN)
+    }
+
+    fn taken_down(&self, session: &SessionId) -> Option<String> {
+        let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
+        Some(String::from_utf8_lossy(&bytes.ok()??).into_owned())
     }
 
     /// Reads the tree, with the part that each verifier depends on. `always` are the files
@@ -86,20 +109,18 @@ impl Place {
     }
 
     /// The files tracked when the session's task began; those tracked now without one.
-    pub(crate) fn tracked(&self, session: Option<&SessionId>) -> BTreeSet<String> {
+    pub(crate) fn tracked(
+        &self,
+        session: Option<&SessionId>,
+        patience: Patience<'_>,
+    ) -> BTreeSet<String> {
+        let limit = patience.for_a_question();
         let Some(session) = session else {
-            return tracked_files(&self.root);
+            return tracked_files(&self.root, limit).unwrap_or_default();
         };
-        match whole::read(&self.tracked_file(session), LARGEST_LIST) {
-            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes)
-                .split('\0')
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
-            Ok(None) | Err(_) => {
-                self.begin_task(session);
-                tracked_files(&self.root)
-            }
+        match self.taken_down(session) {
+            Some(text) => names(&text),
+            None => self.begin_task(session, limit),
         }
     }
 
@@ -122,6 +143,11 @@ impl Place {
     pub(crate) fn root_text(&self) -> String {
         self.root.display().to_string()
     }
+}
+
+fn names(text: &str) -> BTreeSet<String> {
+    let names = text.split('\0').filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 fn short_name(bytes: &[u8]) -> String {

@@ -28,7 +28,7 @@ fn reader(world: &World) -> TreeReader {
     TreeReader {
         root: world.root(),
         cache_file: world.outside().join("state/tree-cache"),
-        always: tracked_files(&world.root()),
+        always: tracked_files(&world.root(), Duration::from_secs(60)).unwrap(),
         apart: None,
     }
 }
@@ -336,7 +336,7 @@ fn a_folder_of_a_larger_repository() {
     git(&world, &["add", "-A"]);
     let mut reader = reader(&world);
     reader.root = world.path("packages/one");
-    reader.always = tracked_files(&reader.root);
+    reader.always = tracked_files(&reader.root, Duration::from_secs(60)).unwrap();
     assert_eq!(reader.always, ["src/a.py".to_owned()].into());
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);

@@ -38,22 +38,34 @@ pub struct Permission {
     pub specifier: Option<String>,
 }
 
-/// The rules of a settings file, deny first. What is no text is passed over, as Claude Code does.
+/// The rules of a settings file, deny first. Claude Code passes over what it does not understand;
+/// who takes rules over from there must not lose one that way.
 ///
 /// # Errors
-/// If it is no JSON object.
+/// If it is no JSON object, or its permissions are none, with their place.
 pub fn read(bytes: &[u8]) -> Result<Vec<Permission>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let settings: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let settings = settings.as_object().ok_or("not a JSON object")?;
+    let permissions = match settings.get("permissions") {
+        None => None,
+        Some(Value::Object(permissions)) => Some(permissions),
+        Some(_) => return Err("`permissions` is not an object".to_owned()),
+    };
     let mut found = Vec::new();
     for list in [List::Deny, List::Ask, List::Allow] {
-        let rules = settings
-            .get("permissions")
-            .and_then(|permissions| permissions.get(list.key()))
-            .and_then(Value::as_array);
-        let texts = rules.into_iter().flatten().filter_map(Value::as_str);
-        found.extend(texts.map(|text| permission(list, text)));
+        let key = list.key();
+        let rules = match permissions.and_then(|permissions| permissions.get(key)) {
+            None => continue,
+            Some(Value::Array(rules)) => rules,
+            Some(_) => return Err(format!("`permissions.{key}` is not a list")),
+        };
+        for (at, rule) in rules.iter().enumerate() {
+            let text = rule
+                .as_str()
+                .ok_or_else(|| format!("`permissions.{key}[{at}]` is not a text"))?;
+            found.push(permission(list, text));
+        }
     }
     Ok(found)
 }
@@ -80,7 +92,7 @@ mod tests {
 
     #[test]
     fn rules_are_read_deny_first() {
-        let text = r#"{"permissions":{"defaultMode":"plan","allow":["Bash(npm run test:*)",7,"Read"],
+        let text = r#"{"permissions":{"defaultMode":"plan","allow":["Bash(npm run test:*)","Read"],
             "deny":["Bash(rm (x))","mcp__db__drop"],"ask":["Edit(src/**)"]},"model":"x"}"#;
         let read = read(text.as_bytes()).unwrap();
         let seen: Vec<(&str, &str, Option<&str>)> = read
@@ -105,13 +117,22 @@ mod tests {
         for text in ["", "[]", "{", "null"] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
         }
-        for text in [
-            "{}",
-            "\u{feff}{}",
-            r#"{"permissions":[]}"#,
-            r#"{"permissions":{"deny":"Bash"}}"#,
-        ] {
+        for text in ["{}", "\u{feff}{}", r#"{"permissions":{"deny":[]}}"#] {
             assert_eq!(read(text.as_bytes()), Ok(Vec::new()), "{text}");
+        }
+        for (text, place) in [
+            (r#"{"permissions":[]}"#, "`permissions` is not an object"),
+            (r#"{"permissions":null}"#, "`permissions` is not an object"),
+            (
+                r#"{"permissions":{"deny":"Bash"}}"#,
+                "`permissions.deny` is not a list",
+            ),
+            (
+                r#"{"permissions":{"ask":["Read",7]}}"#,
+                "`permissions.ask[1]` is not a text",
+            ),
+        ] {
+            assert_eq!(read(text.as_bytes()), Err(place.to_owned()), "{text}");
         }
     }
 }

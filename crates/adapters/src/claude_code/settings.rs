@@ -48,7 +48,7 @@ const EVENTS: &[&str] = &[
 ];
 
 /// Tools that matchers are compared with; those of MCP servers are `mcp__...`.
-const TOOLS: &[&str] = &[
+pub(super) const TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "Bash",

@@ -5,30 +5,33 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::{Input, Scoped, ToolKind};
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest, written};
+use super::settings::TOOLS;
+use crate::call::{Call, Command, command, outcome_digest, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
 use crate::wording::{awaits, instead};
 
-/// What a tool does, by its name.
-fn kind(tool: &str) -> ToolKind {
+/// What a tool does, by its name; of one that Claude Code does not have itself, by what it takes.
+fn kind(tool: &str, args: &Value) -> ToolKind {
     match tool {
-        "Bash" | "PowerShell" => ToolKind::Shell,
+        "Bash" | "Monitor" | "PowerShell" => ToolKind::Shell,
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => ToolKind::Write,
         "AgentOutputTool" | "BashOutput" | "TaskOutput" => ToolKind::Poll,
-        _ => ToolKind::Other,
+        own if TOOLS.contains(&own) => ToolKind::Other,
+        _ => command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
     }
 }
 
 fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
     let tool = fields.required("tool_name")?;
+    let args = fields.value("tool_input");
     Ok(Call {
         scope: super::scope(fields),
         id: fields.owned("tool_use_id"),
         tool,
-        kind: kind(tool),
-        args: fields.value("tool_input"),
+        kind: kind(tool, args),
+        args,
     })
 }
 
@@ -36,11 +39,11 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
     let call = call(fields)?;
     knock.key = key(fields, call.id.as_deref());
     if call.kind == ToolKind::Shell {
-        knock.shell = call
-            .args
-            .get("command")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        match command(call.args) {
+            Some(Command::Script(script)) => knock.shell = Some(script),
+            Some(Command::Argv(argv)) => knock.argv = Some(argv),
+            None => {}
+        }
     }
     if call.kind == ToolKind::Write {
         knock.writes = written(call.args);

@@ -5,7 +5,7 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::ToolKind;
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest, patch, written};
+use crate::call::{Call, Command, command, outcome_digest, patch, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -15,24 +15,25 @@ use crate::wording::{awaits, instead};
 /// later call until the next prompt with a deny and one fixed line of its own.
 const HALTED: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
-/// What a tool does, by its name.
-fn kind(tool: &str) -> ToolKind {
+/// What a tool does, by its name; of one that nobody knows, by what it takes.
+fn kind(tool: &str, args: &Value) -> ToolKind {
     match tool {
         "Bash" => ToolKind::Shell,
         "apply_patch" => ToolKind::Write,
         "write_stdin" => ToolKind::Poll,
-        _ => ToolKind::Other,
+        _ => command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
     }
 }
 
 fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
     let tool = fields.required("tool_name")?;
+    let args = fields.value("tool_input");
     Ok(Call {
         scope: super::scope(fields),
         id: fields.owned("tool_use_id"),
         tool,
-        kind: kind(tool),
-        args: fields.value("tool_input"),
+        kind: kind(tool, args),
+        args,
     })
 }
 
@@ -40,15 +41,10 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unread
     let call = call(fields)?;
     knock.key = call.id.as_ref().map(|id| format!("{}:{id}", fields.native));
     if call.kind == ToolKind::Shell {
-        match call.args.get("command") {
-            Some(Value::String(script)) => knock.shell = Some(script.clone()),
-            Some(Value::Array(words)) => {
-                knock.argv = words
-                    .iter()
-                    .map(|word| word.as_str().map(str::to_owned))
-                    .collect();
-            }
-            _ => {}
+        match command(call.args) {
+            Some(Command::Script(script)) => knock.shell = Some(script),
+            Some(Command::Argv(argv)) => knock.argv = Some(argv),
+            None => {}
         }
     }
     if call.kind == ToolKind::Write {

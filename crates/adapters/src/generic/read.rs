@@ -5,7 +5,7 @@ use checkrein_core::input::ToolKind;
 use serde_json::Value;
 
 use super::{tools, trace};
-use crate::call::{Call, patch, written};
+use crate::call::{Call, Command, patch, written};
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, Unreadable};
 
@@ -65,8 +65,8 @@ fn call(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     knock.key = call.id.as_ref().map(|id| format!("tool_call:{id}"));
     if call.kind == ToolKind::Shell {
         match tools::command(args) {
-            Some(tools::Command::Script(script)) => knock.shell = Some(script),
-            Some(tools::Command::Argv(argv)) => knock.argv = Some(argv),
+            Some(Command::Script(script)) => knock.shell = Some(script),
+            Some(Command::Argv(argv)) => knock.argv = Some(argv),
             None => {}
         }
     }

@@ -4,6 +4,8 @@
 use checkrein_core::input::ToolKind;
 use serde_json::Value;
 
+use crate::call::{self, Command};
+
 /// What a tool does. Some tools do several things, told apart by an argument.
 pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
     match tool.to_ascii_lowercase().as_str() {
@@ -48,7 +50,8 @@ pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
             Some("log" | "poll") => ToolKind::Poll,
             _ => ToolKind::Other,
         },
-        _ => ToolKind::Other,
+        // By a name that nobody knows, what it takes tells.
+        _ => call::command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
     }
 }
 
@@ -57,19 +60,13 @@ pub(super) fn applies_patch(tool: &str) -> bool {
     tool.eq_ignore_ascii_case("apply_patch")
 }
 
-/// The command of a shell tool.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Command {
-    /// A text for a shell.
-    Script(String),
-    /// A list of words for no shell.
-    Argv(Vec<String>),
-}
-
 /// The command in these arguments of a shell tool; `None` if none is found.
 pub(super) fn command(args: &Value) -> Option<Command> {
+    if let Some(command) = call::command(args) {
+        return Some(command);
+    }
     let value = match args {
-        Value::Object(map) => ["command", "cmd", "script", "commands", "code", "input"]
+        Value::Object(map) => ["commands", "code", "input"]
             .iter()
             .find_map(|name| map.get(*name))?,
         Value::String(_) | Value::Array(_) => args,
@@ -123,6 +120,8 @@ mod tests {
         check("process", json!({"action": "kill"}), ToolKind::Other);
         check("command_status", json!({}), ToolKind::Poll);
         check("search", json!({}), ToolKind::Other);
+        check("search", json!({"query": "x"}), ToolKind::Other);
+        check("ssh_run", json!({"cmd": "ls"}), ToolKind::Shell);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::off::{self, Off};
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, person, ui};
 
+/// What is switched off for longer is forgotten, not switched off.
+const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
+
 pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
     let by = person::required("off")?;
     let span = Span::parse(&args.span).filter(|span| span.ms > 0);
@@ -20,6 +23,12 @@ pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
             "for instance --for 30m, --for 1h",
         ));
     };
+    if span.ms > LONGEST_MS {
+        return Err(CommandError::usage(
+            format!("--for {} is too long: at most 30d", args.span),
+            "to go without it for good: checkrein init --undo",
+        ));
+    }
     let reason = args.reason.trim();
     if reason.is_empty() {
         return Err(CommandError::usage(

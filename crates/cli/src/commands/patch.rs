@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
+use checkrein_execpolicy::{RuleSet, judge_writes};
 use checkrein_patch::{
     self as patches, ApplyError, Disk, Fit, Listed, Plan, Recovered, Refusal, Within,
 };
 use serde_json::{Value, json};
 
 use crate::args::{Patch, PatchDo};
+use crate::commands::trust::printable;
+use crate::locate::Located;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{On, Paint};
-use crate::{exit_code, locate, ui};
+use crate::{exit_code, guarded, locate, person, ui};
 
 /// A longer patch is not read.
 const LONGEST: u64 = 256 << 20;
@@ -29,6 +32,7 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
         None => std::env::current_dir()?,
     };
     let root = std::path::absolute(root)?;
+    let located = locate::locate(&std::env::current_dir()?, None);
     let disk = Disk::open(&root, u64::MAX).map_err(|error| {
         CommandError::usage(
             format!("{}: {error}", root.display()),
@@ -49,13 +53,14 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
                 false => ui::answer(&format!(
                     "{}\n{}",
                     On::Stdout.paint(Paint::Bad, "refused, nothing is changed"),
-                    patches::told(&refusals)
+                    lines(&patches::told(&refusals))
                 )),
             }
             exit_code::NO
         }
         Ok(plan) => {
             if applies {
+                permitted(&plan, &root, &located)?;
                 patches::apply(&plan, &disk, &memory)?;
             }
             match asked.json {
@@ -66,6 +71,65 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
         }
     };
     Ok(exit_code::exit(code))
+}
+
+/// What a person decides is written only if one asks: hooks of agents, what we remember, and
+/// what lies outside the repo that the command is typed in.
+fn permitted(plan: &Plan, root: &Path, located: &Located) -> Result<(), CommandError> {
+    let real = root.canonicalize()?;
+    let in_git = real.components().any(|part| {
+        let name = part.as_os_str().to_str().and_then(Within::read);
+        name.is_some_and(|name| name.is_in_git())
+    });
+    if in_git {
+        return Err(CommandError::forbidden(
+            format!(
+                "nothing is changed: {} lies in a `.git` folder",
+                real.display()
+            ),
+            "git commands change what is in there",
+        ));
+    }
+    let kept = guarded::settings(located).into_iter();
+    let kept = kept.chain(located.place.state.parent().map(Path::to_owned));
+    let kept = kept.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
+    let text = |path: PathBuf| path.into_os_string().into_string().ok();
+    let rules = RuleSet::default().protecting(kept.flatten().filter_map(text).collect());
+    let paths: Vec<String> = plan
+        .steps
+        .iter()
+        .map(|step| real.join(step.path.to_string()).display().to_string())
+        .collect();
+    let why = judge_writes(&rules, &paths).reason.or_else(|| {
+        let top = located.top.canonicalize().ok();
+        let outside = top.is_none_or(|top| !real.starts_with(top));
+        outside.then(|| {
+            format!(
+                "{} lies outside of {}",
+                real.display(),
+                located.top.display()
+            )
+        })
+    });
+    let Some(why) = why else { return Ok(()) };
+    match person::required("patch apply") {
+        Ok(_) => Ok(()),
+        Err(_) => Err(CommandError::forbidden(
+            format!("nothing is changed: {}", printable(&why)),
+            "a person may do it, at a terminal of their own",
+        )),
+    }
+}
+
+/// A file's own tabs stay: its lines are read to be typed again.
+fn lines(text: &str) -> String {
+    let line = |line: &str| {
+        line.split('\t')
+            .map(printable)
+            .collect::<Vec<_>>()
+            .join("\t")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn read(file: Option<&Path>) -> Result<String, CommandError> {
@@ -126,7 +190,10 @@ fn tell(recovered: &Recovered) {
         }
         Recovered::Finished { left_alone } => ui::say(&format!(
             "checkrein: an earlier patch was interrupted while it was written; it is finished now, but for files that were changed since and are left as they are: {}",
-            left_alone.join(", ")
+            printable(&left_alone.join(", "))
+        )),
+        Recovered::Unreadable { kept } => ui::say(&format!(
+            "checkrein: what an earlier patch left behind cannot be read and was put aside as {kept}; look at the tree with git status: files named .checkrein-patch-… are its leftovers"
         )),
     }
 }
@@ -147,14 +214,14 @@ fn show(plan: &Plan, applied: bool) {
         ui::answer(&format!("  {:<7} {}", one.action.as_str(), named(one)));
     }
     for hazard in &plan.hazards {
-        ui::say(&format!("note: {hazard}"));
+        ui::say(&format!("note: {}", lines(&hazard.to_string())));
     }
 }
 
 fn named(one: &Listed) -> String {
     let mut text = match &one.from {
-        Some(from) => format!("{from} → {}", one.path),
-        None => one.path.clone(),
+        Some(from) => format!("{} → {}", printable(from), printable(&one.path)),
+        None => printable(&one.path),
     };
     if one.replaces {
         text.push_str("  (replaces the file that is there)");
@@ -205,6 +272,7 @@ fn word(recovered: &Recovered) -> Option<&'static str> {
         Recovered::Nothing => None,
         Recovered::TakenBack => Some("taken_back"),
         Recovered::Finished { .. } => Some("finished"),
+        Recovered::Unreadable { .. } => Some("unreadable"),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::args::Show;
 use crate::commands::{hook, lookup, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::listing::Listed;
+use crate::ui::printable::one_line;
 use crate::ui::style::{On, Paint, clock, counted, duration, of_reason};
 use crate::ui::timeline::{self, Timeline};
 use crate::ui::words;
@@ -35,6 +36,11 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let ending = lookup::transition(row);
     if let Some(off) = off::in_force(&located.place.state) {
         ui::say(&off.words());
+    }
+    if located.place.tracked_unknown(&row.session) {
+        ui::say(
+            "git did not tell in time which files it tracks: of files that ignore files name nothing was seen in this session's newest task",
+        );
     }
     if let Some(at) = one.broken_at {
         ui::say(&format!(
@@ -58,7 +64,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         ui::json(&document);
     } else if args.why {
         for line in why(row, ending.as_ref(), &events) {
-            ui::answer(&line);
+            ui::answer(&one_line(&line));
         }
     } else {
         story(&store, &one, ending.as_ref(), &events);
@@ -75,7 +81,7 @@ fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events:
         clock(row.opened_at, checkrein_runtime::now()),
         row.root
     );
-    ui::answer(&On::Stdout.paint(Paint::Strong, &title));
+    ui::answer(&On::Stdout.paint(Paint::Strong, &one_line(&title)));
     let mut timeline = Timeline::new(false);
     for (_, event) in events {
         if let Some(line) = timeline.line(event) {
@@ -89,7 +95,7 @@ fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events:
         ui::answer(&format!("last words: {words}"));
     }
     for line in why(row, ending, events) {
-        ui::answer(&line);
+        ui::answer(&one_line(&line));
     }
 }
 

@@ -14,6 +14,7 @@ use crate::person::{self, Checked};
 use crate::programs::on_path;
 use crate::trust::{self, Approval};
 use crate::ui::errors::CommandError;
+pub(super) use crate::ui::printable::printable;
 use crate::ui::style::{On, Paint};
 use crate::{exit_code, locate, sources, ui};
 
@@ -159,36 +160,10 @@ fn commands(policy: &Policy, which: &str) {
     }
 }
 
-/// A stranger's text must not be able to write over what stands beside it.
-pub(super) fn printable(text: &str) -> String {
-    let hides = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars()
-        .flat_map(|c| match hides(c) {
-            true => c.escape_default().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect()
-}
-
 /// Asks the person at the terminal. Silence is no.
 pub(super) fn asked(question: &str) -> Result<bool, CommandError> {
     ui::ask(&format!("{question} [y/N] "));
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::printable;
-
-    #[test]
-    fn what_would_hide_something_is_spelled_out() {
-        assert_eq!(printable("cargo test # ünï"), "cargo test # ünï");
-        assert_eq!(printable("rm x\r\u{1b}[2Kls"), "rm x\\r\\u{1b}[2Kls");
-        assert_eq!(printable("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
-    }
 }

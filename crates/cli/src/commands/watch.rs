@@ -19,6 +19,7 @@ use serde::Deserialize;
 use crate::args::Watch;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
+use crate::ui::printable::one_line;
 use crate::ui::style::{On, Paint, counted};
 use crate::ui::timeline::Timeline;
 use crate::ui::words;
@@ -152,7 +153,7 @@ impl Following {
                 self.row.root
             );
             let opener = self.held.take();
-            return ui::follow(&On::Stdout.paint(Paint::Strong, &title))
+            return ui::follow(&On::Stdout.paint(Paint::Strong, &one_line(&title)))
                 && opener.is_none_or(|opener| self.say(&opener));
         }
         let told = self.task >= self.row.task;

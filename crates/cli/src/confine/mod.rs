@@ -27,7 +27,7 @@ use std::process::{Command, Stdio};
 use self::loans::Loans;
 use self::plan::Plan;
 use crate::locate::Located;
-use crate::programs::on_path;
+use crate::programs;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
@@ -76,7 +76,7 @@ impl Confinement {
         std::fs::create_dir(&desk)?;
         let exclude = guard::exclude(located, &made, loans.folder())?;
         let plan = Plan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS));
-        let how = How::find(plan, loans.folder())?;
+        let how = How::find(plan, loans.folder(), &located.top)?;
         Ok(Self {
             how,
             desk,
@@ -110,7 +110,8 @@ pub(crate) fn command(confinement: Option<&Confinement>, program: &OsStr) -> Com
 }
 
 /// Whether a confinement can be made here, and by what; tried out on nothing, in this folder.
-pub(crate) fn possible(scratch: &Path) -> Result<&'static str, CommandError> {
+/// `top` is the checkout, whose programs are not trusted with it.
+pub(crate) fn possible(scratch: &Path, top: &Path) -> Result<&'static str, CommandError> {
     if !cfg!(target_os = "linux") {
         return Err(refused("mount namespaces are Linux's".to_owned()));
     }
@@ -119,7 +120,7 @@ pub(crate) fn possible(scratch: &Path) -> Result<&'static str, CommandError> {
         std::fs::create_dir_all(folder)?;
     }
     let plan = Plan::new(&[], None, &desk, &inside, &runs);
-    Ok(match How::find(plan, scratch)? {
+    Ok(match How::find(plan, scratch, top)? {
         How::Bubblewrap { .. } => "by bubblewrap",
         How::Ourselves { .. } => "by checkrein itself",
     })
@@ -136,11 +137,11 @@ pub(crate) fn mend(state: &Path) {
 
 impl How {
     /// The first that works, bubblewrap before our own: some systems let only it make one.
-    fn find(plan: Plan, folder: &Path) -> Result<Self, CommandError> {
+    fn find(plan: Plan, folder: &Path, top: &Path) -> Result<Self, CommandError> {
         let file = folder.join("plan.json");
         std::fs::write(&file, serde_json::to_vec(&plan).unwrap_or_default())?;
         let mut reasons = Vec::new();
-        if let Some(program) = on_path("bwrap") {
+        if let Some(program) = programs::outside("bwrap", top) {
             let how = How::Bubblewrap { program, plan };
             match how.try_out() {
                 Ok(()) => return Ok(how),

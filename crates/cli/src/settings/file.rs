@@ -57,6 +57,19 @@ pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<PathBuf, Com
     Ok(real)
 }
 
+/// Whether [`write`] would find a place for this file.
+pub(crate) fn writable(path: &Path) -> Result<(), CommandError> {
+    let folder = path.ancestors().skip(1).find(|above| above.exists());
+    let folder = folder.unwrap_or(Path::new("."));
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::usage(
+            format!("{} cannot be written: {error}", path.display()),
+            format!("nothing was changed; mind {}", folder.display()),
+        )),
+    }
+}
+
 /// Writes a file whole: beside it, synced, then in its place, with the rights it had. Says
 /// which folders had to be made, the outermost first.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {

@@ -7,6 +7,7 @@ use checkrein_store::TaskRow;
 use console::{measure_text_width, truncate_str};
 
 use crate::commands::lookup;
+use crate::ui::printable::printable;
 use crate::ui::style::{On, Paint, date, duration, of_reason};
 use crate::ui::words;
 
@@ -66,7 +67,7 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec
             continue;
         };
         let text = one.text.as_deref().unwrap_or_default();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
         match room {
             Some(room) => {
                 let text = truncate_str(&text, room, "…");
@@ -98,10 +99,10 @@ pub(crate) const LEGEND: &str =
 fn row_cells(row: &TaskRow, now: Millis) -> [String; 9] {
     [
         date(row.opened_at, now),
-        lookup::short(&row.session, row.task),
-        row.agent.to_string(),
+        printable(&lookup::short(&row.session, row.task)),
+        printable(row.agent.as_str()),
         row.level.clone().unwrap_or_default(),
-        ending(row),
+        printable(&ending(row)),
         row.ended_at
             .map_or_else(String::new, |ended| duration(ended.since(row.opened_at))),
         row.stops.to_string(),

@@ -13,7 +13,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::ui::style::{On, Paint, duration};
-use crate::ui::{say, words};
+use crate::ui::{printable, say, words};
 
 /// Columns for a name, and more if a check has a longer one.
 const NAME: usize = 14;
@@ -81,7 +81,7 @@ impl Checks {
     pub(crate) fn say(&self, line: &str) {
         match &self.bars {
             // Printing above the bars fails only if the terminal is gone.
-            Some(bars) => drop(bars.println(line)),
+            Some(bars) => drop(bars.println(printable::shown(line))),
             None => say(line),
         }
     }
@@ -106,7 +106,7 @@ impl Checks {
                     (Some(bar), Some(bars)) => {
                         bar.finish_and_clear();
                         // Printing above the bars fails only if the terminal is gone.
-                        let _ = bars.println(line);
+                        let _ = bars.println(printable::shown(&line));
                     }
                     _ => say(&line),
                 }
@@ -116,7 +116,7 @@ impl Checks {
 
     fn start(&self, verifier: VerifierName, what: &str) {
         let Some(bar) = self.spinner() else { return };
-        bar.set_message(format!("{verifier}: {what}"));
+        bar.set_message(printable::printable(&format!("{verifier}: {what}")));
         bar.enable_steady_tick(Duration::from_millis(120));
         if let Some(before) = self.lock().insert(verifier, bar) {
             before.finish_and_clear();

@@ -5,6 +5,8 @@ use std::io::IsTerminal as _;
 use checkrein_core::ids::Millis;
 use checkrein_core::transition::Reason;
 
+use crate::ui::printable;
+
 /// How something is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
@@ -44,7 +46,7 @@ impl On {
             Paint::Dim => "2",
             Paint::Strong => "1",
         };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        printable::styled(code, text)
     }
 }
 

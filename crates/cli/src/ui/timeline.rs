@@ -7,6 +7,7 @@ use checkrein_core::evidence::Verdict;
 use checkrein_core::ids::Millis;
 use checkrein_core::input::Input;
 
+use crate::ui::printable::{one_line, safe};
 use crate::ui::style::{On, Paint, duration, of_reason};
 use crate::ui::words;
 
@@ -46,7 +47,7 @@ impl Timeline {
             Paint::Dim,
             &format!("{:>9}", format!("+{}", duration(self.now.since(start)))),
         );
-        Some(fitting(&format!("{at}  {mark} {text}")))
+        Some(fitting(&format!("{at}  {mark} {}", one_line(&text))))
     }
 }
 
@@ -55,15 +56,17 @@ pub(crate) fn below(text: &str) -> String {
     fitting(&format!(
         "{:>9}    {}",
         "",
-        On::Stdout.paint(Paint::Dim, text)
+        On::Stdout.paint(Paint::Dim, &one_line(text))
     ))
 }
 
 /// No wider than the terminal, if there is one.
 fn fitting(line: &str) -> String {
+    // Before it is measured: what a stranger's sequences would do is not.
+    let line = safe(line);
     match crate::ui::width() {
-        Some(width) => console::truncate_str(line, width, "…").into_owned(),
-        None => line.to_owned(),
+        Some(width) => console::truncate_str(&line, width, "…").into_owned(),
+        None => line.into_owned(),
     }
 }
 

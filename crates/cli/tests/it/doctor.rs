@@ -657,3 +657,124 @@ fn an_agent_nobody_knows_is_a_usage_error() {
     let said = healthy.doctor(&["--agent", "codex"], &[]);
     assert!(!said.stdout.contains("Claude Code"), "{}", said.stdout);
 }
+
+/// A program that leaves a mark if it is started.
+#[cfg(unix)]
+fn trap(healthy: &Healthy, name: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mark = healthy.world.outside("PWNED");
+    healthy.world.write(
+        name,
+        &format!(
+            "#!/bin/sh\ntouch '{}'\nprintf '\\033[2Jx\\n'\n",
+            mark.display()
+        ),
+    );
+    let file = healthy.world.root().join(name);
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// An agent that runs no hook, and keeps the settings that it was given.
+#[cfg(unix)]
+fn keeping_agent(healthy: &Healthy) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (kept, file) = (
+        healthy.world.outside("kept"),
+        healthy.tools_folder().join("claude"),
+    );
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo 2.1.330; exit 0; }}\ncat .claude/*.json \"$HOME\"/.claude/*.json > '{}' 2>/dev/null\nexit 0\n",
+        kept.display()
+    );
+    healthy.put(&file, &script);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    kept
+}
+
+#[cfg(unix)]
+#[test]
+fn the_canary_starts_nothing_that_a_clone_put_beside_our_call() {
+    let healthy = Healthy::new();
+    let kept = keeping_agent(&healthy);
+    let bin = Healthy::bin();
+    let call = format!("{bin} hook claude-code --source project --deadline 30");
+    let shell = |line: String| json!({ "type": "command", "command": line, "timeout": 30 });
+    let spelled: Vec<Value> = vec![
+        shell(format!("touch x; {call}")),
+        shell(format!("touch x && {call}")),
+        shell(format!("{call} || touch x")),
+        shell(format!("{call} | touch x")),
+        shell(format!("{call} $(touch x)")),
+        shell(format!("{call} \"`touch x`\"")),
+        shell(format!("touch x\n{call}")),
+        shell(format!("BASH_ENV=touch {call}")),
+        shell(format!("PATH=touch:/x/checkrein {call}")),
+        shell(format!("sh -c 'touch x; {call}'")),
+        json!({ "type": "command", "command": "sh", "args": ["-c", format!("touch x; {call}")] }),
+        json!({ "type": "command", "command": "sh",
+            "args": ["-c", format!("command -v checkrein >/dev/null 2>&1 || touch x; exec {call}")] }),
+        json!({ "type": "command", "command": "./touch/checkrein",
+            "args": ["hook", "claude-code", "--source", "project", "--deadline", "30"] }),
+        json!({ "type": "http", "url": "http://touch/", "command": bin,
+            "args": ["hook", "claude-code", "--source", "project", "--deadline", "30"] }),
+        json!({ "type": "command", "command": bin, "commandWindows": "touch x",
+            "args": ["hook", "claude-code", "--source", "project", "--deadline", "30"] }),
+    ];
+    for handler in &spelled {
+        // Groups and the files as a whole may not bring anything along either.
+        let settings = json!({ "env": { "X": "touch" },
+            "hooks": { "Stop": [{ "touch": "x", "hooks": [handler] }] } });
+        healthy.settings(".claude/settings.json", &settings);
+        let _ = std::fs::remove_file(&kept);
+        healthy.doctor(&["--agent", "claude-code", "--json"], &[]);
+        let given = std::fs::read_to_string(&kept).expect("the canary was not played");
+        assert!(given.contains("hook"), "our own entries are gone: {given}");
+        assert!(!given.contains("touch"), "{handler}\n{given}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_clone_calls_checkrein_is_not_started() {
+    let healthy = Healthy::new();
+    let kept = keeping_agent(&healthy);
+    trap(&healthy, "tools/checkrein");
+    let inside = healthy.world.root().join("tools/checkrein");
+    let path = format!(
+        "{}:{}:.",
+        healthy.world.root().join("tools").display(),
+        healthy.tools_folder().display()
+    );
+    for (program, env) in [
+        ("./tools/checkrein", vec![]),
+        ("tools/checkrein", vec![]),
+        (inside.to_str().unwrap(), vec![]),
+        // Settings of the clone, or a habit, put its folder in front.
+        ("checkrein", vec![("PATH", path.as_str())]),
+    ] {
+        for file in [".claude/settings.json", CLAUDE] {
+            let _ = std::fs::remove_file(healthy.world.root().join(".claude/settings.json"));
+            healthy.settings(CLAUDE, &json!({}));
+            let hooks = entries("claude-code", |_| {
+                json!({ "type": "command", "command": program, "timeout": TIMEOUT,
+                "args": ["hook", "claude-code", "--source", "local", "--deadline", TIMEOUT.to_string()] })
+            });
+            healthy.settings(file, &hooks);
+            let _ = std::fs::remove_file(&kept);
+            let mut env = env.clone();
+            env.push(("SHELL", inside.to_str().unwrap()));
+            let said = healthy.doctor(&["--agent", "claude-code"], &env);
+            assert!(
+                !healthy.world.outside("PWNED").exists(),
+                "{program} {said:?}"
+            );
+            assert!(!said.stdout.contains('\u{1b}'), "{said:?}");
+            assert!(
+                said.stdout.contains("not started") || said.stdout.contains("not on the PATH"),
+                "{program} {said:?}"
+            );
+            let given = std::fs::read_to_string(&kept).unwrap_or_default();
+            assert!(!given.contains("checkrein"), "{program} {given}");
+        }
+    }
+}

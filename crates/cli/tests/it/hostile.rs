@@ -504,3 +504,102 @@ fn act_8_a_pty_with_the_marks_unset_that_left_its_ancestors_is_not_covered() {
     assert!(answer.notice().contains("switched off until"), "{answer:?}");
     assert_eq!(world.ending(), "unverified/passed_over");
 }
+
+#[test]
+fn a_command_is_judged_by_whatever_tool_it_comes() {
+    let world = World::with_check("true");
+    world.write(
+        "no.rules",
+        "prefix_rule(pattern = [\"rm\"], decision = \"forbidden\", justification = \"never rm\")\n",
+    );
+    world.config("[policy]\nrules = [\"no.rules\"]\n");
+    world.commit();
+    let asked = |agent: &Agent<'_>, tool: &str, args: serde_json::Value| {
+        let id = agent.next_id();
+        let call = json!({ "tool_name": tool, "tool_input": args, "tool_use_id": id });
+        agent.tell(&agent.message("PreToolUse", call))
+    };
+    for name in BOTH {
+        let agent = Agent::new(&world, name);
+        agent.prompt("go on");
+        for (tool, args) in [
+            ("Bash", json!({ "command": "rm -rf x" })),
+            ("mcp__box__run", json!({ "command": "cd a; rm -rf x" })),
+            ("mcp__box__exec", json!({ "cmd": "rm -rf x" })),
+            ("mcp__box__sh", json!({ "script": "set -e\nrm x" })),
+            (
+                "mcp__box__run",
+                json!({ "command": "ls", "script": "rm x" }),
+            ),
+            ("mcp__box__run", json!({ "command": ["rm", "x"] })),
+            ("mcp__box__run", json!({ "command": "rm", "args": ["x"] })),
+        ] {
+            let answer = asked(&agent, tool, args.clone());
+            assert!(
+                answer.denied().contains("never rm"),
+                "{name} {tool} {args} {answer:?}"
+            );
+        }
+        for (tool, args) in [
+            ("mcp__box__run", json!({ "command": "ls" })),
+            ("mcp__box__find", json!({ "query": "rm -rf x" })),
+        ] {
+            assert_eq!(asked(&agent, tool, args), Answer::Nothing);
+        }
+    }
+    let agent = Agent::new(&world, "claude-code");
+    for tool in ["Monitor", "PowerShell"] {
+        asked(&agent, tool, json!({ "command": "tail -f x & rm x" })).denied();
+    }
+    // Claude Code's own, which run nothing.
+    for (tool, args) in [
+        ("SlashCommand", json!({ "command": "rm x" })),
+        ("Workflow", json!({ "script": "rm x" })),
+    ] {
+        assert_eq!(asked(&agent, tool, args), Answer::Nothing);
+    }
+}
+
+/// A program that waits for ever must not make a hook outstay its deadline: the agents then go
+/// on as if the answer were yes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_git_that_hangs_keeps_no_hook_waiting() {
+    for planted in [".git/HEAD", ".git/config", "home/.gitconfig"] {
+        let world = World::with_check("exit 1");
+        let mut agent = Agent::new(&world, "claude-code");
+        agent.extra = ["--deadline", "20"].map(str::to_owned).into();
+        let file = match planted.strip_prefix("home/") {
+            Some(name) => world.outside("home").join(name),
+            None => world.root().join(planted),
+        };
+        let _ = std::fs::remove_file(&file);
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        agent.prompt("mend it");
+        world.write("work", "1");
+        // Whoever waited for git was ended by its deadline, and answered by the stance.
+        let answer = agent.stop();
+        assert!(answer.sent_back().contains("tests"), "{planted} {answer:?}");
+        assert_eq!(world.runs("tests"), 1, "{planted}");
+        let said = world.says(&["show"]);
+        assert!(
+            said.stderr.contains("git did not tell in time"),
+            "{planted} {said:?}"
+        );
+        let left = world.alive();
+        assert!(left.is_empty(), "{planted} {left:?}");
+    }
+}
+
+#[test]
+fn off_is_for_a_while() {
+    let world = World::with_check("true");
+    for (span, code) in [("99999999999d", 2), ("31d", 2), ("30d", 0)] {
+        let said = Terminal::new(&world).says(&["off", "--for", span, "--reason", "away"]);
+        assert_eq!(said.code, Some(code), "{span} {said:?}");
+        assert_eq!(said.stdout.contains("at most 30d"), code == 2, "{said:?}");
+        let standing = world.says(&["sessions"]);
+        assert_eq!(standing.stderr.contains("off"), code == 0, "{standing:?}");
+    }
+}

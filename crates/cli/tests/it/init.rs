@@ -778,3 +778,88 @@ fn one_file_that_cannot_be_undone_keeps_no_other_from_it() {
     fine(&said);
     assert!(!world.root().join(LOCAL).exists(), "{said:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_binary_by_another_name_installs_and_goes_again() {
+    let world = World::new();
+    let other = world.outside("rein 2");
+    std::fs::copy(env!("CARGO_BIN_EXE_checkrein"), &other).unwrap();
+    put(
+        &world.root().join(LOCAL),
+        br#"{ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] } }"#,
+    );
+    let before = snapshot(&world);
+    let run = |words: &[&str]| {
+        let mut command = world.hermetic(&other);
+        Said::of(&command.args(words).stdin(Stdio::null()).output().unwrap())
+    };
+    let both = ["init", "--agent", "claude-code", "--agent", "codex"];
+    for words in [&both[..], &["init", "--agent", "claude-code", "--user"]] {
+        fine(&run(words));
+        // A second time finds the first's entries.
+        fine(&run(words));
+        let text = get(&world, LOCAL);
+        assert_eq!(text.matches("\"Stop\"").count(), 1, "{text}");
+    }
+    // Also where somebody has changed the file since.
+    let text = get(&world, LOCAL).replace("\"true\"", "\"false\"");
+    put(&world.root().join(LOCAL), text.as_bytes());
+    fine(&run(&["init", "--undo"]));
+    fine(&run(&["init", "--undo", "--user"]));
+    let text = get(&world, LOCAL).replace("\"false\"", "\"true\"");
+    put(&world.root().join(LOCAL), text.as_bytes());
+    assert_eq!(snapshot(&world), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_finished_is_not_begun() {
+    let check = |prepare: &dyn Fn(&World), words: &[&str], why: &str| {
+        let world = World::new();
+        prepare(&world);
+        let before = std::fs::read_dir(world.root()).unwrap().count();
+        let said = world.says(words);
+        assert_eq!(said.code, Some(2), "{words:?} {said:?}");
+        assert!(said.stderr.contains(why), "{said:?}");
+        assert!(!world.root().join("checkrein.toml").exists(), "{said:?}");
+        assert!(!world.root().join(LOCAL).exists(), "{said:?}");
+        let after = std::fs::read_dir(world.root()).unwrap().count();
+        assert_eq!(after, before, "{words:?} {said:?}");
+    };
+    let both = ["init", "--agent", "claude-code", "--agent", "codex"];
+    check(&|world| world.write(HOOKS, "{ \"hooks\": "), &both, HOOKS);
+    check(
+        &|world| {
+            std::fs::create_dir_all(world.root().join(HOOKS)).unwrap();
+        },
+        &both,
+        HOOKS,
+    );
+    check(
+        &|world| put(&world.root().join(".git/info/exclude"), b"\xff"),
+        CLAUDE,
+        "exclude",
+    );
+    check(
+        &|world| put(&world.outside("home/.codex/config.toml"), b"\xff"),
+        CODEX,
+        "config.toml",
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_config_that_is_a_link_to_nowhere_stays() {
+    let world = World::new();
+    let link = world.root().join("checkrein.toml");
+    std::os::unix::fs::symlink("elsewhere/checkrein.toml", &link).unwrap();
+    let said = world.says(CLAUDE);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("leads nowhere"), "{said:?}");
+    assert_eq!(
+        std::fs::read_link(&link).unwrap(),
+        Path::new("elsewhere/checkrein.toml")
+    );
+    assert!(!world.root().join(".claude").exists(), "{said:?}");
+}

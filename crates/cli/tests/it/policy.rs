@@ -337,4 +337,22 @@ fn rules_from_claude_codes_permissions() {
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains(file), "{said:?}");
     }
+    // A permission that is written wrongly is not lost without a word.
+    for (settings, place) in [
+        (r#"{"permissions":[]}"#, "`permissions` is not an object"),
+        (
+            r#"{"permissions":{"deny":"Bash(rm:*)"}}"#,
+            "`permissions.deny` is not a list",
+        ),
+        (
+            r#"{"permissions":{"deny":["Read",["x"]]}}"#,
+            "`permissions.deny[1]` is not a text",
+        ),
+    ] {
+        world.write("wrong.json", settings);
+        let said = world.says(&["policy", "import", "wrong.json"]);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains("wrong.json: no settings"), "{said:?}");
+        assert!(said.stderr.contains(place), "{said:?}");
+    }
 }

@@ -457,3 +457,13 @@ fn agents_that_cannot_be_started_are_usage_errors() {
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("'claude' is not on PATH"), "{said:?}");
 }
+
+#[test]
+fn a_task_of_nothing_is_no_task() {
+    let world = World::with_check("true");
+    for task in [&[""][..], &[" \n"], &["--task", ""]] {
+        let said = world.says(&[&["run", "--agent", "claude-code"], task].concat());
+        assert_eq!(said.code, Some(2), "{task:?} {said:?}");
+        assert!(said.stderr.contains("there is no task"), "{said:?}");
+    }
+}

@@ -377,3 +377,139 @@ fn every_other_ending_is_said_in_the_agent() {
         );
     }
 }
+
+/// What moves a cursor, turns the direction of text, or is not seen: written by agents, prompts
+/// and repos.
+const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{9b}2Kd\re\u{8}f\u{202e}g\u{61c}h\u{ad}i\u{2028}j\u{3164}k\u{fe0f}l\u{e0041}m\u{200d}n\u{1b}[32mo";
+
+/// What of a terminal's output is neither text nor a style of ours.
+#[cfg(unix)]
+fn strange(said: &str) -> Vec<char> {
+    // Live lines are ours too: drawn again in their place.
+    let mut plain = said.replace("\r\n", "\n").replace("\r\u{1b}[2K", "");
+    for code in ["0", "1", "2", "31", "32", "33"] {
+        plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    let hidden = |c: &char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || HOSTILE.chars().any(|other| other == *c && !c.is_ascii())
+    };
+    plain.chars().filter(hidden).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_strangers_wrote_does_nothing_to_a_terminal() {
+    use crate::terminal::Terminal;
+    let world = World::with_check("cat hostile.txt; exit 1");
+    world.write("hostile.txt", &format!("src/a.py:3: {HOSTILE}\n"));
+    let mut agent = begun(&world, "claude-code");
+    agent.session = format!("s{HOSTILE}");
+    agent.prompt(&format!("{HOSTILE}\ndenied: nothing"));
+    agent.shell(&format!("echo {HOSTILE}"), HOSTILE);
+    world.write("work", "1");
+    agent.stop_saying(HOSTILE).sent_back();
+    agent.stop_saying(HOSTILE).sent_back();
+    agent.stop_saying(HOSTILE).notice();
+    world.write(
+        "x.rules",
+        &format!(
+            "prefix_rule(pattern = [\"rm\"], decision = \"forbidden\", justification = \"{}\")\n",
+            HOSTILE.replace(['\u{1b}', '\u{7}', '\r', '\u{8}', '\u{2028}', '\u{9b}'], "")
+        ),
+    );
+    world.write(
+        "x.patch",
+        &format!(
+            "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch\n",
+            HOSTILE.replace('\r', "")
+        ),
+    );
+    let script = format!("rm '{HOSTILE}'");
+    for command in [
+        &["show"][..],
+        &["show", "--why"],
+        &["show", "--json"],
+        &["sessions"],
+        &["sessions", "--json"],
+        &["watch", "--line"],
+        &["check"],
+        &["check", "--json"],
+        &["policy", "check", "--rules", "x.rules", "--script", &script],
+        &[
+            "policy", "check", "--json", "--rules", "x.rules", "--script", &script,
+        ],
+        &["patch", "check", "x.patch"],
+        &["patch", "check", "--json", "x.patch"],
+        &["show", HOSTILE],
+    ] {
+        let said = Terminal::new(&world).says(command);
+        assert_eq!(strange(&said.stdout), [], "{command:?} {}", said.stdout);
+        assert!(!said.stdout.contains("\u{1b}[32mo"), "{command:?} {said:?}");
+        assert!(!said.stdout.trim().is_empty(), "{command:?}");
+        // In a pipe somebody reads it later, in a terminal.
+        let said = world.says(command);
+        let both = format!("{}{}", said.stdout, said.stderr);
+        assert_eq!(strange(&both), [], "{command:?} {both}");
+    }
+    let said = Terminal::new(&world).says(&["show"]);
+    assert!(said.stdout.contains("a\\u{1b}[2Jb"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("\u{1b}[31m"),
+        "our own styles: {}",
+        said.stdout
+    );
+    assert!(
+        !said.stdout.lines().any(|line| line.starts_with("denied:")),
+        "{}",
+        said.stdout
+    );
+    let document = world.says(&["show", "--json"]).json();
+    let text = document["session"].as_str().unwrap();
+    assert_eq!(text, agent.session, "JSON means the same");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_an_agent_prints_does_nothing_to_a_terminal_either() {
+    use crate::terminal::{Terminal, executable};
+    let world = World::with_check("cat hostile.txt; exit 1");
+    world.write("hostile.txt", &format!("src/a.py:3: {HOSTILE}\n"));
+    let lines = [
+        json!({ "type": "system", "subtype": "init", "session_id": "SESSION", "tools": [] }),
+        json!({ "type": "assistant", "session_id": "SESSION", "message": { "id": "m", "role": "assistant",
+            "content": [{ "type": "tool_use", "id": "t", "name": HOSTILE, "input": {} },
+                { "type": "text", "text": HOSTILE }] } }),
+        json!({ "type": "result", "subtype": "success", "is_error": false, "session_id": "SESSION",
+            "result": HOSTILE, "num_turns": 1 }),
+    ];
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    std::fs::write(world.outside("said"), lines.join("\n") + "\n").unwrap();
+    let bin = world.outside("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let agent = bin.join("claude");
+    let script = format!(
+        "#!/bin/sh\nfor word; do [ \"$before\" = --session-id ] && id=$word; before=$word; done\nsed \"s/SESSION/$id/\" '{}'\ncat hostile.txt >&2\nexit 3\n",
+        world.outside("said").display()
+    );
+    std::fs::write(&agent, script).unwrap();
+    executable(&agent);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let words = ["run", "--agent", "claude-code", "mend it"];
+    let said = Terminal::new(&world).with("PATH", &path).says(&words);
+    assert!(said.stdout.contains("a\\u{1b}[2Jb"), "{said:?}");
+    // Live lines are drawn in the place of those before: our own moves.
+    let mut shown = said.stdout.clone();
+    for moved in ["[2K", "[1A", "[2A", "[3A", "[1B"] {
+        shown = shown.replace(&format!("\u{1b}{moved}"), "");
+    }
+    let left: Vec<char> = strange(&shown).into_iter().filter(|c| *c != '\r').collect();
+    assert_eq!(left, [], "{}", said.stdout);
+    let output = world.checkrein(&words).env("PATH", &path).output().unwrap();
+    let said = Said::of(&output);
+    assert!(
+        said.stderr.contains("e\\u{8}f") || said.stderr.contains("f\\u{202e}g"),
+        "{said:?}"
+    );
+    assert_eq!(strange(&said.stderr), []);
+}

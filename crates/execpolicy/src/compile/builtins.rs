@@ -1,6 +1,7 @@
 //! The functions a rules file can call, and what each call leaves behind.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use checkrein_core::input::RuleDecision;
 use starlark::any::ProvidesStaticType;
@@ -25,14 +26,44 @@ pub(super) use collected::Calls;
     reason = "starlark's derive; a type without lifetimes is its own static type"
 )]
 mod collected {
-    use super::{Call, Meter, ProvidesStaticType, RefCell};
+    use super::{Call, Cell, Meter, ProvidesStaticType, RefCell};
 
     /// What the builtins collect while a file is evaluated.
-    #[derive(Debug, Default, ProvidesStaticType)]
+    #[derive(Debug, ProvidesStaticType)]
     pub(in super::super) struct Calls {
         pub(in super::super) made: RefCell<Vec<Call>>,
         pub(in super::super) meter: Meter,
+        /// How many bytes of rules may still come.
+        pub(in super::super) room: Cell<usize>,
     }
+}
+
+impl Calls {
+    pub(super) fn with_room(room: usize) -> Self {
+        Self {
+            made: RefCell::default(),
+            meter: Meter::default(),
+            room: Cell::new(room),
+        }
+    }
+
+    /// Takes room for something before it is made.
+    fn take(&self, bytes: usize) -> Result<(), RuleError> {
+        let left = self.room.get().checked_sub(bytes);
+        self.room.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or(RuleError::Room)
+    }
+
+    /// A word that is kept.
+    fn word(&self, word: &str) -> Result<String, RuleError> {
+        self.take(cost(word))?;
+        Ok(word.to_owned())
+    }
+}
+
+/// What a word takes that is kept: itself, and where it is.
+pub(super) fn cost(word: &str) -> usize {
+    word.len() + 32
 }
 
 /// One call.
@@ -76,6 +107,8 @@ enum RuleError {
     Example(String),
     #[error("invalid rule: {0}")]
     Rule(String),
+    #[error("the rules come to more than {} MiB: shorter lists, please", super::MAX_RULES >> 20)]
+    Room,
     #[error("rules cannot be collected here")]
     NoCollector,
 }
@@ -97,17 +130,22 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
         canonical_matching: Option<bool>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
+        let calls = collector(eval)?;
         let decision = decision.map_or(Ok(RuleDecision::Allow), read_decision)?;
         let justification = read_justification(justification)?;
-        let mut positions = Vec::with_capacity(pattern.items.len());
+        let mut positions = Vec::new();
         for element in &pattern.items {
-            positions.push(read_alternatives(*element)?);
+            positions.push(read_alternatives(*element, calls)?);
         }
         let mut positions = positions.into_iter();
         let Some(heads) = positions.next() else {
             return Err(RuleError::Pattern("pattern cannot be empty".to_owned()).into());
         };
         let tail: Vec<Vec<String>> = positions.collect();
+        // Each head makes a rule of its own, with all that follows.
+        let words = tail.iter().flatten().map(|word| cost(word));
+        let rest = words.sum::<usize>() + justification.as_deref().map_or(0, cost);
+        calls.take(heads.len().saturating_mul(rest))?;
         let rules = heads
             .into_iter()
             .map(|head| Rule {
@@ -119,8 +157,8 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             })
             .collect();
         let examples = Examples {
-            matching: read_examples(r#match)?,
-            other: read_examples(not_match)?,
+            matching: read_examples(r#match, calls)?,
+            other: read_examples(not_match, calls)?,
         };
         collect(eval, Said::Rules { rules, examples })
     }
@@ -138,7 +176,9 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             let what = format!("name must be a bare executable name (got {name})");
             return Err(invalid(what).into());
         }
-        let mut kept: Vec<String> = Vec::with_capacity(paths.items.len());
+        let calls = collector(eval)?;
+        let mut kept: Vec<String> = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
         for value in &paths.items {
             let Some(path) = value.unpack_str() else {
                 let what = format!("paths must be strings (got {})", value.get_type());
@@ -152,11 +192,13 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
                 let what = format!("path `{path}` must have basename `{name}`");
                 return Err(invalid(what).into());
             }
-            if !kept.contains(&clean) {
+            // It is taken apart and compared before it is kept.
+            calls.take(4 * cost(path))?;
+            if known.insert(clean.clone()) {
                 kept.push(clean);
             }
         }
-        let name = name.to_owned();
+        let name = calls.word(name)?;
         collect(eval, Said::Host { name, paths: kept })
     }
 
@@ -173,6 +215,7 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             word => read_decision(word)?,
         };
         let justification = read_justification(justification)?;
+        collector(eval)?.take(cost(host) + justification.as_deref().map_or(0, cost))?;
         let host = network::read_host(host).map_err(RuleError::Rule)?;
         let rule = NetworkRule {
             host,
@@ -232,9 +275,9 @@ fn read_decision(word: &str) -> Result<RuleDecision, RuleError> {
 }
 
 /// One position of a pattern: a token, or a list of alternatives.
-fn read_alternatives(element: Value<'_>) -> Result<Vec<String>, RuleError> {
+fn read_alternatives(element: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleError> {
     if let Some(token) = element.unpack_str() {
-        return Ok(vec![token.to_owned()]);
+        return Ok(vec![calls.word(token)?]);
     }
     let Some(list) = ListRef::from_value(element) else {
         return Err(RuleError::Pattern(format!(
@@ -249,23 +292,30 @@ fn read_alternatives(element: Value<'_>) -> Result<Vec<String>, RuleError> {
     }
     list.iter()
         .map(|value| {
-            value.unpack_str().map(str::to_owned).ok_or_else(|| {
+            let token = value.unpack_str().ok_or_else(|| {
                 RuleError::Pattern(format!(
                     "pattern alternative must be a string (got {})",
                     value.get_type()
                 ))
-            })
+            })?;
+            calls.word(token)
         })
         .collect()
 }
 
-fn read_examples(examples: Option<UnpackList<Value<'_>>>) -> Result<Vec<Vec<String>>, RuleError> {
-    examples.into_iter().flatten().map(read_example).collect()
+fn read_examples(
+    examples: Option<UnpackList<Value<'_>>>,
+    calls: &Calls,
+) -> Result<Vec<Vec<String>>, RuleError> {
+    let examples = examples.into_iter().flatten();
+    examples.map(|value| read_example(value, calls)).collect()
 }
 
-fn read_example(value: Value<'_>) -> Result<Vec<String>, RuleError> {
+fn read_example(value: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleError> {
     let invalid = |what: &str| RuleError::Example(what.to_owned());
     if let Some(text) = value.unpack_str() {
+        // At most every second letter of it is a word.
+        calls.take(text.len().saturating_mul(16))?;
         let words =
             shlex::split(text).ok_or_else(|| invalid("example string has invalid shell syntax"))?;
         return match words.is_empty() {
@@ -284,12 +334,13 @@ fn read_example(value: Value<'_>) -> Result<Vec<String>, RuleError> {
     }
     list.iter()
         .map(|word| {
-            word.unpack_str().map(str::to_owned).ok_or_else(|| {
+            let token = word.unpack_str().ok_or_else(|| {
                 RuleError::Example(format!(
                     "example tokens must be strings (got {})",
                     word.get_type()
                 ))
-            })
+            })?;
+            calls.word(token)
         })
         .collect()
 }

@@ -21,28 +21,45 @@ pub struct Example {
     pub holds: bool,
 }
 
+/// What trying the examples of all files may still cost, in bytes that are compared.
+#[derive(Debug)]
+pub(super) struct Trials(usize);
+
+impl Default for Trials {
+    fn default() -> Self {
+        Self(64 << 20)
+    }
+}
+
 impl Examples {
-    /// Tries them against the rules of their own call, `not_match` first, as Codex does.
+    /// Tries them against the rules of their own call, `not_match` first, as Codex does. `None`:
+    /// that would take too long.
     pub(super) fn tried(
         &self,
         rules: &RuleSet,
         hosts: &Hosts,
         from: &Surroundings,
-    ) -> Vec<Example> {
-        let tried = |argv: &Vec<String>, matches: bool| {
+        trials: &mut Trials,
+    ) -> Option<Vec<Example>> {
+        let mut tried = |argv: &Vec<String>, matches: bool| {
+            trials.0 = trials.0.checked_sub(rules.effort(argv, from, hosts))?;
             let hit = rules
                 .check_with(argv, Some(from), hosts)
                 .decision()
                 .is_some();
-            Example {
+            Some(Example {
                 command: shown(argv),
                 matches,
                 holds: hit == matches,
-            }
+            })
         };
-        let other = self.other.iter().map(|argv| tried(argv, false));
-        let matching = self.matching.iter().map(|argv| tried(argv, true));
-        other.chain(matching).collect()
+        let other = self.other.iter().map(|argv| (argv, false));
+        let matching = self.matching.iter().map(|argv| (argv, true));
+        let mut all = other.chain(matching);
+        all.try_fold(Vec::new(), |mut done, (argv, matches)| {
+            done.push(tried(argv, matches)?);
+            Some(done)
+        })
     }
 }
 

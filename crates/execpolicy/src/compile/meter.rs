@@ -8,14 +8,15 @@ use std::cell::Cell;
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
 use starlark::syntax::ast::{
-    ArgumentP, AssignOp, AssignTargetP, AstExpr, AstLiteral, AstStmt, BinOp, ClauseP, ExprP, StmtP,
+    ArgumentP, AssignOp, AssignTargetP, AstExpr, AstLiteral, AstNoPayload, AstStmt, BinOp, ClauseP,
+    ExprP, ForClauseP, ParameterP, StmtP,
 };
 use starlark::values::Value;
 use starlark::values::dict::DictRef;
 use starlark::values::list::ListRef;
 use starlark::values::tuple::TupleRef;
 
-/// What measures; no file has a name like it.
+/// What measures; a file that has a name like it is refused.
 pub(super) const NAME: &str = "__meter";
 /// Letters, items and what is in them, of one value.
 const MAX_VALUE: u64 = 300_000;
@@ -123,24 +124,34 @@ fn waiting<'v>(
     (rest.len() - before) as u64
 }
 
-/// The text with every value measured; none for a file that only calls our own functions, or
-/// functions of its own, with what it spells out.
-pub(super) fn measured(text: &str, module: &AstModule) -> Option<String> {
-    let mut places = Places {
-        text,
-        inserts: Vec::new(),
-        computes: false,
-    };
+/// A file's text as it is evaluated first.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Measured {
+    /// There is nothing to measure: it only calls our own functions, or functions of its own,
+    /// with what it spells out.
+    AsItIs,
+    /// With every value measured.
+    Text(String),
+    /// It has the meter's name for something, at this byte: nobody gets around it so.
+    NamesMeter(usize),
+}
+
+pub(super) fn measured(text: &str, module: &AstModule) -> Measured {
+    let mut places = Places::of(text);
     places.statement(module.statement());
-    if !places.computes {
-        return None;
+    match places.names_meter {
+        _ if !places.computes => Measured::AsItIs,
+        Some(at) => Measured::NamesMeter(at),
+        None => Measured::Text(places.put_in(0, text.len())),
     }
-    places
-        .inserts
-        .sort_by_key(|insert| (insert.at, insert.opens));
-    let mut measured = String::with_capacity(text.len() * 2);
-    let mut done = 0;
-    for insert in &places.inserts {
+}
+
+/// What stands between two places, with what is put in there.
+fn put_in(text: &str, inserts: &mut [Insert], begin: usize, end: usize) -> String {
+    inserts.sort_by_key(|insert| (insert.at, insert.opens));
+    let mut measured = String::with_capacity((end - begin) * 2);
+    let mut done = begin;
+    for insert in inserts.iter() {
         let piece = text.get(done..insert.at).unwrap_or_default();
         measured.push_str(piece);
         done = insert.at;
@@ -153,8 +164,8 @@ pub(super) fn measured(text: &str, module: &AstModule) -> Option<String> {
         }
         measured.push_str(&insert.text);
     }
-    measured.push_str(text.get(done..).unwrap_or_default());
-    Some(measured)
+    measured.push_str(text.get(done..end).unwrap_or_default());
+    measured
 }
 
 /// What is put in, and where.
@@ -170,9 +181,30 @@ struct Places<'t> {
     inserts: Vec<Insert>,
     /// Something is computed that the evaluator does in one step.
     computes: bool,
+    /// Where something has the meter's name.
+    names_meter: Option<usize>,
 }
 
-impl Places<'_> {
+impl<'t> Places<'t> {
+    fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            inserts: Vec::new(),
+            computes: false,
+            names_meter: None,
+        }
+    }
+
+    fn put_in(mut self, begin: usize, end: usize) -> String {
+        put_in(self.text, &mut self.inserts, begin, end)
+    }
+
+    fn named(&mut self, name: &str, span: Span) {
+        if name == NAME {
+            self.names_meter.get_or_insert(span.begin().get() as usize);
+        }
+    }
+
     fn open(&mut self, span: Span, text: String) {
         self.inserts.push(Insert {
             at: span.begin().get() as usize,
@@ -195,7 +227,7 @@ impl Places<'_> {
             StmtP::Return(value) => value.iter().for_each(|value| self.value(value, Use::Any)),
             StmtP::Expression(value) => self.inner(value),
             StmtP::Assign(assign) => {
-                self.target(&assign.lhs.node);
+                self.target(&assign.lhs.node, assign.lhs.span);
                 self.value(&assign.rhs, Use::Any);
             }
             StmtP::AssignModify(target, op, value) => {
@@ -214,10 +246,12 @@ impl Places<'_> {
                 };
                 // The target is measured in a statement of its own before.
                 let (begin, end) = (target.span.begin().get(), target.span.end().get());
-                let name = self.text.get(begin as usize..end as usize);
-                let name = name.unwrap_or_default();
+                let mut inner = Places::of(self.text);
+                inner.target(&target.node, target.span);
+                let name = inner.put_in(begin as usize, end as usize);
                 let before = format!("{NAME}(({name}), {}); ", left as i32);
                 self.open(target.span, before);
+                self.target(&target.node, target.span);
                 self.value(value, right);
             }
             StmtP::Statements(statements) => statements.iter().for_each(|one| self.statement(one)),
@@ -231,20 +265,46 @@ impl Places<'_> {
                 self.statement(&branches.1);
             }
             StmtP::For(each) => {
+                self.target(&each.var.node, each.var.span);
                 self.value(&each.over, Use::Any);
                 self.statement(&each.body);
             }
-            StmtP::Def(def) => self.statement(&def.body),
+            StmtP::Def(def) => {
+                self.named(&def.name.node.ident, def.name.span);
+                def.params.iter().for_each(|one| self.parameter(&one.node));
+                self.statement(&def.body);
+            }
         }
     }
 
-    fn target(&mut self, target: &AssignTargetP<starlark::syntax::ast::AstNoPayload>) {
+    /// What is assigned to. Nothing can be put around it, only into it.
+    fn target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
         match target {
-            AssignTargetP::Identifier(_) | AssignTargetP::Dot(..) => {}
+            AssignTargetP::Identifier(name) => self.named(&name.node.ident, span),
+            AssignTargetP::Dot(object, _) => self.inner(object),
             AssignTargetP::Tuple(targets) => {
-                targets.iter().for_each(|target| self.target(&target.node));
+                targets
+                    .iter()
+                    .for_each(|target| self.target(&target.node, target.span));
             }
-            AssignTargetP::Index(pair) => self.value(&pair.1, Use::Any),
+            AssignTargetP::Index(pair) => {
+                self.inner(&pair.0);
+                self.value(&pair.1, Use::Any);
+            }
+        }
+    }
+
+    fn parameter(&mut self, parameter: &ParameterP<AstNoPayload>) {
+        match parameter {
+            ParameterP::Slash | ParameterP::NoArgs => {}
+            ParameterP::Normal(name, _, default) => {
+                self.named(&name.node.ident, name.span);
+                // Computed where the function is made, not where it is called.
+                default.iter().for_each(|value| self.value(value, Use::Any));
+            }
+            ParameterP::Args(name, _) | ParameterP::KwArgs(name, _) => {
+                self.named(&name.node.ident, name.span);
+            }
         }
     }
 
@@ -265,7 +325,8 @@ impl Places<'_> {
     /// What is inside an expression.
     fn inner(&mut self, expression: &AstExpr) {
         match &expression.node {
-            ExprP::Identifier(_) | ExprP::Literal(_) => {}
+            ExprP::Identifier(name) => self.named(&name.node.ident, expression.span),
+            ExprP::Literal(_) => {}
             ExprP::Tuple(items) | ExprP::List(items) => {
                 items.iter().for_each(|item| self.value(item, Use::Any));
             }
@@ -306,7 +367,13 @@ impl Places<'_> {
                     self.inner(bound);
                 }
             }
-            ExprP::Lambda(lambda) => self.value(&lambda.body, Use::Any),
+            ExprP::Lambda(lambda) => {
+                lambda
+                    .params
+                    .iter()
+                    .for_each(|one| self.parameter(&one.node));
+                self.value(&lambda.body, Use::Any);
+            }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
                 self.inner(value);
             }
@@ -327,12 +394,12 @@ impl Places<'_> {
             }
             ExprP::ListComprehension(item, first, rest) => {
                 self.value(item, Use::Any);
-                self.clauses(&first.over, rest);
+                self.clauses(first, rest);
             }
             ExprP::DictComprehension(pair, first, rest) => {
                 self.value(&pair.0, Use::Any);
                 self.value(&pair.1, Use::Any);
-                self.clauses(&first.over, rest);
+                self.clauses(first, rest);
             }
             ExprP::FString(text) => {
                 self.computes = true;
@@ -340,6 +407,7 @@ impl Places<'_> {
                 let mut before = String::from("[");
                 for value in &text.expressions {
                     if let ExprP::Identifier(name) = &value.node {
+                        self.named(&name.node.ident, expression.span);
                         before.push_str(&format!(
                             "{NAME}({}, {}), ",
                             name.node.ident,
@@ -353,20 +421,26 @@ impl Places<'_> {
         }
     }
 
-    fn clauses(&mut self, over: &AstExpr, rest: &[ClauseP<starlark::syntax::ast::AstNoPayload>]) {
-        self.value(over, Use::Any);
+    fn clauses(&mut self, first: &ForClauseP<AstNoPayload>, rest: &[ClauseP<AstNoPayload>]) {
+        self.clause(first);
         for clause in rest {
             match clause {
-                ClauseP::For(each) => self.value(&each.over, Use::Any),
+                ClauseP::For(each) => self.clause(each),
                 ClauseP::If(condition) => self.inner(condition),
             }
         }
+    }
+
+    fn clause(&mut self, each: &ForClauseP<AstNoPayload>) {
+        self.target(&each.var.node, each.var.span);
+        self.value(&each.over, Use::Any);
     }
 
     /// What is called; how its arguments will be used.
     fn called(&mut self, called: &AstExpr) -> Use {
         match &called.node {
             ExprP::Identifier(name) => {
+                self.named(&name.node.ident, called.span);
                 let ours = ["prefix_rule", "host_executable", "network_rule"];
                 self.computes |= !ours.contains(&name.node.ident.as_str());
                 Use::Any
@@ -397,7 +471,7 @@ mod tests {
 
     use super::*;
 
-    fn measuring(text: &str) -> Option<String> {
+    fn measuring(text: &str) -> Measured {
         let dialect = Dialect {
             enable_f_strings: true,
             ..Dialect::Extended
@@ -412,7 +486,7 @@ mod tests {
             "prefix_rule(['a', ['b', 'c']], match=['a b'])",
             "x = ['a', 'b']\nfor n in x:\n    if n:\n        prefix_rule([n])",
         ] {
-            assert_eq!(measuring(text), None, "{text}");
+            assert_eq!(measuring(text), Measured::AsItIs, "{text}");
         }
     }
 
@@ -420,7 +494,7 @@ mod tests {
     fn values_are_measured_on_their_way_in() {
         let check = |text: &str, expected: &str| {
             let expected = expected.replace('~', NAME);
-            assert_eq!(measuring(text).unwrap(), expected);
+            assert_eq!(measuring(text), Measured::Text(expected));
         };
         check("x = a * b", "x = ~((~((a), 1) * ~((b), 1)), 0)");
         check("x += y", "~((x), 0); x += ~((y), 0)");
@@ -436,5 +510,17 @@ mod tests {
             "x = ~(([~(a, 3), ~(b, 3), f'{a}{b}'][-1]), 0)",
         );
         check("x = 1, y + 2", "x = ~((1, ~((~((y), 0) + 2), 0)), 0)");
+        check(
+            "a[b + c] += d",
+            "~((a[~((~((b), 0) + ~((c), 0)), 0)]), 0); a[~((~((b), 0) + ~((c), 0)), 0)] += ~((d), 0)",
+        );
+        check(
+            "def f(a, b=[c] * 2): pass",
+            "def f(a, b=~((~(([~((c), 0)]), 1) * ~((2), 1)), 0)): pass",
+        );
+        check(
+            "x = [a for b[c] in d + e]",
+            "x = ~(([~((a), 0) for b[~((c), 0)] in ~((~((d), 0) + ~((e), 0)), 0)]), 0)",
+        );
     }
 }

@@ -19,7 +19,9 @@ use crate::rules::RuleSet;
 use builtins::{Call, Calls, Said};
 pub use error::RulesError;
 pub use examples::Example;
+use examples::Trials;
 pub use listing::{Entry, Listing, Says};
+use meter::Measured;
 
 /// Bytes of one rules file.
 const MAX_FILE: usize = 1 << 20;
@@ -31,6 +33,8 @@ const MAX_TICKS_MEASURED: u64 = 4 * MAX_TICKS;
 const MAX_STATEMENTS: u64 = 200_000;
 /// Bytes of values of one file.
 const MAX_HEAP: usize = 64 << 20;
+/// Bytes of rules of all files, each first word with all that may follow it.
+const MAX_RULES: usize = 16 << 20;
 /// Frames of the Starlark call stack.
 const MAX_CALLS: usize = 50;
 /// Stack of the thread that compiles: the AST is walked and dropped recursively, and
@@ -100,8 +104,10 @@ fn compile_all(
     let mut hosts = Hosts::new();
     let mut network = Vec::new();
     let mut listings = Vec::new();
+    let mut room = MAX_RULES;
+    let mut trials = Trials::default();
     for (name, text) in files {
-        let calls = evaluate(name, text, &language)?;
+        let calls = evaluate(name, text, &language, &mut room)?;
         // Examples know all that the file says about paths, wherever it says so.
         for call in &calls {
             if let Said::Host { name, paths } = &call.what {
@@ -116,7 +122,13 @@ fn compile_all(
                     examples,
                 } => {
                     let made = RuleSet::new(own);
-                    let tried = examples.tried(&made, &hosts, from);
+                    let tried = examples.tried(&made, &hosts, from, &mut trials);
+                    let tried = tried.ok_or_else(|| RulesError::Rule {
+                        file: (*name).to_owned(),
+                        line: call.line,
+                        what: "its examples take too long to be tried: fewer, or shorter lists"
+                            .to_owned(),
+                    })?;
                     judge(name, call.line, &tried)?;
                     let own = made.into_rules();
                     let says = Says::prefix(&own, tried);
@@ -143,7 +155,12 @@ fn compile_all(
 }
 
 /// The calls of one file, in order.
-fn evaluate(name: &str, text: &str, globals: &Language) -> Result<Vec<Call>, RulesError> {
+fn evaluate(
+    name: &str,
+    text: &str,
+    globals: &Language,
+    room: &mut usize,
+) -> Result<Vec<Call>, RulesError> {
     if text.len() > MAX_FILE {
         return Err(RulesError::TooLarge {
             file: name.to_owned(),
@@ -160,27 +177,35 @@ fn evaluate(name: &str, text: &str, globals: &Language) -> Result<Vec<Call>, Rul
     };
     let parse = |text: &str| AstModule::parse(name, text.to_owned(), &dialect);
     let ast = parse(text).map_err(|error| RulesError::starlark(name, &error))?;
-    let too_complex = || RulesError::TooComplex {
-        file: name.to_owned(),
-        line: 1,
-    };
-    if let Some(measured) = meter::measured(text, &ast) {
-        // Whoever names the meter means to get around it; and what cannot be measured is not run.
-        if text.contains(meter::NAME) {
-            return Err(too_complex());
+    match meter::measured(text, &ast) {
+        Measured::AsItIs => {}
+        Measured::NamesMeter(at) => {
+            let before = text.get(..at).unwrap_or_default();
+            return Err(RulesError::Rule {
+                file: name.to_owned(),
+                line: before.matches('\n').count() + 1,
+                what: format!("`{}` is no name that a rules file may use", meter::NAME),
+            });
         }
-        let ast = parse(&measured).map_err(|_| too_complex())?;
-        let calls = Calls::default();
-        // Any other mistake is met again, and said in the file's own words.
-        if let Err(error) = run(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
-            && calls.meter.is_spent()
-        {
-            return Err(RulesError::starlark(name, &error));
+        Measured::Text(measured) => {
+            // What cannot be measured is not run.
+            let ast = parse(&measured).map_err(|_| RulesError::TooComplex {
+                file: name.to_owned(),
+                line: 1,
+            })?;
+            let calls = Calls::with_room(*room);
+            // Any other mistake is met again, and said in the file's own words.
+            if let Err(error) = run(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
+                && calls.meter.is_spent()
+            {
+                return Err(RulesError::starlark(name, &error));
+            }
         }
     }
-    let calls = Calls::default();
+    let calls = Calls::with_room(*room);
     run(ast, &globals.plain, &calls, MAX_TICKS)
         .map_err(|error| RulesError::starlark(name, &error))?;
+    *room = calls.room.get();
     Ok(calls.made.into_inner())
 }
 

@@ -275,7 +275,12 @@ fn hostile_steps_end() {
     let check = |text: &str| {
         let error = compile(&[("test.rules", text)]).expect_err(text);
         let said = error.to_string();
-        let ours = ["too many steps or too much memory", "limit of"];
+        let ours = [
+            "too many steps or too much memory",
+            "limit of",
+            "come to more than 16 MiB",
+            "take too long to be tried",
+        ];
         let ours = ours.iter().any(|words| said.contains(words));
         assert!(ours, "{text}\n said: {said}");
         assert!(said.starts_with("test.rules:"), "{said}");
@@ -315,14 +320,66 @@ fn hostile_steps_end() {
     check(
         "x = ['a']\nfor i in range(60):\n  y = []\n  y.append(x)\n  y.append(x)\n  x = y\nz = repr(x)",
     );
+    // Where functions are made, and where something is put.
+    check("def f(x=[0] * 1000000000): pass");
+    check("def f(a, *, x=[0] * 1000000000): pass");
+    check("f = lambda x=[0] * 1000000000: x");
+    check("x = [1]\nx[len([0] * 1000000000)] = 1");
+    check("x = [1]\n[x, [0] * 1000000000][0][0] = 1");
+    check("x = [1]\nx[len([0] * 1000000000)] += 1");
+    check("x = [1]\nfor x[len([0] * 1000000000)] in [1]: pass");
+    check("x = [1]\ny = [0 for x[len([0] * 1000000000)] in [1]]");
+    // What our own functions make of what they are given.
+    let many = |count: usize| {
+        let words: Vec<String> = (0..count).map(|word| format!("'w{word}'")).collect();
+        format!("a = [{}]\n", words.join(", "))
+    };
+    check(&format!("{}prefix_rule([a, a])", many(12_000)));
+    check(&format!(
+        "{}for i in range(3000): prefix_rule([a, a])",
+        many(3_000)
+    ));
+    check(&format!(
+        "{}b = 'x' * 10000\nprefix_rule([a], justification=b * 20)",
+        many(12_000)
+    ));
+    check(&format!(
+        "{}for i in range(3000): prefix_rule(['a'], match=a)",
+        many(3_000)
+    ));
+    check(&format!(
+        "{}prefix_rule([['x' for i in a], 'y'], not_match=['x z' for i in a])",
+        many(20_000)
+    ));
+    check(
+        "a = ['/' + str(i) + '/x' for i in range(9000)]\n\
+         for i in range(1000): host_executable('x', a)",
+    );
     // Nobody gets around it.
     for text in [
         "def __meter(x, y): return x\ny = [0] * 1000000000",
         "x = __meter(1, 0) + 1",
     ] {
         let said = refused(text);
-        assert!(said.contains("nested too deep"), "{said}");
+        assert!(said.contains("no name that a rules file may use"), "{said}");
     }
+    for text in [
+        "def f(__meter): return [0] * 1000000000\nf(1)",
+        "x = [0 for __meter in [1 + 1]]",
+        "x = 1 + 1\nfor __meter in [1]: pass",
+        "x = 1\n\nx, __meter = 1, 2 + 2",
+        "x = lambda __meter: [0] * 1000000000",
+        "__meter = 1\nx = f'{__meter}'",
+    ] {
+        let said = refused(text);
+        assert!(said.contains("no name that a rules file may use"), "{said}");
+    }
+    assert!(refused("x = 1\n\nx, __meter = 1, 2 + 2").starts_with("test.rules:3:"));
+    // A comment or a text names nothing.
+    assert_eq!(
+        compiled("# see __meter\nx = '__meter' + 'a'\nprefix_rule([x])"),
+        ["__metera=Allow"]
+    );
     // What is never reached is not computed.
     assert_eq!(
         compiled("def f(): return [0] * 1000000000\nprefix_rule(['a'])"),

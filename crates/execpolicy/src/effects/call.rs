@@ -1,6 +1,7 @@
 //! A command line read by its program's row: which words are options, values, operands.
 
 use super::row::{On, Operands, Row};
+use super::told;
 use super::{Act, Deed, Effect};
 use crate::rules::basename;
 use crate::shell::{Known, Word};
@@ -60,6 +61,8 @@ impl Call<'_> {
 
 /// What a command does by its row.
 pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
+    let program = words.first().map_or("", |word| basename(&word.text));
+    let program = program.to_owned();
     let mut row = row;
     let mut words = words;
     for _ in 0..MAX_SUBS {
@@ -71,6 +74,7 @@ pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
         if row.subs.is_empty() {
             if !inert(row, &call) {
                 finish(row, &call, out);
+                told::runs(&program, &call, out);
             }
             return;
         }
@@ -157,6 +161,7 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// What its operands are for.
 fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+    told::sent(row, call, out);
     out.extend(row.does.iter().map(|deed| Effect::Deed(*deed)));
     let is = |wanted: On| {
         call.options
@@ -172,6 +177,19 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
     let mut act = |act: Act, words: &[&Word]| {
         out.extend(words.iter().map(|word| Effect::File(act, (*word).clone())));
     };
+    // Programs that share a row differ on which letters take a value: `cat -n f`, `touch -m f`.
+    let letters = call.options.iter().filter(|(name, _)| name.len() == 1);
+    let values: Vec<&Word> = letters
+        .filter(|(name, _)| meaning(row, name).is_none())
+        .filter_map(|(_, value)| value.as_ref())
+        .filter(|word| !word.text.chars().all(|c| c.is_ascii_digit()))
+        .collect();
+    match row.operands {
+        Operands::Read => act(Act::Read, &values),
+        Operands::Write => act(Act::Write, &values),
+        Operands::Remove => act(Act::Remove, &values),
+        _ => {}
+    }
     let edits = is(On::Edits);
     match row.operands {
         Operands::Text => {}
@@ -280,16 +298,37 @@ fn read<'w>(row: &Row, words: &'w [Word], to_first: bool) -> Call<'w> {
 
 fn long_option(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {
     let text = word.text.trim_start_matches('-');
-    if let Some((name, _)) = text.split_once('=') {
-        let value = word.after('=');
-        call.options.push((name.to_owned(), value));
+    let (name, attached) = match text.split_once('=') {
+        Some((name, _)) => (name, word.after('=')),
+        None => (text, None),
+    };
+    let name = in_full(row, name);
+    if attached.is_some() {
+        call.options.push((name.to_owned(), attached));
         return 0;
     }
+    let text = name;
     let takes = row.longs.contains(&text) || meaning(row, text).is_some_and(On::takes_value);
     let value = next.filter(|_| takes).cloned();
     let used = usize::from(value.is_some());
     call.options.push((text.to_owned(), value));
     used
+}
+
+/// A long name that is cut short, as getopt allows.
+fn in_full<'n>(row: &Row, name: &'n str) -> &'n str {
+    let known = || {
+        row.options
+            .iter()
+            .map(|(known, _)| *known)
+            .chain(row.longs.iter().copied())
+    };
+    if name.len() < 2 || known().any(|known| known == name) {
+        return name;
+    }
+    known()
+        .find(|known| known.len() > 1 && known.starts_with(name))
+        .unwrap_or(name)
 }
 
 fn cluster(row: &Row, word: &Word, next: Option<&Word>, call: &mut Call<'_>) -> usize {

@@ -60,6 +60,8 @@ pub(crate) struct Judged {
     pub(crate) started: Vec<Spot>,
     /// Paths that it writes, as texts, for the rules that no config switches off.
     pub(crate) written: Vec<String>,
+    /// Paths that it removes.
+    pub(crate) removed: Vec<String>,
     /// Other names for places.
     pub(crate) links: Vec<(Spot, Spot)>,
 }
@@ -100,6 +102,9 @@ fn spots(scene: &Scene<'_>, dir: &Dir) -> Vec<Spot> {
     let mut now = vec![scene.ground.start()];
     for word in steps.into_iter().rev() {
         let paths = scene.names.paths(word, None);
+        if !scene.names.burn(now.len() * paths.len() * 8) {
+            return vec![scene.ground.unknown()];
+        }
         now = now
             .iter()
             .flat_map(|from| paths.iter().map(|path| scene.ground.spot(from, path)))
@@ -134,6 +139,10 @@ impl Sight<'_, '_> {
     fn spots(&self, word: &Word) -> Vec<Spot> {
         let paths = self.scene.names.paths(word, self.scene.hole);
         let mut found: Vec<Spot> = Vec::new();
+        let cost = self.from.len() * paths.len() * (self.links.len() + 4);
+        if !self.scene.names.burn(cost) {
+            return vec![self.scene.ground.unknown()];
+        }
         for from in &self.from {
             for path in &paths {
                 if found.len() >= MOST {
@@ -165,6 +174,7 @@ impl Sight<'_, '_> {
             Effect::Link(source, target, symbolic) => self.link(source, target, *symbolic),
             Effect::Patch(folder) => {
                 let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
+                // Which files it names is seen where files are read.
                 for spot in self.spots(&folder) {
                     self.file(Act::Unpack, &spot, &folder);
                 }
@@ -182,6 +192,19 @@ impl Sight<'_, '_> {
                         }
                         _ => self.judged.started.push(spot),
                     }
+                }
+            }
+            Effect::Sends(word) => {
+                let names = self.scene.names;
+                let open = |path: &String| path.contains(super::place::UNKNOWN);
+                let told = word.text.contains(['(', '`'])
+                    || names.paths(word, self.scene.hole).iter().any(open)
+                        && names.is_partly_set(&word.text);
+                if told
+                    && names.paths(word, self.scene.hole).iter().any(open)
+                    && let Some(why) = Deed::Uploads.asks(true)
+                {
+                    self.asks(why);
                 }
             }
             Effect::Option(word) => {
@@ -219,17 +242,21 @@ impl Sight<'_, '_> {
             }
             Act::Write | Act::WriteBelow | Act::Unpack => {
                 match act {
+                    Act::Write => self.protected(spot, Below::Nothing),
                     // Which of the names in it those are is not known.
-                    Act::Unpack => self.protected(spot, Below::Some),
-                    Act::WriteBelow => self.protected(spot, Below::All),
-                    _ => self.protected(spot, Below::Nothing),
+                    _ => self.protected(spot, Below::Some),
                 }
+                self.guarded(spot);
                 if !ground.is_passing(spot) {
                     self.writes(place, spot);
                 }
                 match act {
                     Act::Write => self.judged.made.push(spot.clone()),
                     _ => self.judged.filled.push(spot.clone()),
+                }
+                // `<>` of Perl runs it.
+                if spot.name().is_some_and(|name| name.trim().ends_with('|')) {
+                    self.asks_at(spot, "makes a file whose name reads as a command");
                 }
                 if spot
                     .name()
@@ -248,6 +275,8 @@ impl Sight<'_, '_> {
             Act::Named => self.named(spot),
             Act::Remove => {
                 self.protected(spot, Below::All);
+                self.guarded(spot);
+                self.judged.removed.push(shown(spot));
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")
@@ -292,6 +321,7 @@ impl Sight<'_, '_> {
                     self.judged.copied.push((inner.clone(), spot.clone()));
                     self.judged.copied.push((inner.clone(), folder.clone()));
                     self.protected(&spot, Below::Nothing);
+                    self.guarded(&spot);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }
@@ -388,6 +418,32 @@ impl Sight<'_, '_> {
         Some(parts.iter().map(part).collect())
     }
 
+    /// Whether this is what checks the work: settings of agents, our own.
+    fn guarded(&mut self, spot: &Spot) {
+        let path = spot.path();
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let Some((name, above)) = parts.split_last() else {
+            return;
+        };
+        let named = |own: &&str| *name != "?*" && glob::meets(own, name);
+        let agents = |part: &&str| matches!(*part, ".claude" | ".codex");
+        let open = above.contains(&"**") || above.iter().any(agents);
+        let settings = [
+            "settings.json",
+            "settings.local.json",
+            "hooks.json",
+            "config.toml",
+        ];
+        if agents(name)
+            || above.iter().any(agents) && *name == "?*"
+            || above.iter().any(agents) && settings.iter().any(named)
+            || open && glob::wild(name) && settings.iter().any(named)
+            || ["checkrein.toml"].iter().any(named) && (!glob::wild(name) || name.starts_with('c'))
+        {
+            self.asks_at(spot, "changes what checks this work");
+        }
+    }
+
     fn may_protect(&mut self, spot: &Spot) {
         if self.judged.protected.is_none() {
             let why = format!("this may write a protected path: {}", shown(spot));
@@ -417,7 +473,13 @@ fn hit(pattern: &str, path: &[String], below: Below) -> glob::Hit {
     match below {
         Below::Nothing => itself,
         Below::All => glob::names(&pattern, &path, true),
-        Below::Some => itself.max(glob::names(&pattern, &path, true).min(glob::Hit::May)),
+        Below::Some => {
+            // Whatever it is called, or only some of it.
+            let any = [path.as_slice(), &["?*"]].concat();
+            let whole = glob::names(&pattern, &any, false);
+            let part = glob::names(&pattern, &path, true).min(glob::Hit::May);
+            itself.max(whole).max(part)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a word can mean as a path: variables of the script, placeholders, well-known
 //! substitutions. What only the run knows stays open.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::glob::wild;
@@ -12,12 +13,18 @@ use crate::shell::{Known, Word};
 const MOST: usize = 16;
 /// Stands for what a script or a function is given, `$1` as well as `$@`.
 pub(crate) const GIVEN: &str = "@";
+/// Bytes of all the meanings of one word.
+const LONGEST: usize = 16 << 10;
+/// Bytes that are made, and places that are worked out, for one request.
+const FUEL: usize = 4 << 20;
 /// Variables in values of variables.
 const DEEPEST: usize = 6;
 
 /// What names stand for where a command stands.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Names {
+    /// What may still be worked out: a script can ask for any amount.
+    fuel: Cell<usize>,
     /// Variables; `None` among the values if one is not known.
     variables: HashMap<String, Vec<Option<Word>>>,
 }
@@ -25,7 +32,28 @@ pub(crate) struct Names {
 /// A placeholder in the words of one command, with what it stands for.
 pub(crate) type Hole = (String, Vec<Word>);
 
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            fuel: Cell::new(FUEL),
+            variables: HashMap::new(),
+        }
+    }
+}
+
 impl Names {
+    /// Takes so much of what may be worked out; `false` if there is no more.
+    pub(crate) fn burn(&self, amount: usize) -> bool {
+        let left = self.fuel.get().saturating_sub(amount);
+        self.fuel.set(left);
+        left > 0
+    }
+
+    /// Whether all of it has been used.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.fuel.get() == 0
+    }
+
     /// A variable is set, somewhere.
     pub(crate) fn set(&mut self, name: &str, value: Option<Word>) {
         // What functions hand on to one another was set before.
@@ -55,6 +83,9 @@ impl Names {
     pub(crate) fn paths(&self, word: &Word, hole: Option<&Hole>) -> Vec<String> {
         let mut found = Vec::new();
         for filled in fill(word, hole) {
+            if !self.burn(filled.text.len() + 1) {
+                break;
+            }
             self.expand(&filled, 0, &mut found);
         }
         let open = found.len() > MOST || found.is_empty();
@@ -119,6 +150,19 @@ impl Names {
         self.paths(word, hole).iter().any(begins)
     }
 
+    /// Whether a text holds something that the script worked out: a variable alone may be where it
+    /// goes, but not what a command printed.
+    pub(crate) fn is_partly_set(&self, text: &str) -> bool {
+        let named =
+            |name: &str| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"));
+        let printed = |word: &Word| word.text.contains(['`']) || word.text.contains("$(");
+        let letter = |c: char| c.is_ascii_alphanumeric() || "_{}".contains(c);
+        let alone = text.starts_with('$') && text.chars().skip(1).all(letter);
+        self.variables
+            .iter()
+            .any(|(name, values)| named(name) && (!alone || values.iter().flatten().any(printed)))
+    }
+
     /// Whether a text begins with a variable that the script does not set.
     fn is_inherited(&self, text: &str) -> bool {
         let Some(name) = text.strip_prefix('$') else {
@@ -138,7 +182,7 @@ impl Names {
             found.push(word.text.clone());
             return;
         }
-        if depth > DEEPEST {
+        if depth > DEEPEST || !self.burn(word.text.len() + 1) {
             found.push(UNKNOWN.to_string());
             return;
         }
@@ -147,6 +191,11 @@ impl Names {
         let mut texts = vec![String::new()];
         let mut rest = word.text.as_str();
         while let Some(at) = rest.find(['$', '`']) {
+            let made: usize = texts.iter().map(String::len).sum();
+            if made > LONGEST || !self.burn(made + 1) {
+                found.push(UNKNOWN.to_string());
+                return;
+            }
             let (before, after) = rest.split_at(at);
             for text in &mut texts {
                 text.push_str(before);

@@ -12,6 +12,7 @@ mod row;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 pub(crate) mod variables;
 
 pub(crate) use code::Language;
@@ -66,6 +67,8 @@ pub(crate) enum Effect {
     Starts(Word),
     /// It could be an option, where one does something.
     Option(Word),
+    /// It goes to another machine, with what stands in it.
+    Sends(Word),
     /// What it is fed is code.
     Fed(Language),
     /// The words of another command.
@@ -97,6 +100,10 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
             if program.contains('/') {
                 out.extend(words.first().cloned().map(Effect::Starts));
             }
+        }
+        // A loader starts what it is given.
+        None if name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
+            out.push(Effect::Tool(words.get(1..).unwrap_or(&[]).to_vec()));
         }
         None if brought => out.push(Effect::Deed(Deed::Opaque)),
         // A program that the project brings, or built.

@@ -116,6 +116,13 @@ impl Ground {
         Spot { parts }
     }
 
+    /// A spot of which nothing is known.
+    pub(crate) fn unknown(&self) -> Spot {
+        Spot {
+            parts: vec![UNKNOWN.to_string()],
+        }
+    }
+
     /// What lies there.
     pub(crate) fn place(&self, spot: &Spot) -> Place {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
@@ -322,7 +329,10 @@ fn parts_of(path: &str) -> Vec<String> {
 
 /// A pattern that leaves nothing out.
 fn is_all(part: &str) -> bool {
-    wild(part) && part.chars().all(|c| matches!(c, '*' | '.')) && !part.is_empty()
+    wild(part)
+        && !part.ends_with('.')
+        && part.chars().all(|c| matches!(c, '*' | '.'))
+        && !part.is_empty()
 }
 
 #[cfg(test)]

@@ -46,6 +46,17 @@ const CODE: &[&str] = &[
     "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES",
     "BASH_ENV",
+    "LUA_INIT",
+    "DOTNET_STARTUP_HOOKS",
+    "RIPGREP_CONFIG_PATH",
+    "GIT_ALLOW_PROTOCOL",
+    "MAKEFILES",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "NODE_PATH",
+    "XDG_CONFIG_HOME",
+    "PERLDB_OPTS",
+    "PYTHONINSPECT",
     "BASH_CMDS",
     "BASH_ALIASES",
     "ENV",
@@ -133,6 +144,15 @@ pub(crate) fn set(name: &str, value: Option<&Word>) -> Option<Sets> {
     }
     let loads = CODE.contains(&name)
         || runs(name, text)
+        || name == "GOFLAGS" && text.contains("exec")
+        || matches!(
+            name,
+            "HUSKY" | "LEFTHOOK" | "HUSKY_SKIP_HOOKS" | "PRE_COMMIT_ALLOW_NO_CONFIG"
+        )
+        || matches!(name, "DOCKER_HOST" | "DOCKER_CONTEXT" | "KUBECONFIG") && text.contains("://")
+        || matches!(name, "PS0" | "PS1" | "PS2") && text.contains(['(', '`'])
+        || matches!(name, "LD_LIBRARY_PATH" | "DYLD_LIBRARY_PATH")
+            && (text.starts_with('.') || text.contains("PWD"))
         || name.starts_with("BASH_FUNC_")
         || name.starts_with("GIT_CONFIG_KEY")
         || name == "NODE_OPTIONS"

@@ -20,6 +20,8 @@ pub(super) struct Made {
     folders: Vec<Spot>,
     started: Vec<Spot>,
     programs: BTreeSet<String>,
+    /// Whether a program of this request reads code from its input.
+    pub(super) takes: bool,
     /// What commands make of other files; redirects are known only when all commands are.
     later: Vec<Judged>,
 }
@@ -28,11 +30,12 @@ impl Made {
     /// A redirect, or a patch, writes these.
     pub(super) fn written(&mut self, judged: &Judged) {
         keep(&mut self.files, &judged.made);
+        keep(&mut self.started, &judged.started);
     }
 
     /// A command of this program does this; `fed`: what it reads is made by another command.
     pub(super) fn command(&mut self, program: &str, judged: &mut Judged, fed: bool) {
-        if effects::carries(program) {
+        if fed || effects::carries(program) {
             keep(&mut self.files, &judged.made);
             if fed && program != "patch" {
                 keep(&mut self.folders, &judged.filled);
@@ -87,6 +90,14 @@ impl Made {
             let named = |file: &&Spot| file.name().is_some_and(|own| glob::meets(own, name));
             self.files.iter().find(named).map(Spot::path)
         };
+        // A compiler starts an assembler, a build a shell.
+        let bare = |file: &&Spot| file.name().is_some_and(|name| !name.contains('.'));
+        if renamed
+            && self.programs.contains("chmod")
+            && let Some(spot) = self.files.iter().find(bare)
+        {
+            return Some(spot.path());
+        }
         self.programs.iter().find_map(|program| {
             let own = renamed.then(|| file(program)).flatten();
             own.or_else(|| effects::loads(program).find_map(file))

@@ -31,6 +31,7 @@ fn is_opening(word: &[u8]) -> bool {
 ///   outside its table for some (tree-sitter-bash issue 337: a crash of the whole process).
 /// - `!` and `time` before a compound command are not in the grammar, and change nothing
 ///   about what runs: blanks stand for them.
+/// - `for NAME do` is not, either: a semicolon stands for the blank.
 pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
     let mut masked = Cow::Borrowed(bytes);
@@ -49,7 +50,32 @@ pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
         }
         at = start + length;
     }
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("for ")) {
+        let start = at + found;
+        at = start + 4;
+        if let Some(blank) = before_do(bytes, start)
+            && let Some(byte) = masked.to_mut().get_mut(blank)
+        {
+            *byte = b';';
+        }
+    }
     masked
+}
+
+/// The blank before `do` in `for NAME do`, which the grammar wants to be a semicolon.
+fn before_do(bytes: &[u8], start: usize) -> Option<usize> {
+    let before = start.checked_sub(1).and_then(|before| bytes.get(before));
+    let begins = before.is_none_or(|byte| b" \t\n;&|({".contains(byte));
+    let rest = bytes.get(start + 4..).filter(|_| begins)?;
+    let name = rest
+        .iter()
+        .take(64)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+        .count();
+    let behind = rest.get(name..)?;
+    let does = behind.starts_with(b" do ") || behind.starts_with(b" do\n");
+    (name > 0 && does).then_some(start + 4 + name)
 }
 
 /// Place and length of the next `!` or `time`.
@@ -68,15 +94,20 @@ fn before_compound(bytes: &[u8], start: usize, length: usize) -> bool {
         .checked_sub(1)
         .and_then(|before| bytes.get(before))
         .is_none_or(|byte| b" \t\n;&|(`{".contains(byte));
+    if !begins {
+        return false;
+    }
     let rest = bytes.get(start + length..).unwrap_or(&[]);
     let blanks = rest.iter().take_while(|byte| blank(byte)).count();
+    // As long as the longest of them, and one more.
     let rest = rest.get(blanks..).unwrap_or(&[]);
+    let rest = rest.get(..rest.len().min(10)).unwrap_or(&[]);
     let end = rest
         .iter()
         .position(|byte| b" \t\n;&|()".contains(byte))
         .unwrap_or(rest.len());
     let word = rest.get(..end).unwrap_or(&[]);
-    begins && blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
+    blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
 }
 
 #[cfg(test)]
@@ -94,6 +125,8 @@ mod tests {
         check("! time { a; }", "       { a; }");
         check("echo a! {", "echo a! {");
         check("sometime {", "sometime {");
+        check("for f do a; done", "for f;do a; done");
+        check("for f in do a", "for f in do a");
         check("é\u{a0}x", "\u{1}\u{1}\u{1}\u{1}x");
     }
 }

@@ -27,10 +27,10 @@ use tree_sitter::Parser;
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
 use crate::effects::means::{GIVEN, Hole, Names};
-use crate::effects::place::{Ground, Spot};
+use crate::effects::place::{Ground, Spot, UNKNOWN};
 use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
-use crate::policy::Unmatched;
+use crate::policy::{Bounds, Unmatched};
 use crate::rules::{RuleSet, basename};
 pub(crate) use dirs::Dir;
 use dirs::Dirs;
@@ -38,13 +38,14 @@ use feed::Feed;
 use made::Made;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
 use unfold::Inner;
+pub use verdict::Touched;
 use verdict::Verdict;
 pub(crate) use word::{Known, Word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
 /// Bytes of all scripts inside scripts.
-const MAX_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 2 << 20;
 /// Scripts and wrappers inside one another.
 const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
@@ -60,27 +61,30 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
-    let mut judge = Judge::new(rules);
-    judge.script(script, Feed::Open, 0, &dirs::start());
-    judge.finish()
+    judge_script_touching(rules, script).0
 }
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
+    judge_argv_touching(rules, argv).0
+}
+
+/// The same, with what it touches: where that really lies is for who can read files to say.
+pub fn judge_script_touching(rules: &RuleSet, script: &str) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
-    let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
-    judge.push(Command {
-        words: words.into(),
-        from: 0,
-        feed: Feed::Open,
-        depth: 0,
-        sure: true,
-        dirs: dirs::start(),
-        hole: None,
-        kind: Kind::Plain,
-    });
-    judge.finish()
+    judge.script(script, Feed::Open, 0, &dirs::start());
+    judge.finish_touching()
+}
+
+/// The same for words.
+pub fn judge_argv_touching<S: AsRef<str>>(
+    rules: &RuleSet,
+    argv: &[S],
+) -> (ToolFacts, Vec<Touched>) {
+    let mut judge = Judge::new(rules);
+    judge.words(argv);
+    judge.finish_touching()
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
@@ -91,6 +95,33 @@ pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
         let word = Word::fixed(path.as_str());
         let effects = [Effect::File(effects::Act::Write, word)];
         judge.asked(&effects, &dirs::start());
+    }
+    judge.finish()
+}
+
+/// Judges files by where they really lie: the rules that no config switches off, and what is
+/// protected. Whether they lie in the project is no question: it was answered by their names.
+pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolFacts {
+    let bounds = Bounds {
+        unmatched: Unmatched::Allow,
+        ..rules.bounds().clone()
+    };
+    let rules = RuleSet::default()
+        .protecting(rules.protected().to_vec())
+        .bounded(bounds);
+    let mut judge = Judge::new(&rules);
+    for Touched { path, removed } in places {
+        let act = match removed {
+            true => effects::Act::Remove,
+            false => {
+                judge.verdict.written(path);
+                effects::Act::Write
+            }
+        };
+        judge.asked(
+            &[Effect::File(act, Word::fixed(path.as_str()))],
+            &dirs::start(),
+        );
     }
     judge.finish()
 }
@@ -163,9 +194,30 @@ impl<'r> Judge<'r> {
         }
     }
 
-    fn finish(mut self) -> ToolFacts {
+    fn words<S: AsRef<str>>(&mut self, argv: &[S]) {
+        let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
+        self.push(Command {
+            words: words.into(),
+            from: 0,
+            feed: Feed::Open,
+            depth: 0,
+            sure: true,
+            dirs: dirs::start(),
+            hole: None,
+            kind: Kind::Plain,
+        });
+    }
+
+    fn finish(self) -> ToolFacts {
+        self.finish_touching().0
+    }
+
+    fn finish_touching(mut self) -> (ToolFacts, Vec<Touched>) {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
+        }
+        if self.names.is_spent() {
+            self.verdict.unresolved("more than can be followed");
         }
         if self.sums {
             for trap in std::mem::take(&mut self.traps) {
@@ -203,6 +255,9 @@ impl<'r> Judge<'r> {
         }
         for path in &judged.written {
             self.verdict.written(path);
+        }
+        for path in &judged.removed {
+            self.verdict.touched(path, true);
         }
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
@@ -251,7 +306,7 @@ impl<'r> Judge<'r> {
         }
         self.redirected.extend(script.redirected);
         for path in own::patched(text) {
-            self.verdict.written(path);
+            self.verdict.written(&path);
             let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
             self.asked(&effects, dirs);
         }
@@ -302,7 +357,11 @@ impl<'r> Judge<'r> {
             true => effects::Act::Write,
             false => effects::Act::Read,
         };
-        let effects = [Effect::File(act, redirected.path.clone())];
+        let mut effects = vec![Effect::File(act, redirected.path.clone())];
+        // Something reads its program from its input.
+        if self.made.takes && !redirected.written {
+            effects.push(Effect::Starts(redirected.path.clone()));
+        }
         self.asked(&effects, &redirected.dirs);
     }
 
@@ -393,15 +452,35 @@ impl<'r> Judge<'r> {
             fed_code(language, &command.feed, &mut effects);
         }
         // The patch stands in the script.
-        if let (Feed::Text { text, .. }, "patch" | "gpatch" | "git") = (&command.feed, name)
+        if let (Feed::Text { text, sure: true }, "patch" | "gpatch" | "git") = (&command.feed, name)
             && effects.iter().any(Effect::is_patch)
         {
+            // These are what it changes, not whatever lies there.
+            effects.retain(|effect| !effect.is_patch());
             effects.extend(
                 patches::headed(text)
                     .map(|path| Effect::File(effects::Act::Write, Word::fixed(path))),
             );
         }
+        let text = match (&command.feed, words) {
+            (Feed::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => Some(text.to_string()),
+            (_, [_, word]) => word.as_fixed().map(str::to_owned),
+            _ => None,
+        };
+        if let (Some(text), "apply_patch" | "applypatch" | "checkrein") = (text, name)
+            && effects.iter().any(Effect::is_patch)
+            && text.contains("*** Begin Patch")
+        {
+            effects.retain(|effect| !effect.is_patch());
+            let paths = own::patched(&text).map(Word::fixed);
+            effects.extend(paths.map(|path| Effect::File(effects::Act::Write, path)));
+        }
+        let removes = |effect: &Effect| matches!(effect, Effect::File(effects::Act::Remove, _));
         if command.kind == Kind::Inside {
+            // The project's own files may be there.
+            if effects.iter().any(removes) {
+                effects.push(Effect::Deed(Deed::Destroys));
+            }
             effects.retain(|effect| {
                 !matches!(
                     effect,
@@ -411,6 +490,10 @@ impl<'r> Judge<'r> {
         }
         let readable = !effects.contains(&Effect::Deed(Deed::Code));
         let mut judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        let takes = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Fed(_)));
+        self.made.takes |= takes;
         let fed = matches!(command.feed, Feed::Unknown | Feed::Text { .. });
         self.made.command(name, &mut judged, fed);
         if matches!(name, "env" | "genv") {
@@ -496,10 +579,25 @@ impl<'r> Judge<'r> {
 
     fn unfold(&mut self, command: &Command, words: &[Word], readable: bool) {
         let program = words.first().and_then(Word::as_program).unwrap_or("");
+        let mut hole = None;
         for inner in unfold::unfold(basename(program), words, &command.feed) {
             match inner {
                 Inner::Code(_) if readable && self.by_effect() => {}
                 Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
+                Inner::Command(inner) => {
+                    let hole =
+                        hole.get_or_insert_with(|| hole_of(words, &command.feed).map(Rc::new));
+                    self.push(Command {
+                        words: inner.into(),
+                        from: 0,
+                        feed: command.feed.clone(),
+                        depth: command.depth + 1,
+                        sure: command.sure,
+                        dirs: command.dirs.clone(),
+                        hole: hole.clone(),
+                        kind: command.kind,
+                    });
+                }
                 inner => self.inner(command, words, inner),
             }
         }
@@ -540,16 +638,8 @@ impl<'r> Judge<'r> {
                 hole: command.hole.clone(),
                 kind: command.kind,
             }),
-            Inner::Command(inner) => self.push(Command {
-                words: inner.into(),
-                from: 0,
-                feed: command.feed.clone(),
-                depth,
-                sure: command.sure,
-                dirs: command.dirs.clone(),
-                hole: hole_of(words, &command.feed).map(Rc::new),
-                kind: command.kind,
-            }),
+            // Pushed where its placeholder is worked out, once for all.
+            Inner::Command(_) => {}
             Inner::Given(given) => {
                 for word in given {
                     let filled = self.names.filled(&word, command.hole.as_deref());
@@ -615,8 +705,13 @@ impl<'r> Judge<'r> {
 
 /// Code on standard input.
 fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>) {
-    use effects::Language::{Redis, Sql, Sqlite};
+    use effects::Language::{Other, Redis, Sent, Shell, Sql, Sqlite};
     match feed {
+        // Found by the grammar.
+        _ if language == Shell => {}
+        Feed::Nothing if language == Other => {}
+        Feed::Text { sure: true, .. } if language == Sent => {}
+        _ if language == Sent => effects.push(Effect::Deed(Deed::Uploads)),
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
         Feed::Open | Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
@@ -631,6 +726,14 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
 
 /// What stands for unknown words in the command that these words run.
 fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
+    let (placeholder, mut values) = placeholder_of(words, feed)?;
+    if values.len() > MOST_FILES {
+        values = vec![Word::open(UNKNOWN, Known::One)];
+    }
+    Some((placeholder, values))
+}
+
+fn placeholder_of(words: &[Word], feed: &Feed) -> Option<Hole> {
     let name = words.first().and_then(Word::as_fixed).map(basename)?;
     match name {
         "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),

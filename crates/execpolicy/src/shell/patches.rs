@@ -2,11 +2,16 @@
 //! file for `apply_patch`, `git apply`, `patch`, or our own command. What else the script does
 //! before it could change what the patch is for, so then it is only looked at for its paths.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
+
 use super::bash_parser;
+use super::dirs::{Dir, Dirs};
 use super::feed::Feed;
 use super::unfold::{Inner, unfold};
 use super::word::Word;
 use super::{dirs, tree};
+use crate::effects::{self, Act, Effect};
 use crate::rules::basename;
 
 /// Scripts inside scripts that are followed.
@@ -43,22 +48,23 @@ pub struct PatchCommand {
     pub text: PatchText,
     /// `-p N`, if it says so.
     pub strip: Option<usize>,
-    /// The folder that the script goes to first.
+    /// The folder that it is started in; a file with the patch is named from there, or from
+    /// where it works.
+    pub started: Option<String>,
+    /// The folder that it works in, from where the script begins; one with a `$` in its name is
+    /// known to the run only.
     pub folder: Option<String>,
     /// Nothing before it can change the files that it is for.
     pub first: bool,
+    /// Only its paths count: it is more likely to work in another folder, or an option changes
+    /// what fits.
+    pub paths_only: bool,
 }
 
 /// The patches that a script applies, as far as they can be read beforehand.
 pub fn patches(script: &str) -> Vec<PatchCommand> {
     let mut found = Vec::new();
-    read(script, MAX_DEPTH, &mut found);
-    // What is tried when it fails is not for us to refuse.
-    if found.len() > 1 || script.contains("||") {
-        for one in &mut found {
-            one.first = false;
-        }
-    }
+    read(script, &dirs::start(), MAX_DEPTH, &mut found);
     found
 }
 
@@ -69,54 +75,140 @@ pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
         .map(|word| Word::fixed(word.as_ref()))
         .collect();
     let mut found = Vec::new();
-    command(
-        &words,
-        &Feed::Nothing,
-        (&mut Before::default(), MAX_DEPTH),
-        &mut found,
-    );
+    let start = Place {
+        feed: &Feed::Nothing,
+        dirs: &dirs::start(),
+    };
+    command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
     found
 }
 
-/// What a script has done before the command that is looked at.
-#[derive(Default)]
-struct Before {
-    folder: Option<String>,
-    anything: bool,
+/// What a command stands in.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    feed: &'a Feed,
+    dirs: &'a Dirs,
 }
 
-fn read(script: &str, depth: usize, found: &mut Vec<PatchCommand>) {
+impl Place<'_> {
+    /// The folders it can work in, the likeliest first: a `cd` mostly comes to where it leads.
+    fn folders(&self) -> Vec<Option<String>> {
+        let mut folders: Vec<(usize, Option<String>)> = self.dirs.iter().map(folder).collect();
+        folders.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
+        folders.into_iter().map(|(_, folder)| folder).collect()
+    }
+}
+
+/// How many steps lead to a folder, and its name.
+fn folder(dir: &Dir) -> (usize, Option<String>) {
+    let mut steps = Vec::new();
+    let mut at = dir;
+    while let Some(step) = at {
+        steps.push(&step.to);
+        at = &step.from;
+    }
+    let count = steps.len();
+    let mut path: Option<PathBuf> = None;
+    for word in steps.into_iter().rev() {
+        let name = word.as_fixed().unwrap_or(UNKNOWN);
+        path = Some(path.unwrap_or_default().join(name));
+    }
+    (count, path.map(|path| path.display().to_string()))
+}
+
+/// The name of a folder that is not known.
+const UNKNOWN: &str = "$";
+
+fn read(script: &str, dirs: &Dirs, depth: usize, found: &mut Vec<PatchCommand>) {
     let Some(mut parser) = bash_parser() else {
         return;
     };
-    let read = tree::read(&mut parser, script, &Feed::Nothing, &dirs::start());
+    let script = &*without_joined_errors(script);
+    let read = tree::read(&mut parser, script, &Feed::Nothing, dirs);
     if read.broken {
         return;
     }
-    let mut before = Before {
-        anything: read.redirected.iter().any(|file| file.written),
-        folder: None,
-    };
+    let mut anything = read
+        .redirected
+        .iter()
+        .any(|file| file.written && is_file(file));
+    let mut before: Option<&[Word]> = None;
+    let from = found.len();
     for one in &read.commands {
         let words = match (&one.feed, input_file(script)) {
             // `< FILE` feeds the one command that there is to feed.
             (Feed::Nothing, Some(file)) if is_fed(&one.words) => with_input(&one.words, file),
+            (Feed::Unknown, _) if is_fed(&one.words) => match before.and_then(shown_file) {
+                Some(file) => with_input(&one.words, file),
+                None => one.words.clone(),
+            },
             _ => one.words.clone(),
         };
-        command(&words, &one.feed, (&mut before, depth), found);
+        let place = Place {
+            feed: &one.feed,
+            dirs: &one.dirs,
+        };
+        command(&words, &place, (&mut anything, depth), found);
+        before = Some(&one.words);
+    }
+    // What is tried when it fails is not for us to refuse.
+    if read.tried {
+        for one in found.iter_mut().skip(from) {
+            one.first = false;
+        }
+    }
+}
+
+/// Between a heredoc's word and a pipe the grammar takes what follows `2>&1` for words of the
+/// command in front; it says nothing about files.
+fn without_joined_errors(script: &str) -> Cow<'_, str> {
+    let Some(at) = script.find("<<") else {
+        return Cow::Borrowed(script);
+    };
+    let (before, rest) = script.split_at(at);
+    let (line, body) = rest.split_at(rest.find('\n').unwrap_or(rest.len()));
+    match line.contains(" 2>&1 |") {
+        true => Cow::Owned([before, &line.replace(" 2>&1 |", " |"), body].concat()),
+        false => Cow::Borrowed(script),
+    }
+}
+
+/// Whether a redirect may change a file of the tree: `2>&1` and `/dev/null` are none.
+fn is_file(redirected: &tree::Redirected) -> bool {
+    let number = |text: &str| {
+        text.chars()
+            .all(|char| char.is_ascii_digit() || char == '-')
+    };
+    let path = redirected.path.as_fixed();
+    !path.is_some_and(|path| number(path) || path.starts_with("/dev/"))
+}
+
+/// The file of `cat FILE |`.
+fn shown_file(words: &[Word]) -> Option<&str> {
+    match words {
+        [cat, file] if cat.as_program().map(basename) == Some("cat") => {
+            file.as_fixed().filter(|file| !file.starts_with('-'))
+        }
+        _ => None,
     }
 }
 
 fn is_fed(words: &[Word]) -> bool {
     let program = words.first().and_then(Word::as_program).map(basename);
-    matches!(program, Some("patch" | "git" | "checkrein"))
+    matches!(
+        program,
+        Some("apply_patch" | "applypatch" | "patch" | "git" | "checkrein")
+    )
 }
 
-/// `patch < x` says the same as `patch -i x`, and `git apply < x` as `git apply x`.
+/// `patch < x` says the same as `patch -i x`, and `git apply < x` as `git apply x`. What Codex's
+/// tool is fed by a file is written so here only.
 fn with_input(words: &[Word], file: &str) -> Vec<Word> {
     let mut words = words.to_vec();
     match words.first().and_then(Word::as_program).map(basename) {
-        Some("patch") => words.extend([Word::fixed("-i"), Word::fixed(file)]),
+        Some("patch" | "apply_patch" | "applypatch") => {
+            words.extend([Word::fixed("-i"), Word::fixed(file)]);
+        }
         Some("git" | "checkrein") => words.push(Word::fixed(file)),
         _ => {}
     }
@@ -133,14 +225,15 @@ fn input_file(script: &str) -> Option<&str> {
 
 fn command(
     words: &[Word],
-    feed: &Feed,
-    (before, depth): (&mut Before, usize),
+    place: &Place<'_>,
+    (anything, depth): (&mut bool, usize),
     found: &mut Vec<PatchCommand>,
 ) {
     let Some(program) = words.first().and_then(Word::as_program).map(basename) else {
-        before.anything = true;
+        *anything = true;
         return;
     };
+    let feed = place.feed;
     let texts: Option<Vec<&str>> = words.iter().skip(1).map(Word::as_fixed).collect();
     let patching = texts.as_deref().and_then(|texts| match program {
         "apply_patch" | "applypatch" => apply_patch(texts, feed),
@@ -149,45 +242,75 @@ fn command(
         "checkrein" => own(texts, feed),
         _ => None,
     });
-    if let Some((tool, text, strip)) = patching {
-        found.push(PatchCommand {
-            tool,
-            text,
-            strip,
-            folder: before.folder.clone(),
-            first: !before.anything,
-        });
-        before.anything = true;
+    if let Some(patching) = patching {
+        for (at, folder) in place.folders().into_iter().enumerate() {
+            let paths_only = at > 0 || !patching.plain;
+            found.push(PatchCommand {
+                tool: patching.tool,
+                text: patching.text.clone(),
+                strip: patching.strip,
+                folder: below(folder.clone(), patching.folder.as_deref()),
+                started: folder,
+                first: !*anything && !paths_only,
+                paths_only,
+            });
+        }
+        *anything = true;
         return;
     }
-    match (program, texts.as_deref()) {
-        ("cd", Some([folder])) if before.folder.is_none() && !folder.starts_with('-') => {
-            before.folder = Some((*folder).to_owned());
-        }
-        ("echo" | "pwd" | "true" | "set" | ":", _) => {}
+    match program {
+        "cd" | "pushd" | "popd" | "echo" | "pwd" | "true" | "set" | ":" => {}
         _ => {
+            let mut inner_one = false;
             for inner in unfold(program, words, feed).into_iter().take(8) {
+                inner_one = true;
                 match inner {
-                    Inner::Script { text, sure: true } if depth > 0 && !before.anything => {
-                        let from = found.len();
-                        read(&text, depth - 1, found);
-                        for one in found.iter_mut().skip(from) {
-                            one.first &= before.folder.is_none();
-                        }
+                    Inner::Script { text, sure: true } if depth > 0 && !*anything => {
+                        read(&text, place.dirs, depth - 1, found);
                     }
                     Inner::From(at) if depth > 0 => {
                         let rest = words.get(at..).unwrap_or_default();
-                        command(rest, feed, (before, depth - 1), found);
+                        command(rest, place, (anything, depth - 1), found);
                     }
                     _ => {}
                 }
             }
-            before.anything = true;
+            *anything |= inner_one || !only_reads(program, words);
         }
     }
 }
 
-type Patching = (PatchTool, PatchText, Option<usize>);
+/// Whether a command leaves all files as they are.
+fn only_reads(program: &str, words: &[Word]) -> bool {
+    effects::of(program, words, false).iter().all(|effect| {
+        matches!(
+            effect,
+            Effect::File(Act::Read | Act::Use | Act::List | Act::ReadBelow, _)
+        )
+    })
+}
+
+/// What a command applies, by its words.
+struct Patching {
+    tool: PatchTool,
+    text: PatchText,
+    strip: Option<usize>,
+    /// Where it says that the paths begin.
+    folder: Option<String>,
+    /// No option changes what fits.
+    plain: bool,
+}
+
+/// A folder as it is named from another.
+fn below(folder: Option<String>, named: Option<&str>) -> Option<String> {
+    match (folder, named) {
+        (Some(folder), Some(named)) => {
+            Some(PathBuf::from(folder).join(named).display().to_string())
+        }
+        (folder, None) => folder,
+        (None, Some(named)) => Some(named.to_owned()),
+    }
+}
 
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
@@ -200,25 +323,37 @@ fn apply_patch(words: &[&str], feed: &Feed) -> Option<Patching> {
     let text = match words {
         [] => fed(feed)?,
         [text] => PatchText::Here((*text).to_owned()),
+        // See `with_input`.
+        ["-i", file] => PatchText::File((*file).to_owned()),
         _ => return None,
     };
-    Some((PatchTool::ApplyPatch, text, None))
+    Some(Patching {
+        tool: PatchTool::ApplyPatch,
+        text,
+        strip: None,
+        folder: None,
+        plain: true,
+    })
 }
 
-/// Only with options that leave the patch what it is.
+/// Files that only an option names are named by the patch all the same.
 fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     let (first, rest) = words.split_first()?;
     if *first != "apply" {
         return None;
     }
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     for word in rest {
         match *word {
+            "--check" | "--stat" | "--numstat" | "--summary" => return None,
             "-v" | "--verbose" | "-q" | "--quiet" | "-" | "--index" => {}
             word if word.starts_with("-p") => strip = Some(word.get(2..)?.parse().ok()?),
             word if word.starts_with("--whitespace=") && !word.ends_with("fix") => {}
-            word if word.starts_with('-') || file.is_some() => return None,
+            word if word.starts_with("--directory=") => {
+                folder = word.strip_prefix("--directory=").map(str::to_owned);
+                plain = false;
+            }
+            word if word.starts_with('-') || file.is_some() => plain = false,
             word => file = Some(word.to_owned()),
         }
     }
@@ -226,16 +361,23 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
         Some(file) => PatchText::File(file),
         None => fed(feed)?,
     };
-    Some((PatchTool::GitApply, text, strip))
+    Some(Patching {
+        tool: PatchTool::GitApply,
+        text,
+        strip,
+        folder,
+        plain,
+    })
 }
 
 fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
-    let mut strip = None;
-    let mut file = None;
+    let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
+            "--dry-run" => return None,
             "-i" => file = Some((*words.next()?).to_owned()),
+            "-d" => (folder, plain) = (Some((*words.next()?).to_owned()), false),
             "-s" | "--silent" | "--quiet" | "-u" | "--unified" | "-N" | "--forward" => {}
             word if word.starts_with("--strip=") => {
                 strip = Some(word.strip_prefix("--strip=")?.parse().ok()?);
@@ -244,29 +386,62 @@ fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
             word if word.starts_with("--input=") => {
                 file = Some(word.strip_prefix("--input=")?.to_owned());
             }
-            _ => return None,
+            word if word.starts_with("--directory=") => {
+                folder = word.strip_prefix("--directory=").map(str::to_owned);
+                plain = false;
+            }
+            _ => plain = false,
         }
     }
     let text = match file {
         Some(file) => PatchText::File(file),
         None => fed(feed)?,
     };
-    // Without it only the last name of a path counts, wherever that is.
-    Some((PatchTool::Patch, text, Some(strip?)))
+    Some(Patching {
+        tool: PatchTool::Patch,
+        text,
+        // Without it only the last name of a path counts, wherever that is.
+        plain: plain && strip.is_some(),
+        strip,
+        folder,
+    })
 }
 
 fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
-    let text = match words {
-        ["patch", "apply"] | ["patch", "apply", "-"] => fed(feed)?,
-        ["patch", "apply", file] if !file.starts_with('-') => PatchText::File((*file).to_owned()),
-        _ => return None,
+    let ["patch", "apply", rest @ ..] = words else {
+        return None;
     };
-    Some((PatchTool::Own, text, None))
+    let (mut folder, mut file) = (None, None);
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--json" | "-" => {}
+            "--root" => folder = Some((*rest.next()?).to_owned()),
+            word if word.starts_with("--root=") => {
+                folder = word.strip_prefix("--root=").map(str::to_owned);
+            }
+            word if word.starts_with('-') || file.is_some() => return None,
+            word => file = Some(word.to_owned()),
+        }
+    }
+    let text = match file {
+        Some(file) => PatchText::File(file),
+        None => fed(feed)?,
+    };
+    Some(Patching {
+        tool: PatchTool::Own,
+        text,
+        strip: None,
+        folder,
+        plain: true,
+    })
 }
 
 /// The files that a unified diff says it changes, with and without the folder before their names.
 pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
-    let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
+    let heads = ["+++ ", "--- ", "rename from ", "rename to ", "copy to "];
+    let head = move |line| heads.iter().find_map(|head| str::strip_prefix(line, head));
+    let names = text.lines().filter_map(head);
     let names = names.map(|name| name.split('\t').next().unwrap_or(name).trim());
     names
         .flat_map(|name| [Some(name), name.split_once('/').map(|(_, rest)| rest)])
@@ -289,8 +464,10 @@ mod tests {
                 tool,
                 text,
                 strip,
+                started: folder.map(str::to_owned),
                 folder: folder.map(str::to_owned),
                 first: true,
+                paths_only: false,
             };
             assert_eq!(one(script), Some(expected), "{script}");
         };
@@ -368,13 +545,9 @@ mod tests {
     fn what_only_looks_or_cannot_be_read_is_passed_over() {
         for script in [
             "git apply --check a.diff",
-            "git apply --3way a.diff",
-            "git apply -R a.diff",
-            "patch < a.diff",
-            "patch -R -p1 < a.diff",
+            "patch --dry-run -p1 < a.diff",
             "apply_patch <<EOF\n$X\nEOF",
             "apply_patch \"$P\"",
-            "cat a.diff | git apply",
             "checkrein patch check a.diff",
             "echo apply_patch x",
         ] {
@@ -386,14 +559,106 @@ mod tests {
     fn a_patch_that_comes_after_something_else_is_not_first() {
         for script in [
             "sed -i s/a/b/ f; git apply a.diff",
-            "git apply a.diff || patch -p1 < a.diff",
             "git checkout f && git apply a.diff",
             "echo x > f; apply_patch 'x'",
-            "git apply a.diff; git apply b.diff",
+            "git apply a.diff || patch -p1 < a.diff",
+            "bash -c \"git apply a.diff || patch -p1 < a.diff\"",
+            "make; apply_patch 'x'",
         ] {
             let found = patches(script);
             assert!(!found.is_empty(), "{script}");
             assert!(found.iter().all(|one| !one.first), "{script}: {found:?}");
         }
+        let found = patches("git apply a.diff; git apply b.diff");
+        let first: Vec<bool> = found.iter().map(|one| one.first).collect();
+        assert_eq!(first, [true, false]);
+    }
+
+    #[test]
+    fn what_only_looks_or_says_something_changes_nothing_before() {
+        for script in [
+            "cat f; apply_patch 'x'",
+            "ls -la && apply_patch 'x'",
+            "grep -rn x src | head; apply_patch 'x'",
+            "sed -n 1,20p f; git apply a.diff",
+            "apply_patch 'x' 2>&1 | tail -3",
+            "apply_patch 'x' 2>/dev/null",
+            "apply_patch <<'EOF' | tail -3\nx\nEOF",
+            "apply_patch <<'EOF' 2>&1\nx\nEOF",
+            "apply_patch <<'EOF' 2>&1 | tail -3\nx\nEOF",
+            "apply_patch 'x' || true",
+            "apply_patch 'x' || { echo failed; exit 1; }",
+            "cd sub || exit 1; apply_patch 'x'",
+            "apply_patch 'a || b'",
+            "apply_patch <<'EOF'\n+ a || b\nEOF",
+            "# a || b\napply_patch 'x'",
+            "bash -lc \"apply_patch 'a || b'\"",
+            "set -e\napply_patch 'x'",
+        ] {
+            let found = patches(script);
+            assert_eq!(
+                found.iter().filter(|one| one.first).count(),
+                1,
+                "{script}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_what_an_option_changes_the_paths_are_read() {
+        let check = |script: &str, folder: Option<&str>| {
+            let found = one(script).unwrap_or_else(|| panic!("{script}"));
+            assert!(found.paths_only && !found.first, "{script}: {found:?}");
+            assert_eq!(found.folder.as_deref(), folder, "{script}");
+        };
+        check("git apply --3way a.diff", None);
+        check("git apply -R a.diff", None);
+        check("git apply -C1 a.diff", None);
+        check("cd x && git apply --directory=sub a.diff", Some("x/sub"));
+        check("patch < a.diff", None);
+        check("patch -R -p1 < a.diff", None);
+        check("patch -d sub -p1 < a.diff", Some("sub"));
+        check("patch -f -p1 < a.diff", None);
+        let own = one("checkrein patch apply --root sub --json a.diff").unwrap();
+        assert_eq!(
+            (own.folder.as_deref(), own.paths_only),
+            (Some("sub"), false)
+        );
+    }
+
+    #[test]
+    fn the_folder_that_a_patch_is_applied_in() {
+        let check = |script: &str, expected: &[Option<&str>]| {
+            let found = patches(script);
+            let folders: Vec<Option<&str>> =
+                found.iter().map(|one| one.folder.as_deref()).collect();
+            assert_eq!(folders, expected, "{script}");
+            assert!(found.iter().skip(1).all(|one| one.paths_only), "{script}");
+        };
+        check("cd a && cd b && apply_patch 'x'", &[Some("a/b")]);
+        check("pushd a && apply_patch 'x'", &[Some("a")]);
+        check("cd a && cd .. && apply_patch 'x'", &[Some("a/..")]);
+        check("(cd a); apply_patch 'x'", &[None]);
+        check("cd a && bash -c \"apply_patch 'x'\"", &[Some("a")]);
+        check("cd a && cd /b && apply_patch 'x'", &[Some("/b")]);
+        check("cd \"$X\" && apply_patch 'x'", &[Some("$")]);
+        check("cd a; apply_patch 'x'", &[Some("a"), None]);
+    }
+
+    #[test]
+    fn patches_of_files_and_of_tabbed_heredocs() {
+        let text = |script: &str| one(script).map(|one| one.text);
+        let file = Some(PatchText::File("p".to_owned()));
+        for script in [
+            "apply_patch < p",
+            "cat p | apply_patch",
+            "cat p | git apply",
+            "checkrein patch apply --json p",
+        ] {
+            assert_eq!(text(script), file, "{script}");
+        }
+        let tabbed = "apply_patch <<-'EOF'\n\t*** Begin Patch\n\t\t*** End Patch\n\tEOF";
+        let body = "*** Begin Patch\n*** End Patch\n".to_owned();
+        assert_eq!(text(tabbed), Some(PatchText::Here(body)));
     }
 }

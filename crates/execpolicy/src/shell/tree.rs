@@ -2,6 +2,9 @@
 //! command is found wherever it stands. Iterative, since a script may nest as deep as
 //! it likes. Where grammar and shell could disagree, the piece is reported as doubtful.
 
+mod redirects;
+mod variables;
+
 use std::collections::HashMap;
 
 use tree_sitter::{Node, ParseOptions, Parser};
@@ -18,6 +21,33 @@ use super::word::{self, Word};
 /// number. A count and not a clock, so that the same text always gets the same answer.
 const ROUNDS: usize = 200;
 const BYTES_PER_ROUND: usize = 10;
+
+/// Commands whose doing, or whose output, is known to be what their names say.
+const BELIEVED: &[&str] = &[
+    "cd", "pushd", "popd", "pwd", "date", "nproc", "whoami", "hostname", "uname", "basename",
+    "dirname", "mktemp", "seq", "id", "expr", "find", "fd", "ls", "git", "grep", "rg", "echo",
+    "printf", "cat", "read", "xargs", "wc", "test", "[", "exit", "return", "set", "unset",
+    "export", "eval", "exec", "command", "builtin", "source",
+];
+
+/// Brackets inside one another; the parser takes memory for each.
+const MAX_DEPTH: usize = 2_000;
+/// Heredocs of a script; each is looked at with those around it.
+const MAX_HEREDOCS: usize = 512;
+
+/// How deep brackets can stand in one another.
+fn depth_of(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
 
 /// A command as the script spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,12 +92,18 @@ pub(crate) struct Script {
     pub(crate) sums: bool,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
+    /// Whether something is tried where something else fails: `a || b`, but for what only says
+    /// so or ends.
+    pub(crate) tried: bool,
 }
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
 pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) -> Script {
     // No program can be given a NUL, so no shell can be meant.
-    if text.contains('\0') {
+    if text.contains('\0')
+        || depth_of(text) > MAX_DEPTH
+        || text.matches("<<").count() > MAX_HEREDOCS
+    {
         return Script {
             broken: true,
             ..Script::default()
@@ -107,11 +143,23 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
         chained: 0,
         called: 0,
         ends_on_error: false,
+        fed_anew: false,
+        backquoted: false,
     };
     while let Some(item) = walk.pending.pop() {
         match item {
             Item::Node(node, feed) => walk.visit(node, feed),
             Item::Leave(leave) => walk.leave(leave),
+        }
+    }
+    // Between backquotes, a backslash before one begins another substitution.
+    if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
+        walk.script.doubtful.push(text.to_owned());
+    }
+    let inherits = |found: &&mut Found| found.feed == Feed::Nothing;
+    if walk.fed_anew {
+        for found in walk.script.commands.iter_mut().filter(inherits) {
+            found.feed = Feed::Unknown;
         }
     }
     // A function runs wherever it is called.
@@ -156,6 +204,8 @@ struct Attached<'t> {
     words: Vec<Node<'t>>,
     /// Its standard input.
     feed: Option<Feed>,
+    /// A last word `-`, which the grammar drops before a heredoc.
+    dash: bool,
 }
 
 struct Walk<'t, 's> {
@@ -173,6 +223,10 @@ struct Walk<'t, 's> {
     called: usize,
     /// `set -e`.
     ends_on_error: bool,
+    /// Standard input is another from somewhere on.
+    fed_anew: bool,
+    /// A substitution is written with backquotes.
+    backquoted: bool,
 }
 
 impl<'t, 's> Walk<'t, 's> {
@@ -190,6 +244,8 @@ impl<'t, 's> Walk<'t, 's> {
         let feed = attached.feed.unwrap_or(feed);
         self.enter(node);
         self.script.sums |= sums::reads(node.kind(), self.source(node));
+        self.backquoted |=
+            node.kind() == "command_substitution" && self.source(node).starts_with('`');
         match node.kind() {
             "command" => {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
@@ -198,6 +254,9 @@ impl<'t, 's> Walk<'t, 's> {
                 let (words, own) = self.command_parts(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.found(words, &feed);
+                if let Some(last) = self.script.commands.last_mut().filter(|_| attached.dash) {
+                    last.words.push(Word::fixed("-"));
+                }
                 self.descend(node, &feed);
             }
             "declaration_command" | "unset_command" => {
@@ -212,6 +271,11 @@ impl<'t, 's> Walk<'t, 's> {
                     "["
                 };
                 let text = self.source(node);
+                // Without a blank behind it, it is a word.
+                let behind = text.strip_prefix(name).unwrap_or("");
+                if text.starts_with('[') && !behind.starts_with(|c: char| c.is_whitespace()) {
+                    self.doubt(node);
+                }
                 if sums::is_trap(text) {
                     self.script.traps.push(text.to_owned());
                 }
@@ -229,11 +293,13 @@ impl<'t, 's> Walk<'t, 's> {
                     .source(node)
                     .trim_start_matches(|c: char| c.is_ascii_digit());
                 let target = node.child_by_field_name("destination");
+                self.refeeds(node);
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
                 // The shell wants the target on this line.
-                let line = self.source(node).replace("\\\n", "");
-                if line.contains('\n') && !line.contains(['\'', '"', '(', '{']) {
+                let line =
+                    target.and_then(|target| self.text.get(node.start_byte()..target.start_byte()));
+                if line.is_some_and(|line| line.replace("\\\n", "").contains('\n')) {
                     self.doubt(node);
                 }
                 if !duplicates
@@ -249,8 +315,17 @@ impl<'t, 's> Walk<'t, 's> {
                 }
                 self.descend(node, &feed);
             }
+            "list" => {
+                self.script.tried |= self.is_tried(node);
+                self.descend(node, &feed);
+            }
             "pipeline" => self.pipeline(node, feed),
+            "heredoc_redirect" => {
+                self.refeeds(node);
+                self.descend(node, &feed);
+            }
             "herestring_redirect" => {
+                self.refeeds(node);
                 let text = self.source(node);
                 if sums::is_trap(text) {
                     self.script.traps.push(text.to_owned());
@@ -265,6 +340,10 @@ impl<'t, 's> Walk<'t, 's> {
             "function_definition" => {
                 let name = node.child_by_field_name("name");
                 let name = name.map(|name| self.source(name).to_owned());
+                // What it answers is believed elsewhere.
+                if name.as_deref().is_some_and(|name| BELIEVED.contains(&name)) {
+                    self.doubt(node);
+                }
                 self.script.functions.extend(name);
                 self.descend(node, &Feed::Unknown);
             }
@@ -378,103 +457,6 @@ impl<'t, 's> Walk<'t, 's> {
         });
     }
 
-    /// Commands that change how the rest is read.
-    fn changed(&mut self, words: &[Word], feed: &Feed) {
-        let rest = words.get(1..).unwrap_or(&[]);
-        match words.first().and_then(Word::as_fixed) {
-            Some("set") => {
-                let on = |word: &Word| {
-                    let cluster = word.text.strip_prefix('-').unwrap_or("");
-                    cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
-                };
-                self.ends_on_error |= rest.iter().any(on);
-                // `!` is read otherwise from here on.
-                let history = |word: &&Word| {
-                    word.text == "histexpand"
-                        || word.text.starts_with('-') && word.text.contains('H')
-                };
-                let history = rest.iter().find(history);
-                self.script
-                    .doubtful
-                    .extend(history.map(|word| format!("set {}", word.text)));
-            }
-            Some("read") => {
-                let named = |word: &&Word| is_name(&word.text);
-                let names: Vec<&Word> = rest.iter().filter(named).collect();
-                match (names.as_slice(), feed) {
-                    // One name of a file after the other.
-                    ([name], Feed::Paths(paths)) => {
-                        let values = paths
-                            .iter()
-                            .map(|path| (name.text.clone(), Some(path.clone())));
-                        self.script.assigned.extend(values);
-                    }
-                    _ => self.forget(rest),
-                }
-            }
-            Some("mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared" | "unset") => {
-                self.forget(rest);
-            }
-            _ => {}
-        }
-    }
-
-    /// Only the run knows what these are from here on.
-    fn forget(&mut self, names: &[Word]) {
-        let names = names.iter().map(|word| (word.text.clone(), None));
-        self.script.assigned.extend(names);
-    }
-
-    fn assigned(&mut self, node: Node<'t>) {
-        let name = node
-            .child_by_field_name("name")
-            .map(|name| self.source(name));
-        let value = node.child_by_field_name("value");
-        let Some(name) = name else { return };
-        let plain = name.split('[').next().unwrap_or(name).to_owned();
-        let adds = self
-            .source(node)
-            .get(name.len()..)
-            .is_some_and(|rest| rest.starts_with("+="));
-        let text = value.map_or("", |value| self.source(value));
-        let fixed = value.and_then(|value| word::read(value, self.text));
-        let trap = match fixed.as_ref().and_then(Word::as_fixed) {
-            Some(text) => sums::may_trap(text),
-            None => text.contains("\\$") || text.contains("\\`") || sums::is_trap(text),
-        };
-        if trap {
-            self.script.traps.push(text.to_owned());
-        }
-        let value = match value {
-            Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
-            None => Some(Word::fixed("")),
-        };
-        self.script.assigned.push((plain, value));
-    }
-
-    /// `for NAME in WORDS`.
-    fn looped(&mut self, node: Node<'t>) {
-        let Some(name) = node.child_by_field_name("variable") else {
-            return;
-        };
-        let name = self.source(name).to_owned();
-        let mut cursor = node.walk();
-        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
-        for value in &values {
-            let word = word::read(*value, self.text);
-            let text = self.source(*value);
-            if sums::is_trap(text) {
-                self.script.traps.push(text.to_owned());
-            }
-            self.script.assigned.push((name.clone(), word));
-        }
-        // What the script or the function was given.
-        if values.is_empty() {
-            let given = Word::open("$@", word::Known::Many);
-            self.script.assigned.push((name, Some(given)));
-        }
-    }
-
     /// Notes what holds until this node has been visited.
     fn enter(&mut self, node: Node<'t>) {
         let how = match node.kind() {
@@ -508,6 +490,25 @@ impl<'t, 's> Walk<'t, 's> {
             }
             _ => self.chained = 0,
         }
+    }
+
+    /// Whether what stands behind `||` does something.
+    fn is_tried(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        let either = children.iter().position(|child| child.kind() == "||");
+        either.is_some_and(|at| {
+            let right = children.get(at + 1).map_or("", |child| self.source(*child));
+            let says = |piece: &str| {
+                let first = piece.trim_start_matches(['{', ' ', '\n', '\t']);
+                let first = first.split_whitespace().next().unwrap_or("}");
+                let words = [
+                    "true", ":", "false", "echo", "printf", "exit", "return", "}",
+                ];
+                words.contains(&first)
+            };
+            !right.split(';').all(says)
+        })
     }
 
     /// Whether it is joined by `||`.
@@ -574,6 +575,7 @@ impl<'t, 's> Walk<'t, 's> {
                     for redirect in child.children_by_field_name("redirect", &mut inner) {
                         attached.words.extend(behind_target(redirect));
                     }
+                    self.refeeds(child);
                     self.check_heredoc(child);
                     heredocs.push(child);
                 }
@@ -588,6 +590,11 @@ impl<'t, 's> Walk<'t, 's> {
             return;
         };
         let target = last_command(body);
+        let next = heredocs.first().map_or(body.end_byte(), Node::start_byte);
+        let dash = self
+            .text
+            .get(body.end_byte()..next)
+            .is_some_and(|gap| gap.trim() == "-");
         let printed = self.printed(target, attached.feed.as_ref().unwrap_or(&feed));
         // The pipe of `cat <<EOF | sh` stands inside the redirect.
         let mut inside = Vec::new();
@@ -607,6 +614,7 @@ impl<'t, 's> Walk<'t, 's> {
         // An outer redirect may have been attached to the same command already.
         let known = self.attached.entry(target.id()).or_default();
         known.words.append(&mut attached.words);
+        known.dash |= dash;
         known.feed = attached.feed.or(known.feed.take());
         inside.reverse();
         let inside = inside
@@ -661,95 +669,6 @@ impl<'t, 's> Walk<'t, 's> {
         words.map_or(Feed::Unknown, |words| printed(&words, &input))
     }
 
-    /// The standard input a `<` gives; `None` for any other redirect.
-    fn file_feed(&self, node: Node<'t>) -> Option<Feed> {
-        let source = self.source(node).trim_start_matches('0');
-        if source.starts_with("<&") {
-            return Some(Feed::Unknown);
-        }
-        if !source.starts_with('<') {
-            return None;
-        }
-        let target = self.source(node.child_by_field_name("destination")?);
-        match target {
-            "/dev/stdin" | "/dev/fd/0" => None,
-            _ if target.starts_with("<(") => Some(Feed::Unknown),
-            _ => Some(Feed::Nothing),
-        }
-    }
-
-    fn herestring(&self, node: Node<'t>) -> Option<Feed> {
-        let mut cursor = node.walk();
-        let target = node
-            .named_children(&mut cursor)
-            .filter(|c| c.kind() != "file_descriptor")
-            .last()?;
-        Some(word::read(target, self.text).map_or(Feed::Unknown, |word| Feed::herestring(&word)))
-    }
-
-    /// The body of a heredoc as standard input.
-    fn heredoc(&self, node: Node<'t>) -> Feed {
-        let Some((body, expands)) = heredoc_body(node, self.text) else {
-            return Feed::Unknown;
-        };
-        Feed::heredoc(self.source(body), expands, !has_expansion(body))
-    }
-
-    /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
-    /// a substitution that the grammar took for text.
-    fn check_heredoc(&mut self, node: Node<'t>) {
-        let Some((body, expands)) = heredoc_body(node, self.text) else {
-            return;
-        };
-        let mut cursor = node.walk();
-        let start = node
-            .children(&mut cursor)
-            .find(|child| child.kind() == "heredoc_start");
-        let end: String = start
-            .map_or("", |start| self.source(start))
-            .chars()
-            .filter(|c| !matches!(c, '\'' | '"' | '\\'))
-            .collect();
-        let tabs = self.source(node).contains("<<-");
-        // In a body that expands, a line can go on over its end.
-        let whole = match expands {
-            true => self.source(body).replace("\\\n", ""),
-            false => self.source(body).to_owned(),
-        };
-        let odd = start.is_some_and(|start| {
-            let between = self.text.get(start.end_byte()..body.start_byte());
-            self.source(start).contains('$')
-                || expands && between.is_some_and(|text| text.contains("\\\n"))
-        });
-        if sums::is_trap(&whole) {
-            self.script.traps.push(whole.clone());
-        }
-        let early = odd
-            || whole.lines().any(|line| {
-                let line = if tabs {
-                    line.trim_start_matches('\t')
-                } else {
-                    line
-                };
-                line == end
-            });
-        let mut at = body.start_byte();
-        let mut hidden = false;
-        let mut cursor = body.walk();
-        for child in body
-            .named_children(&mut cursor)
-            .filter(|c| c.kind() != "heredoc_content")
-        {
-            let gap = self.text.get(at..child.start_byte()).unwrap_or("");
-            hidden |= quote::hides_substitution(gap);
-            at = child.end_byte();
-        }
-        hidden |= quote::hides_substitution(self.text.get(at..body.end_byte()).unwrap_or(""));
-        if early || (expands && hidden) {
-            self.doubt(node);
-        }
-    }
-
     /// The shell begins a comment only where a word could begin.
     fn comment(&mut self, node: Node<'t>) {
         let before = node
@@ -767,11 +686,6 @@ impl<'t, 's> Walk<'t, 's> {
             self.doubt(node);
         }
     }
-}
-
-fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Nodes without children that still need a visit.
@@ -804,28 +718,4 @@ fn last_command(node: Node<'_>) -> Node<'_> {
         node = last;
     }
     node
-}
-
-fn has_expansion(body: Node<'_>) -> bool {
-    let mut cursor = body.walk();
-    body.named_children(&mut cursor)
-        .any(|child| child.kind() != "heredoc_content")
-}
-
-/// The body of a heredoc and whether it expands.
-fn heredoc_body<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, bool)> {
-    let mut cursor = node.walk();
-    let mut expands = true;
-    let mut body = None;
-    for child in node.children(&mut cursor) {
-        match child.kind() {
-            "heredoc_start" => {
-                let start = text.get(child.byte_range()).unwrap_or("");
-                expands = !start.contains(['\'', '"', '\\']);
-            }
-            "heredoc_body" => body = Some(child),
-            _ => {}
-        }
-    }
-    body.map(|body| (body, expands))
 }

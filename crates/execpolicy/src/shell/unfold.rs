@@ -219,10 +219,10 @@ fn trap(words: &[Word]) -> Vec<Inner> {
 }
 
 fn alias(word: &Word) -> Option<Inner> {
-    let (name, value) = word.text.split_once('=')?;
     if word.known != Known::Fixed {
         return Some(Inner::Unreadable(word.text.clone()));
     }
+    let (name, value) = word.text.split_once('=')?;
     Some(Inner::Alias(name.to_owned(), value.to_owned()))
 }
 

@@ -15,6 +15,8 @@ const MAX_COMMANDS: usize = 64;
 const MAX_UNRESOLVED: usize = 16;
 /// Words of a command that are kept.
 const MAX_WORDS: usize = 64;
+/// Files that are kept.
+const MAX_TOUCHED: usize = 256;
 /// Bytes of a word or piece that are kept.
 const MAX_BYTES: usize = 256;
 
@@ -28,6 +30,16 @@ pub(super) struct Verdict<'r> {
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
+    touched: Vec<Touched>,
+}
+
+/// A file that is written or removed, as far as its name is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// Its path; a relative one begins where the request does.
+    pub path: String,
+    /// It is removed: a link goes itself, and not what it names.
+    pub removed: bool,
 }
 
 impl<'r> Verdict<'r> {
@@ -40,6 +52,7 @@ impl<'r> Verdict<'r> {
             uncovered: false,
             any: false,
             first_unresolved: None,
+            touched: Vec::new(),
         }
     }
 
@@ -163,9 +176,32 @@ impl<'r> Verdict<'r> {
 
     /// A file that is written.
     pub(super) fn written(&mut self, path: &str) {
-        if let Some(why) = own::written(path, self.rules.protected()) {
+        self.touched(path, false);
+        let joined = self.below_root(path);
+        let why = own::written(path, self.rules.protected())
+            .or_else(|| own::written(&joined?, self.rules.protected()));
+        if let Some(why) = why {
             self.refuse(RuleDecision::Forbidden, why);
         }
+    }
+
+    /// A file that is written or removed, for who knows where it lies.
+    pub(super) fn touched(&mut self, path: &str, removed: bool) {
+        let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
+        let touched = Touched {
+            path: path.to_owned(),
+            removed,
+        };
+        if known && self.touched.len() < MAX_TOUCHED && !self.touched.contains(&touched) {
+            self.touched.push(touched);
+        }
+    }
+
+    /// A relative path from the top on, if it is known where the project lies.
+    fn below_root(&self, path: &str) -> Option<String> {
+        let root = self.rules.bounds().roots.first()?;
+        let relative = !path.is_empty() && !path.starts_with(['/', '~', '-', '$']);
+        relative.then(|| format!("{root}/{path}"))
     }
 
     /// The rules that no config switches off. They restrict nothing else: what cannot be read
@@ -173,7 +209,15 @@ impl<'r> Verdict<'r> {
     fn own(&mut self, words: &[Word], program: &str) {
         let program = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        if let Some(why) = own::command(program, &texts, self.rules.protected()) {
+        // Rules protect what lies at a path from the top on.
+        let joined: Vec<String> = texts
+            .iter()
+            .map(|text| self.below_root(text).unwrap_or_else(|| (*text).to_owned()))
+            .collect();
+        let joined: Vec<&str> = joined.iter().map(String::as_str).collect();
+        let why = own::command(program, &texts, self.rules.protected())
+            .or_else(|| own::command(program, &joined, self.rules.protected()));
+        if let Some(why) = why {
             self.refuse(RuleDecision::Forbidden, why);
         }
         let unknown = words.get(1).filter(|word| word.known != Known::Fixed);
@@ -226,7 +270,7 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    pub(super) fn finish(mut self) -> ToolFacts {
+    pub(super) fn finish(mut self) -> (ToolFacts, Vec<Touched>) {
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
             self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));
@@ -241,7 +285,7 @@ impl<'r> Verdict<'r> {
         {
             self.facts.rule = Some(RuleDecision::Allow);
         }
-        self.facts
+        (self.facts, self.touched)
     }
 }
 

@@ -262,6 +262,9 @@ impl<'s> Reader<'s> {
     }
 
     fn expansion(&mut self, piece: &str, known: Known) {
+        // Always a number, without quotes too.
+        let number = matches!(piece, "$(nproc)" | "$#" | "$?" | "$$" | "$!");
+        let known = if number { Known::One } else { known };
         self.word.lead = self.word.lead.min(self.word.text.len());
         self.word.text.push_str(piece);
         self.word.tail = self.word.text.len();
@@ -284,6 +287,17 @@ impl<'s> Reader<'s> {
                 '*' | '?' => self.opens_at(at),
                 '[' if chars.clone().any(|c| c == ']') => self.opens_at(at),
                 '{' => self.brace = Some((at, false)),
+                // The grammar may cut `r[m]` anywhere.
+                ']' => {
+                    if let Some(at) = self
+                        .word
+                        .text
+                        .find('[')
+                        .filter(|_| self.word.text.len() > 1)
+                    {
+                        self.opens_at(at);
+                    }
+                }
                 ',' => self.brace = self.brace.map(|(at, _)| (at, true)),
                 '.' if chars.peek() == Some(&'.') => {
                     self.brace = self.brace.map(|(at, _)| (at, true));

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,15 @@ impl Act {
     }
 }
 
+/// What lies in the journal's place.
+#[derive(Debug)]
+pub(super) enum Found {
+    Nothing,
+    Journal(Journal),
+    /// Something that nobody can read as one.
+    NoJournal,
+}
+
 impl Journal {
     /// Puts it in its place; after that it survives a power cut.
     pub(super) fn write(&self, memory: &Path, ops: &Ops<'_>) -> io::Result<()> {
@@ -71,14 +80,28 @@ impl Journal {
     }
 
     /// The journal of an apply that did not come to its end.
-    pub(super) fn read(memory: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn read(memory: &Path) -> Found {
         match fs::read(memory.join(NAME)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-                io::Error::other(format!("{}: {error}", memory.join(NAME).display()))
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_or(Found::NoJournal, Found::Journal),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+            // A folder in its place, or nobody may read it.
+            Err(_) => Found::NoJournal,
         }
+    }
+
+    /// What is no journal must not stop every patch from now on: it goes where a person finds it.
+    pub(super) fn put_aside(memory: &Path) -> io::Result<PathBuf> {
+        let mut number = 1;
+        let aside = loop {
+            let aside = memory.join(format!("unreadable-{number}.json"));
+            if fs::symlink_metadata(&aside).is_err() {
+                break aside;
+            }
+            number += 1;
+        };
+        fs::rename(memory.join(NAME), &aside)?;
+        sync(memory)?;
+        Ok(aside)
     }
 
     /// Takes it away.
@@ -91,7 +114,7 @@ impl Journal {
 }
 
 pub(super) fn exists(memory: &Path) -> bool {
-    memory.join(NAME).exists()
+    fs::symlink_metadata(memory.join(NAME)).is_ok()
 }
 
 #[cfg(unix)]

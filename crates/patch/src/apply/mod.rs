@@ -13,9 +13,10 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 
@@ -28,6 +29,9 @@ use recover::finish;
 use watch::Ops;
 
 pub use recover::Recovered;
+
+/// How long another apply in the same root is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -61,13 +65,13 @@ pub fn recover(disk: &Disk, memory: &Path) -> Result<Recovered, ApplyError> {
     if !journal::exists(memory) {
         return Ok(Recovered::Nothing);
     }
-    let _held = hold(memory).map_err(unfinished)?;
-    recover::recover(disk, memory, &Ops::plain()).map_err(unfinished)
+    let _held = hold(memory).map_err(untouched)?;
+    recover::recover(disk, memory, &Ops::plain())
 }
 
 fn apply_with(plan: &Plan, disk: &Disk, memory: &Path, ops: &Ops<'_>) -> Result<(), ApplyError> {
     let _held = hold(memory).map_err(untouched)?;
-    recover::recover(disk, memory, ops).map_err(unfinished)?;
+    recover::recover(disk, memory, ops)?;
     let (acts, staged) = acts(plan, disk).map_err(untouched)?;
     let mut journal = Journal {
         phase: Phase::Staging,
@@ -105,10 +109,32 @@ fn unfinished(error: io::Error) -> ApplyError {
 
 /// One at a time in this root; the kernel lets go when the process dies.
 fn hold(memory: &Path) -> io::Result<File> {
-    fs::create_dir_all(memory)?;
+    private_folder(memory)?;
     let file = File::create(memory.join("lock"))?;
-    file.lock()?;
-    Ok(file)
+    let since = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if since.elapsed() > LONGEST_WAIT => {
+                return Err(io::Error::other(
+                    "another patch is being applied in this folder; try again",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Nobody else reads there; so it is of every folder above that is not there yet.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.recursive(true).create(folder)
 }
 
 /// What is to be done, with a name for each staged file; and the folders these lie in.

@@ -4,9 +4,9 @@
 use std::io;
 use std::path::Path;
 
-use super::digest;
-use super::journal::{Act, Journal, Phase};
+use super::journal::{Act, Found, Journal, Phase};
 use super::watch::Ops;
+use super::{ApplyError, digest, unfinished, untouched};
 use crate::disk::Disk;
 use crate::path::Within;
 use crate::tree::Node;
@@ -23,25 +23,41 @@ pub enum Recovered {
         /// But for these, which somebody changed after the kill: they were left alone.
         left_alone: Vec<String>,
     },
+    /// Nobody can read what it left behind: that was put aside, and it may have been half way.
+    Unreadable {
+        /// Where it lies now.
+        kept: String,
+    },
 }
 
-pub(super) fn recover(disk: &Disk, memory: &Path, ops: &Ops<'_>) -> io::Result<Recovered> {
-    let Some(journal) = Journal::read(memory)? else {
-        return Ok(Recovered::Nothing);
+pub(super) fn recover(disk: &Disk, memory: &Path, ops: &Ops<'_>) -> Result<Recovered, ApplyError> {
+    let journal = match Journal::read(memory) {
+        Found::Nothing => return Ok(Recovered::Nothing),
+        Found::Journal(journal) => journal,
+        Found::NoJournal => {
+            let kept = Journal::put_aside(memory).map_err(untouched)?;
+            return Ok(Recovered::Unreadable {
+                kept: kept.display().to_string(),
+            });
+        }
     };
     match journal.phase {
         Phase::Staging => {
-            for act in &journal.acts {
-                drop_staged(act, disk, ops)?;
-            }
-            Journal::remove(memory, ops)?;
+            take_back(&journal, disk, memory, ops).map_err(untouched)?;
             Ok(Recovered::TakenBack)
         }
         Phase::Decided => {
-            let left_alone = finish(&journal, disk, memory, ops)?;
+            let left_alone = finish(&journal, disk, memory, ops).map_err(unfinished)?;
             Ok(Recovered::Finished { left_alone })
         }
     }
+}
+
+fn take_back(journal: &Journal, disk: &Disk, memory: &Path, ops: &Ops<'_>) -> io::Result<()> {
+    for act in &journal.acts {
+        drop_staged(act, disk, ops)?;
+    }
+    Journal::remove(memory, ops)
 }
 
 /// Does what is decided; answers the files that were left alone.

@@ -153,6 +153,7 @@ fn killed_anywhere_it_is_as_before_or_as_after() {
                 assert_eq!((end, left_alone), (1, Vec::new()), "step {dies_at}");
             }
             Recovered::Nothing => {}
+            Recovered::Unreadable { kept } => panic!("{kept}"),
         }
     }
     // Both happened, at more than one step each.
@@ -304,4 +305,42 @@ fn permissions_stay_also_under_another_name() {
     apply(&plan(&disk), &disk, &folder.path().join("memory")).unwrap();
     assert_eq!(mode("moved/to.txt"), 0o750);
     assert_eq!(mode("src/a.txt"), 0o600);
+}
+
+#[test]
+fn what_is_no_journal_is_put_aside_and_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    lay(folder.path());
+    let (disk, memory) = (disk(folder.path()), folder.path().join("memory"));
+    fs::create_dir(&memory).unwrap();
+    for bytes in [
+        &b"{\"phase\":\"dec"[..],
+        b"",
+        b"{\"phase\":\"later\",\"acts\":[]}",
+    ] {
+        fs::write(memory.join("journal.json"), bytes).unwrap();
+        let Recovered::Unreadable { kept } = recovered(folder.path()) else {
+            panic!("it was read");
+        };
+        assert_eq!(fs::read(kept).unwrap(), bytes);
+        assert_eq!(recovered(folder.path()), Recovered::Nothing);
+    }
+    fs::create_dir(memory.join("journal.json")).unwrap();
+    apply(&plan(&disk), &disk, &memory).unwrap();
+    assert!(!folder.path().join("tree/gone.txt").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_remembered_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    lay(folder.path());
+    let disk = disk(folder.path());
+    let state = folder.path().join("state");
+    apply(&plan(&disk), &disk, &state.join("patch/x")).unwrap();
+    for made in ["", "patch", "patch/x"] {
+        let mode = fs::metadata(state.join(made)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{made}");
+    }
 }

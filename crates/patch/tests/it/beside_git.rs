@@ -148,6 +148,42 @@ fn plain_diffs_and_refusals() {
     }
 }
 
+/// `diff -N` dates what is not there at the beginning of time, in the zone it runs in.
+#[test]
+fn files_that_come_and_go_by_their_dates() {
+    let before = files(&[("f", "a\n"), ("empty", "")]);
+    let diff = |old: &str, new: &str, name: &str, hunk: &str| {
+        format!("diff -ruN a/{name} b/{name}\n--- a/{name}\t{old}\n+++ b/{name}\t{new}\n{hunk}")
+    };
+    let now = "2026-03-01 10:00:00.000000000 +0100";
+    let (comes, goes) = ("@@ -0,0 +1 @@\n+x\n", "@@ -1 +0,0 @@\n-a\n");
+    for zero in [
+        "1970-01-01 00:00:00.000000000 +0000",
+        "1970-01-01 01:00:00.000000000 +0100",
+        "1969-12-31 19:00:00.000000000 -0500",
+        "1970-01-01 05:30:00 +0530",
+        "1970-01-01 00:00:00.000000000 +0100",
+        "1970-01-01 00:00:01.000000000 +0000",
+        "1970-01-02 00:00:00.000000000 +0000",
+    ] {
+        same(&before, &diff(zero, now, "n/new", comes));
+        same(&before, &diff(zero, now, "f", comes));
+        same(&before, &diff(now, zero, "f", goes));
+        same(&before, &diff(now, zero, "f", "@@ -1 +0,0 @@\n-b\n"));
+    }
+    // What wants nothing to be there makes a file that is not, whatever its date.
+    same(&before, &diff(now, now, "new", comes));
+    same(&before, &diff(now, now, "empty", comes));
+    same(
+        &before,
+        &diff(now, now, "f", "@@ -0,0 +1 @@\n+x\n@@ -9 +10 @@\n-b\n+c\n"),
+    );
+    same(
+        &before,
+        &diff(now, now, "new", "@@ -0,0 +1 @@\n+x\n@@ -9 +10 @@\n-b\n+c\n"),
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

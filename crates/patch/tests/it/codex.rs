@@ -3,7 +3,7 @@
 
 use checkrein_patch::Cause;
 
-use crate::tree::{files, patched};
+use crate::tree::{checked, files, memory, patched};
 
 /// Chunks for the file `f`.
 #[track_caller]
@@ -205,4 +205,25 @@ fn scenarios_that_are_refused() {
     ] {
         scenario(lines, &body(wrong), malformed);
     }
+}
+
+/// Codex takes paths for addresses: tabs in them say nothing.
+#[test]
+fn tabs_in_paths_are_passed_over() {
+    let names = |patch: &str| -> Vec<String> {
+        let before = files(&[("n", "1\n"), ("sub/a", "1\n")]);
+        let plan = checked(&memory(&before), patch).unwrap();
+        plan.steps
+            .iter()
+            .map(|step| step.path.to_string())
+            .collect()
+    };
+    let add = |path: &str| format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch");
+    assert_eq!(names(&add("\tm")), ["m"]);
+    assert_eq!(names(&add("s\tub/\tx\t")), ["sub/x"]);
+    assert_eq!(names(&add("sub/.\t./z")), ["z"]);
+    assert_eq!(names(&add("\t/root-of-memory/x")), ["root-of-memory/x"]);
+    let moved =
+        "*** Begin Patch\n*** Update File: \tn\n*** Move to: \tm\n@@\n-1\n+2\n*** End Patch";
+    assert_eq!(names(moved), ["m", "n"]);
 }

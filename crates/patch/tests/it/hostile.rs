@@ -186,3 +186,55 @@ fn patches_made_to_be_slow_end() {
     let diff = format!("--- a/f\n+++ b/f\n{}", hunk.repeat(800));
     assert!(checked(&tree, &diff).is_err());
 }
+
+/// Each would take minutes if every file were compared with every other.
+#[test]
+fn many_files_and_many_lines_are_no_more_than_many() {
+    let adds: String = (0..20_000)
+        .map(|number| format!("*** Add File: d{}/n{number}\n+x\n", number % 100))
+        .collect();
+    let patch = format!("*** Begin Patch\n{adds}*** End Patch");
+    let plan = checked(&Memory::default(), &patch).unwrap();
+    assert_eq!(plan.steps.len(), 20_000);
+
+    // Lines that are all the same, and a block of them that is one too long.
+    let file = "same\n".repeat(60_000);
+    let tree = memory(&files(&[("f", &file)]));
+    let block = "-same\n".repeat(30_000);
+    let hunk = format!("@@ -1,30001 +1,1 @@\n{block}-other\n+x\n");
+    refused(&tree, &format!("--- a/f\n+++ b/f\n{hunk}"), Cause::NoMatch);
+
+    let deep = format!("{}x", "a/".repeat(1_000));
+    refused(&Memory::default(), &add(&deep), Cause::BadPath);
+    refused(&Memory::default(), &add(&"a".repeat(5_000)), Cause::BadPath);
+}
+
+#[test]
+fn what_the_patch_has_put_into_a_folder_counts_until_it_goes() {
+    let tree = memory(&files(&[("d/a", "1\n")]));
+    let body = |body: &str| format!("*** Begin Patch\n{body}*** End Patch");
+    // A folder of the patch's own is no file.
+    refused(
+        &tree,
+        &body("*** Add File: n/a\n+x\n*** Add File: n\n+x\n"),
+        Cause::BadPath,
+    );
+    // It is none any more once all of it is gone.
+    let patch = body(
+        "*** Add File: n/a\n+x\n*** Add File: n/b\n+x\n*** Delete File: n/a\n*** Delete File: n/b\n*** Add File: n\n+x\n",
+    );
+    assert!(checked(&tree, &patch).is_ok());
+    let patch = body(
+        "*** Add File: n/a\n+x\n*** Add File: n/a\n+y\n*** Delete File: n/a\n*** Add File: n\n+x\n",
+    );
+    assert!(checked(&tree, &patch).is_ok());
+}
+
+#[test]
+fn a_link_that_is_moved_is_not_taken_for_its_file() {
+    let mut tree = memory(&files(&[("f", "1\n")]));
+    tree.links
+        .insert(Within::read("l").unwrap(), "f".to_owned());
+    let patch = "*** Begin Patch\n*** Update File: l\n*** Move to: g\n@@\n-1\n+2\n*** End Patch";
+    refused(&tree, patch, Cause::Unsupported);
+}

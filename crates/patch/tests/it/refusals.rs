@@ -1,6 +1,6 @@
 //! What a refusal says: enough to write the patch again, and never more than fits.
 
-use checkrein_patch::{Refusal, told};
+use checkrein_patch::{Cause, Refusal, told};
 
 use crate::tree::{checked, files, memory};
 
@@ -95,4 +95,81 @@ fn diffs_say_where_they_fail() {
     let wrong = diff.replace("-5,4 +5,4", "-5,6 +5,6");
     let text = told(&checked(&tree, &wrong).unwrap_err());
     assert!(text.contains("counts of lines"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_seen_is_named() {
+    let says = |file: &str, patch: &str, expected: &str| {
+        let found = checked(&memory(&files(&[("f", file)])), patch).unwrap_err();
+        let text = told(&found);
+        assert!(text.contains(expected), "{text}");
+    };
+    let v4a =
+        |line: &str| format!("*** Begin Patch\n*** Update File: f\n@@\n-{line}\n+x\n*** End Patch");
+    says(
+        "\u{feff}one two three\n",
+        &v4a("one two three"),
+        "(from character 1 on the file has U+FEFF U+006F, this U+006F U+006E)",
+    );
+    says(
+        "let caf\u{e9} = 1;\n",
+        &v4a("let cafe\u{301} = 1;"),
+        "(from character 8 on the file has U+00E9 U+0020, this U+0065 U+0301)",
+    );
+    let diff = |line: &str| format!("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-{line}\n+x\n");
+    says("\u{feff}one two\n", &diff("one two"), "has U+FEFF");
+    says("one  two\n", &diff("one two"), "(only blanks differ)");
+    says(
+        "one \u{2013} two\n",
+        &diff("one - two"),
+        "(only blanks or typographic punctuation differ)",
+    );
+}
+
+#[test]
+fn diffs_that_would_change_nothing_are_none() {
+    let tree = memory(&files(&[("f", "one\ntwo\n")]));
+    let check = |diff: &str, cause: Cause, expected: &str| {
+        let found = checked(&tree, diff).unwrap_err();
+        assert_eq!(found[0].cause, cause, "{diff}");
+        assert!(told(&found).contains(expected), "{}", told(&found));
+    };
+    let head = "--- a/f\n+++ b/f\n";
+    check(
+        &format!("{head}@@\n one\n-two\n+TWO\n"),
+        Cause::Malformed,
+        "patch line 3: a hunk begins with `@@ -LINE,COUNT",
+    );
+    check(
+        &format!("{head}@@ ... @@\n one\n-two\n+TWO\n"),
+        Cause::Malformed,
+        "patch line 3",
+    );
+    check(
+        &format!("{head}@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n@@\n-one\n+ONE\n"),
+        Cause::Malformed,
+        "patch line 7",
+    );
+    check(
+        &format!("{head}@@@ -1,2 -1,2 +1,2 @@@\n  one\n- two\n+ TWO\n"),
+        Cause::Unsupported,
+        "combined diff",
+    );
+    check(
+        "diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,2 -1,2 +1,2 @@@\n  one\n",
+        Cause::Unsupported,
+        "patch line 1",
+    );
+    check(
+        "diff --git a/f b/f\nindex 111..222 100644\n--- a/f\n+++ b/f\n",
+        Cause::Malformed,
+        "nothing is changed in f",
+    );
+    // A file that gets another mode has no hunk.
+    let mode = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n";
+    assert!(checked(&tree, mode).is_ok());
+    // Lines of a hunk are no heads of hunks.
+    let tree = memory(&files(&[("f", "@@\n-- x\n")]));
+    let diff = format!("{head}@@ -1,2 +1,2 @@\n-@@\n--- x\n+@@ a\n+++ y\n");
+    assert!(checked(&tree, &diff).is_ok());
 }

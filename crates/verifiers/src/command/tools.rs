@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::Command as Process;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
+use super::process::brief::{self, Answer, Bounds};
 use super::withheld;
 use crate::{Job, regular};
 
@@ -32,6 +33,8 @@ const MAX_TOOLS: usize = 4;
 const MAX_ANSWER: usize = 120;
 /// How long a tool may think about it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of an answer; a longer one is none.
+const LONGEST: u64 = 64 * 1024;
 /// More of the answers kept is not read.
 const LARGEST: u64 = 1 << 20;
 /// How long an answer is believed: what stands behind a shim changes without it.
@@ -118,37 +121,24 @@ fn stamp(program: &Path, job: &Job<'_>) -> String {
 /// The first line of what it says.
 fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
     let (env, _) = withheld::filtered(job.env, &[]);
-    let (mut output, write) = std::io::pipe().ok()?;
     let mut command = Process::new(program);
     command
         .arg(flag)
         .current_dir(job.root)
         .env_clear()
-        .envs(env)
-        .stdin(Stdio::null())
-        .stderr(write.try_clone().ok()?)
-        .stdout(write);
-    let mut child = command.spawn().ok()?;
-    // Our ends of the pipe go with it: else it would never end.
-    drop(command);
-    let until = Instant::now() + PATIENCE;
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status.success(),
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                break false;
-            }
-        }
+        .envs(env);
+    let left = job
+        .deadline
+        .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let bounds = Bounds {
+        time: left.map_or(PATIENCE, |left| left.min(PATIENCE)),
+        bytes: LONGEST,
+        errors: true,
     };
-    if !ended {
+    let Answer::Said(said) = brief::ask(command, bounds) else {
         return None;
-    }
-    let mut bytes = vec![0; 4096];
-    let read = output.read(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(bytes.get(..read)?).into_owned();
+    };
+    let text = String::from_utf8_lossy(&said).into_owned();
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(line.trim().chars().take(MAX_ANSWER).collect())
 }

@@ -26,7 +26,7 @@ use checkrein_core::ids::VerifierName;
 pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
-pub use tracked::tracked_files;
+pub use tracked::{git, tracked_files};
 
 pub(crate) use walk::is_ours_to_count;
 

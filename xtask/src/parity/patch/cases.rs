@@ -255,6 +255,11 @@ fn respelled(random: &mut Random, name: &str) -> String {
         2 => format!("{{root}}/{name}"),
         3 => name.replace('/', "//"),
         4 => format!("../{{name}}/{name}"),
+        5 => format!("\t{name}"),
+        6 => name.replace('.', "\t."),
+        7 => format!(".\t/{name}\t"),
+        8 => format!("src/.\t./\r{name}"),
+        9 => format!("\t{{root}}/{name}"),
         _ => name.to_owned(),
     }
 }

@@ -1,21 +1,87 @@
-//! Tells which hook entries are ours, in whatever form they are written.
+//! Tells which hook entries are ours, in whatever form they are written, and which of their
+//! programs may be started: what a clone names is not.
 
+use std::path::{Path, PathBuf};
+
+use checkrein_adapters::ours::Ours;
 use checkrein_adapters::settings::{Call, Hook};
 use serde_json::Value;
 
+use super::places::Scope;
+use crate::programs;
+
 /// `checkrein hook AGENT ...`, as a command line or with `args`.
 pub(super) fn is_ours(handler: &Value, agent: &str) -> bool {
-    let words = call(handler).and_then(|call| call.our_words());
-    words.is_some_and(|words| words.get(2).is_some_and(|name| name == agent))
+    ours(handler, agent).is_some()
+}
+
+/// How a handler calls us for this agent.
+pub(super) fn ours(handler: &Value, agent: &str) -> Option<(Call, Ours)> {
+    let call = call(handler)?;
+    let ours = Ours::of(&call)?;
+    (ours.words.get(2)? == agent).then_some((call, ours))
 }
 
 fn call(handler: &Value) -> Option<Call> {
     let command = handler.get("command")?.as_str()?.to_owned();
-    let args = handler.get("args").and_then(Value::as_array).map(|words| {
-        let words = words.iter().filter_map(Value::as_str);
-        words.map(str::to_owned).collect()
-    });
+    let args = match handler.get("args") {
+        None => None,
+        Some(args) => {
+            let words = args.as_array()?.iter();
+            let words: Option<Vec<&str>> = words.map(Value::as_str).collect();
+            Some(words?.into_iter().map(str::to_owned).collect())
+        }
+    };
     Some(Call::Command { command, args })
+}
+
+/// What an entry starts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// This very program, or the `checkrein` of the person's PATH.
+    Ours(PathBuf),
+    /// Another file, named by the person's own settings.
+    Own(PathBuf),
+    /// Another file, named by what comes with a repo: not for us to start.
+    Foreign(PathBuf),
+    /// Nothing that could be started.
+    Gone,
+}
+
+impl Program {
+    /// What an entry in a file of this scope starts, seen from the repo at `root`.
+    pub(super) fn of(named: &str, scope: Scope, root: &Path) -> Self {
+        if !named.contains(['/', '\\']) {
+            // By a bare name only what is called as we are.
+            return match programs::outside(named, root) {
+                Some(found) if named == "checkrein" || is_this(&found) => Self::Ours(found),
+                Some(found) => Self::Foreign(found),
+                None => Self::Gone,
+            };
+        }
+        let found = PathBuf::from(named);
+        if !programs::is_program(&found) {
+            return Self::Gone;
+        }
+        let usual = || {
+            let usual = programs::outside("checkrein", root)?;
+            usual.canonicalize().ok()
+        };
+        let real = found.canonicalize().ok();
+        if found.is_absolute() && (is_this(&found) || real.is_some() && real == usual()) {
+            Self::Ours(found)
+        } else if found.is_absolute() && scope == Scope::User && !programs::lies_in(&found, root) {
+            Self::Own(found)
+        } else {
+            Self::Foreign(found)
+        }
+    }
+}
+
+/// Whether this file is the program that runs now.
+pub(super) fn is_this(file: &Path) -> bool {
+    let own = std::env::current_exe().and_then(|own| own.canonicalize());
+    matches!((own, file.canonicalize()), (Ok(own), Ok(file)) if own == file)
 }
 
 /// One of our entries, taken apart.
@@ -35,7 +101,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn of(hook: &Hook) -> Option<Self> {
-        let words = hook.call.our_words()?;
+        let words = Ours::of(&hook.call)?.words;
         let flag = |name: &str| {
             words.iter().enumerate().find_map(|(at, word)| {
                 match word.strip_prefix(name)?.strip_prefix('=') {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_adapters::settings::{Effect, Fault, FaultKind, Hook};
+use checkrein_adapters::settings::{Call, Effect, Fault, FaultKind, Hook};
 use checkrein_adapters::{self as adapters};
 
 use super::entry::Entry;
@@ -45,6 +45,37 @@ pub(super) fn installed<'a>(settings: &'a [Settings], near: &Near) -> Vec<Instal
             })
         })
         .collect()
+}
+
+/// Entries that call us and do something else too: neither counted nor tried out.
+pub(super) fn mixed(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in settings {
+        for hook in file.reading.in_force().filter(|hook| !hook.call.is_ours()) {
+            let Call::Command { command, args } = &hook.call else {
+                continue;
+            };
+            let mut words = std::iter::once(command).chain(args.iter().flatten());
+            if !words.any(|word| word.contains("checkrein") && word.contains("hook ")) {
+                continue;
+            }
+            let path = format!(
+                "hooks.{}[{}].hooks[{}]",
+                hook.event, hook.group, hook.handler
+            );
+            findings.push(
+                Finding::warning(
+                    agent.name,
+                    "entry_mixed",
+                    format!("the entry for {} calls checkrein and does more", hook.event),
+                )
+                .at(file.at(&path, near))
+                .so("it is not counted as ours, and was not tried: what else it does is not ours to start")
+                .mend(again(agent, file.scope)),
+            );
+        }
+    }
+    findings
 }
 
 /// How our entries of this scope are written anew.

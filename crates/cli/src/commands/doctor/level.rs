@@ -41,7 +41,7 @@ pub(super) fn look(near: &Near, hooked: bool, required: bool, scratch: &Path) ->
                 false => "run `checkrein check` in a CI workflow; nothing is required yet, so make a check required first",
             }),
     });
-    findings.push(match confine::possible(scratch) {
+    findings.push(match confine::possible(scratch, &near.top) {
         Ok(how) => Finding::ok(
             "repo",
             "confine",

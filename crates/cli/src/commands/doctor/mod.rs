@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
     let scratch = tempfile::tempdir()?;
     let near = Near {
         root: located.place.root.clone(),
+        top: located.top.clone(),
     };
     let repo = repo::look(&located, &near);
     let mut findings = Vec::new();
@@ -111,7 +112,7 @@ impl Look<'_> {
             near,
             scratch,
         } = *self;
-        let program = programs::on_path(agent.program);
+        let program = programs::outside(agent.program, &near.top);
         findings.push(match &program {
             Some(program) => self.version(program),
             None => Finding::ok(agent.name, "installed", "not installed"),
@@ -131,8 +132,9 @@ impl Look<'_> {
         let installed = hooks::installed(&settings, near);
         findings.extend(hooks::covered(agent, &installed, plugins.ours));
         findings.extend(plugins.findings);
-        findings.extend(binary::look(agent, &installed, scratch));
-        findings.extend(shell::look(agent, &installed, scratch));
+        findings.extend(hooks::mixed(agent, &settings, near));
+        findings.extend(binary::look(agent, &installed, &near.top, scratch));
+        findings.extend(shell::look(agent, &installed, &near.top, scratch));
         let measured = repo.store.as_ref().map(deadlines::measured);
         findings.extend(deadlines::look(
             agent,
@@ -150,19 +152,32 @@ impl Look<'_> {
             findings.extend(silence::look(agent, &near.root, repo.store.as_ref()));
             findings.extend(self.rounds());
         }
+        let foreign = |one: &hooks::Installed<'_>| {
+            let named = &one.entry.program;
+            matches!(
+                entry::Program::of(named, one.settings.scope, &near.top),
+                entry::Program::Foreign(_)
+            )
+        };
+        let all_foreign = !installed.is_empty() && installed.iter().all(foreign);
         if agreed.to_none {
-            findings.push(firing::not_played(agent.name));
+            findings.push(firing::not_played(agent.name, "the hooks are skipped"));
+        } else if all_foreign {
+            let why = "what the hooks start is not ours to start";
+            findings.push(firing::not_played(agent.name, why));
         } else if let Some(program) = program.filter(|_| named) {
             ui::say(&format!(
                 "checkrein: {}",
                 firing::announcement(agent.program)
             ));
-            findings.extend(firing::findings(agent.name, &program, &settings, &agreed)?);
+            findings.extend(firing::findings(
+                agent.name, &program, &settings, &agreed, &near.top,
+            )?);
         }
         let faults = findings
             .iter()
             .any(|finding| finding.about == agent.name && finding.status == Status::Fault);
-        Ok(!faults && (!installed.is_empty() || plugins.ours))
+        Ok(!faults && !all_foreign && (!installed.is_empty() || plugins.ours))
     }
 
     fn version(&self, program: &Path) -> Finding {

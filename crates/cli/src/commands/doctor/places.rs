@@ -118,6 +118,8 @@ impl Settings {
 #[derive(Debug)]
 pub(super) struct Near {
     pub(super) root: PathBuf,
+    /// Top of the checkout: what lies below it is the clone's.
+    pub(super) top: PathBuf,
 }
 
 impl Near {

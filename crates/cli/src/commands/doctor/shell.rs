@@ -13,19 +13,25 @@ use super::bounded::{self, Ran};
 use super::finding::{Finding, Status};
 use super::hooks::Installed;
 use super::places::Agent;
+use crate::programs;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 /// What both agents use where no shell is named.
 const PLAIN: &str = "/bin/sh";
 
-pub(super) fn look(agent: &Agent, installed: &[Installed<'_>], scratch: &Path) -> Vec<Finding> {
+pub(super) fn look(
+    agent: &Agent,
+    installed: &[Installed<'_>],
+    top: &Path,
+    scratch: &Path,
+) -> Vec<Finding> {
     if !installed.iter().any(|one| one.entry.by_shell) {
         return Vec::new();
     }
     if agent.name != "codex" {
         return vec![one(agent, Path::new(PLAIN), "-c", scratch)];
     }
-    let shell = login_shell();
+    let shell = login_shell(top);
     let plain = one(agent, &shell, "-c", scratch);
     if plain.status != Status::Ok {
         return vec![plain];
@@ -99,9 +105,9 @@ fn one(agent: &Agent, shell: &Path, flag: &str, scratch: &Path) -> Finding {
 }
 
 /// The PATH of a login shell; our own if it does not tell.
-pub(super) fn login_path(scratch: &Path) -> String {
+pub(super) fn login_path(top: &Path, scratch: &Path) -> String {
     run(
-        &login_shell(),
+        &login_shell(top),
         "-lc",
         "printf '\\n%s\\n' \"$PATH\"",
         scratch,
@@ -113,10 +119,13 @@ pub(super) fn login_path(scratch: &Path) -> String {
     .unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
 }
 
-fn login_shell() -> PathBuf {
+/// The person's shell, but none that lies in the checkout: what a clone's settings put into the
+/// environment of an agent is no person's choice.
+pub(super) fn login_shell(top: &Path) -> PathBuf {
     std::env::var_os("SHELL")
-        .filter(|shell| !shell.is_empty())
-        .map_or_else(|| PathBuf::from(PLAIN), PathBuf::from)
+        .map(PathBuf::from)
+        .filter(|shell| shell.is_absolute() && !programs::lies_in(shell, top))
+        .unwrap_or_else(|| PathBuf::from(PLAIN))
 }
 
 fn run(shell: &Path, flag: &str, script: &str, scratch: &Path) -> std::io::Result<Ran> {

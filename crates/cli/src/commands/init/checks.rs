@@ -16,6 +16,7 @@ use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;
 use crate::programs::on_path;
+use crate::settings::file;
 use crate::settings::record::What;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
@@ -37,6 +38,8 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
         return Ok(compiled.policy);
     }
     let root = &site.root;
+    let file = file::resolve(&root.join(CONFIG), Some(root))?;
+    file::writable(&file)?;
     let found = detect::detect(&Tree::read(root));
     let planned = if pen.dry_run {
         if !found.is_empty() {
@@ -46,7 +49,6 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
     } else {
         tried(pen, found)?
     };
-    let file = root.join(CONFIG);
     let text = detect::config(&planned);
     let policy = compile(&file, &text)?;
     pen.write(

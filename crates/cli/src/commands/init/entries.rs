@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use checkrein_adapters::ours::{IF_THERE, MUST_BE_THERE, told_if_not_there};
 use checkrein_core::policy::Policy;
 
 use super::agents::Agent;
@@ -185,9 +186,7 @@ impl Plan<'_> {
             (Scope::Shared, _) => format!("sh -c {}", quoted(&self.script(event))),
             (_, "PreToolUse") => {
                 // This agent has no word for "block if it fails": the shell says it.
-                let script = format!(
-                    "test -x \"$0\" || {{ echo \"$1\" >&2; exit 2; }}; exec \"$0\" {arguments}"
-                );
+                let script = format!("{MUST_BE_THERE}{arguments}");
                 let gone = format!("Nothing judges this call. {}", self.way_out());
                 format!("sh -c {} {program} {}", quoted(&script), quoted(&gone))
             }
@@ -198,19 +197,14 @@ impl Plan<'_> {
     /// What is committed: where Checkrein is not installed the agent goes on, and a person is
     /// told once a session.
     fn script(&self, event: &str) -> String {
-        let there = "command -v checkrein >/dev/null 2>&1";
-        let call = format!("exec checkrein {}", self.arguments(event).join(" "));
-        match event {
-            "SessionStart" => {
-                let message = format!(
-                    "checkrein is not installed here: nothing checks what the agent calls done in this repo. Its hooks are in {}.",
-                    self.file
-                );
-                format!(
-                    "{there} || {{ grep -q \"source.*startup\" && echo \"{{\\\"systemMessage\\\":\\\"{message}\\\"}}\"; exit 0; }}; {call}"
-                )
-            }
-            _ => format!("{there} || exit 0; {call}"),
-        }
+        let call = format!("checkrein {}", self.arguments(event).join(" "));
+        let told = (event == "SessionStart").then(|| {
+            told_if_not_there(&format!(
+                "checkrein is not installed here: nothing checks what the agent calls done in this repo. Its hooks are in {}.",
+                self.file
+            ))
+        });
+        let guard = told.flatten();
+        format!("{}{call}", guard.as_deref().unwrap_or(IF_THERE))
     }
 }

@@ -1,20 +1,27 @@
 //! What `init` asks git: where the repo is, and which files it would take up.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use checkrein_verifiers::process::brief::{self, Answer, Bounds};
+use checkrein_verifiers::tree::git;
+
+/// Longest wait for an answer, and longest answer.
+const BOUNDS: Bounds = Bounds {
+    time: Duration::from_secs(20),
+    bytes: 1024 * 1024,
+    errors: false,
+};
 
 /// What git says in a folder; `None` if it does not answer, or with no.
 fn asked(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let said = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8(said.stdout).ok()?;
-    said.status.success().then(|| text.trim_end().to_owned())
+    let mut command = Command::new(git(folder)?);
+    command.arg("-C").arg(folder).args(arguments);
+    match brief::ask(command, BOUNDS) {
+        Answer::Said(text) => Some(String::from_utf8(text).ok()?.trim_end().to_owned()),
+        Answer::None | Answer::Cut => None,
+    }
 }
 
 /// The top of the worktree.

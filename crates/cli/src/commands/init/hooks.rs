@@ -25,12 +25,46 @@ pub(super) struct Put {
     pub(super) to_review: Option<(PathBuf, Reading)>,
 }
 
-/// Installs.
-pub(super) fn install(
-    pen: &mut Pen<'_>,
+/// What is to be written into an agent's file.
+struct Ready {
+    path: PathBuf,
+    now: Option<String>,
+    before: Option<String>,
+    edited: crate::settings::Edited,
+    reading: Reading,
+    entries: usize,
+    /// A stop is given less time than a check may take.
+    cut: bool,
+}
+
+/// Finds out whether everything can be written, before anything is: half an installation
+/// would be neither.
+pub(super) fn look_first(pen: &Pen<'_>, agents: &[&'static Agent]) -> Result<(), CommandError> {
+    for agent in agents {
+        if let Some(ready) = ready(pen, agent, None)? {
+            file::writable(&ready.path)?;
+        }
+        if agent.name == "codex"
+            && let Some(home) = agent.home()
+        {
+            file::read(&file::resolve(&home.join("config.toml"), None)?)?;
+        }
+    }
+    if pen.site.scope == Scope::Person
+        && let Some(exclude) = git::exclude(&pen.site.root)
+    {
+        file::read(&exclude)?;
+    }
+    Ok(())
+}
+
+/// What is to be written, after a look at what the agent would make of it. `None` if its hooks
+/// are in another file.
+fn ready(
+    pen: &Pen<'_>,
     agent: &'static Agent,
     policy: Option<&Policy>,
-) -> Result<Put, CommandError> {
+) -> Result<Option<Ready>, CommandError> {
     let site = pen.site;
     let scope = site.scope;
     let repo = agent.repo(site);
@@ -42,10 +76,7 @@ pub(super) fn install(
     })?;
     let path = file::resolve(&place, (scope != Scope::User).then_some(repo.as_path()))?;
     if elsewhere(pen, agent, &path)? {
-        return Ok(Put {
-            in_force: true,
-            to_review: None,
-        });
+        return Ok(None);
     }
     let now = file::read(&path)?;
     let trouble = |trouble: crate::settings::Trouble| {
@@ -70,39 +101,64 @@ pub(super) fn install(
         file: &site.shown(&path),
         stop,
     };
-    let edited =
-        json::install(before.as_deref().unwrap_or_default(), &plan.entries()).map_err(trouble)?;
+    let entries = plan.entries();
+    let edited = json::install(before.as_deref().unwrap_or_default(), &entries).map_err(trouble)?;
     let reading = read(agent, &edited.text);
     others_stay(agent, &path, before.as_deref(), &reading)?;
+    Ok(Some(Ready {
+        path,
+        now,
+        before,
+        edited,
+        reading,
+        entries: entries.len(),
+        cut,
+    }))
+}
 
+/// Installs.
+pub(super) fn install(
+    pen: &mut Pen<'_>,
+    agent: &'static Agent,
+    policy: Option<&Policy>,
+) -> Result<Put, CommandError> {
+    let Some(ready) = ready(pen, agent, policy)? else {
+        return Ok(Put {
+            in_force: true,
+            to_review: None,
+        });
+    };
     let about = format!(
         "{}: {} hooks, {}",
         agent.title,
-        plan.entries().len(),
-        match scope {
+        ready.entries,
+        match pen.site.scope {
             Scope::Person => "for you, in this repo",
             Scope::Shared => "for all who clone this repo, once it is committed",
             Scope::User => "for you, in all repos",
         }
     );
     pen.write(
-        &path,
-        now.as_deref().map(|now| (now, before.as_deref())),
-        edited.text,
-        edited.inserted,
+        &ready.path,
+        ready
+            .now
+            .as_deref()
+            .map(|now| (now, ready.before.as_deref())),
+        ready.edited.text,
+        ready.edited.inserted,
         What::Hooks,
         Some(agent.name),
         &about,
     )?;
-    if cut {
+    if ready.cut {
         warn(
             "a required check may take longer than the hour that an agent is made to wait at a stop; it would be cut",
         );
     }
-    let in_force = in_force(pen, agent, &path, &reading);
+    let in_force = in_force(pen, agent, &ready.path, &ready.reading);
     Ok(Put {
         in_force,
-        to_review: (agent.name == "codex").then_some((path, reading)),
+        to_review: (agent.name == "codex").then_some((ready.path, ready.reading)),
     })
 }
 

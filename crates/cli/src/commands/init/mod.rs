@@ -76,6 +76,7 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
     }
     let agents = agents::wanted(&args.agent, &site)?;
     let mut pen = Pen::new(&site, &mut installed, args.dry_run);
+    hooks::look_first(&pen, &agents)?;
     let policy = match site.scope {
         // Hooks for all repos: what is checked there, each repo says for itself.
         Scope::User => None,

@@ -1,7 +1,6 @@
 //! Codex runs a hook only after a person has reviewed it. We write that review down only when
 //! a person at a terminal says so; else we say what is missing.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -128,8 +127,7 @@ pub(super) fn settle(
 
 /// Asks a person at the terminal; anything but yes is no.
 fn yes(question: &str, undo: &str) -> Result<bool, CommandError> {
-    ui::say_bytes(format!("{question} [y/N] ").as_bytes());
-    let _ = std::io::stderr().flush();
+    ui::ask(&format!("{question} [y/N] "));
     let (sender, receiver) = std::sync::mpsc::channel();
     // A signal does not end the reading of a line: somebody else has to wait for it.
     std::thread::spawn(move || {

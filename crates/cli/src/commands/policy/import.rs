@@ -39,9 +39,8 @@ pub(super) fn run(args: &PolicyImport) -> Result<ExitCode, CommandError> {
             "what was made is no rules file: {error}"
         )));
     }
-    for line in made.text.lines() {
-        ui::answer(line);
-    }
+    // The text of a file, to the byte.
+    ui::answer_bytes(made.text.as_bytes());
     ui::say(&format!(
         "{}; {} cannot be said in rules, see the comments",
         counted(made.rules.len() as u64, "rule"),

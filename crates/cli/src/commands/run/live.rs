@@ -8,6 +8,7 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::state::State;
 use indicatif::ProgressBar;
 
+use crate::ui::printable::printable;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
 
@@ -117,7 +118,7 @@ impl<'a> Live<'a> {
         if !self.doing.is_empty() {
             line = format!("{line}, {}", self.doing);
         }
-        bar.set_message(line);
+        bar.set_message(printable(&line));
         bar.enable_steady_tick(Duration::from_millis(120));
     }
 }

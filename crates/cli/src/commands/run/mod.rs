@@ -154,7 +154,7 @@ fn cannot_start(program: &str, error: &std::io::Error) -> String {
 /// What is asked for: as an argument, or on stdin where there is no person.
 fn task(args: &Run) -> Result<Option<String>, CommandError> {
     if let Some(text) = args.task.as_ref().or(args.text.as_ref()) {
-        return Ok(Some(text.clone()));
+        return Ok(Some(text.clone()).filter(|text| !text.trim().is_empty()));
     }
     let stdin = std::io::stdin();
     if stdin.is_terminal() {

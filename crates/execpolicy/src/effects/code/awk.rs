@@ -22,6 +22,17 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
     {
         return out.push(Effect::Deed(Deed::Code));
     }
+    // Programs differ on a slash in a class, and on one behind `if (...)`.
+    let doubtful = text.contains('"')
+        && (text.contains("[/")
+            || text.contains("/]")
+            || text.contains("[^/")
+            || text.contains(") /")
+            || text.contains(")/"))
+        && text.contains(['|', '>', '@']);
+    if doubtful {
+        return out.push(Effect::Deed(Deed::Code));
+    }
     let mut rest = Bare::new(text);
     let mut prints = false;
     while let Some((at, c)) = rest.next() {
@@ -81,6 +92,7 @@ fn target(text: &str, act: Act, out: &mut Vec<Effect>) {
 
 /// The characters outside of texts and patterns, with their places.
 struct Bare<'t> {
+    text: &'t str,
     chars: std::iter::Peekable<std::str::CharIndices<'t>>,
     depth: usize,
     last: char,
@@ -89,6 +101,7 @@ struct Bare<'t> {
 impl<'t> Bare<'t> {
     fn new(text: &'t str) -> Self {
         Self {
+            text,
             chars: text.char_indices().peekable(),
             depth: 0,
             last: '{',
@@ -99,9 +112,30 @@ impl<'t> Bare<'t> {
         self.chars.next();
     }
 
+    /// Whether a pattern begins here: where no value has ended, and behind a keyword.
+    fn begins_pattern(&self, at: usize) -> bool {
+        const KEYWORDS: &[&str] = &["print", "printf", "return", "else", "in", "do", "case"];
+        let before = self.text.get(..at).unwrap_or("").trim_end();
+        let word = before
+            .rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .next()
+            .unwrap_or("");
+        KEYWORDS.contains(&word)
+            || !(self.last.is_alphanumeric() || matches!(self.last, ')' | ']' | '_' | '$' | '"'))
+    }
+
     fn to(&mut self, end: char) {
         let mut escaped = false;
+        let mut class = false;
         for (_, c) in self.chars.by_ref() {
+            // In a class of a pattern the slash is one of its characters.
+            if end == '/' && !escaped {
+                class = c == '[' || class && c != ']';
+            }
+            if class {
+                escaped = !escaped && c == '\\';
+                continue;
+            }
             // A line goes on behind a backslash.
             if !escaped && (c == end || c == '\n') {
                 return;
@@ -124,9 +158,7 @@ impl Iterator for Bare<'_> {
                     continue;
                 }
                 // A pattern stands where no value has ended.
-                '/' if !(self.last.is_alphanumeric()
-                    || matches!(self.last, ')' | ']' | '_' | '$' | '"')) =>
-                {
+                '/' if self.begins_pattern(at) => {
                     self.to('/');
                     self.last = '"';
                     continue;

@@ -174,6 +174,9 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                 let [[Token::Quoted(name, false)]] = arguments.as_slice() else {
                     return false;
                 };
+                if !is_plain_use(&tokens, index) {
+                    return false;
+                }
                 let name = name.strip_prefix("node:").unwrap_or(name);
                 if name.starts_with(['/', '~']) {
                     return false;
@@ -198,6 +201,13 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                     index.checked_sub(1).and_then(|at| tokens.get(at)),
                     Some(Token::Name(_) | Token::Sign(')' | ']' | '}') | Token::Quoted(..))
                 );
+                let computed = matches!(
+                    index.checked_sub(1).and_then(|at| tokens.get(at)),
+                    Some(Token::Sign('{' | ','))
+                ) && computes_name(&tokens, index);
+                if computed {
+                    return false;
+                }
                 let fixed = matches!(
                     (next, tokens.get(index + 2)),
                     (
@@ -210,7 +220,7 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                         Some(Token::Name("i" | "k" | "key" | "n" | "j")),
                         Some(Token::Sign(']'))
                     )
-                );
+                ) && only_looked_up(&tokens, index);
                 if member && !fixed {
                     return false;
                 }
@@ -222,4 +232,54 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
         }
     }
     true
+}
+
+/// Whether `{[x]: y}` takes a member whose name is made.
+fn computes_name(tokens: &[Token<'_>], at: usize) -> bool {
+    let rest = tokens.get(at..).unwrap_or(&[]);
+    let end = rest.iter().position(|token| *token == Token::Sign(']'));
+    end.is_some_and(|end| rest.get(end + 1) == Some(&Token::Sign(':')))
+}
+
+/// Whether `x[k]` is shown or counted and neither called nor kept, and nothing here is a module
+/// with members that act.
+fn only_looked_up(tokens: &[Token<'_>], at: usize) -> bool {
+    let holder = at.checked_sub(1).and_then(|at| tokens.get(at));
+    let before = at.checked_sub(2).and_then(|at| tokens.get(at));
+    let behind = tokens.get(at + 3);
+    let acts =
+        |token: &Token<'_>| matches!(token, Token::Quoted("fs" | "node:fs" | "os" | "module", _));
+    matches!(holder, Some(Token::Name(name)) if !matches!(*name, "process" | "module" | "exports" | "this" | "require" | "console"))
+        && !matches!(before, Some(Token::Sign('=' | '.')))
+        && !matches!(behind, Some(Token::Sign('(' | '[' | '.' | '`')))
+        && !tokens.iter().any(acts)
+}
+
+/// Whether what `require` brings is only ever used by the names of its members: `require(x).y`,
+/// `{y} = require(x)`, or `m = require(x)` where `m` stands nowhere without a dot behind it.
+fn is_plain_use(tokens: &[Token<'_>], at: usize) -> bool {
+    let end = tokens
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|token| *token == Token::Sign(')')));
+    let behind = end.and_then(|end| tokens.get(at + end + 1));
+    if behind == Some(&Token::Sign('.')) {
+        return true;
+    }
+    let [held, equals] = [2, 1].map(|back| at.checked_sub(back).and_then(|at| tokens.get(at)));
+    let data =
+        matches!(tokens.get(at + 2), Some(Token::Quoted(name, _)) if name.ends_with(".json"));
+    match (held, equals) {
+        (Some(Token::Sign('}')), Some(Token::Sign('='))) => true,
+        (Some(Token::Name(held)), Some(Token::Sign('='))) if !data => {
+            let loose = |pair: &[Token<'_>]| matches!(pair, [Token::Name(name), next] if name == held && !matches!(next, Token::Sign('.' | '=' | '(')));
+            !tokens.windows(2).any(loose)
+        }
+        // It may be shown.
+        _ => {
+            data || !matches!(
+                tokens.get(at + 2),
+                Some(Token::Quoted("fs" | "node:fs" | "os" | "module", _))
+            )
+        }
+    }
 }

@@ -64,6 +64,16 @@ const PERL: &[&str] = &[
     "kill",
     "rename",
     "rmdir",
+    "remove",
+    "creat",
+    "mkfifo",
+    "mknod",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execvp",
     "mkdir",
     "symlink",
     "link",
@@ -348,7 +358,7 @@ pub(super) fn php(text: &str) -> bool {
         !matches!(
             pair,
             [
-                super::text::Token::Quoted(..),
+                super::text::Token::Quoted(..) | super::text::Token::Sign(')' | ']'),
                 super::text::Token::Sign('(')
             ]
         )

@@ -41,6 +41,12 @@ pub(crate) enum Language {
     Sqlite,
     /// Commands of `redis-cli`.
     Redis,
+    /// A shell's, read by the grammar.
+    Shell,
+    /// One that is not read.
+    Other,
+    /// None: it goes to another machine.
+    Sent,
 }
 
 /// What a program in the words of a command does.
@@ -69,7 +75,9 @@ pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
                 sqlite(&Word::fixed(text), out);
                 true
             }
-            Language::Redis => false,
+            Language::Redis | Language::Other => false,
+            Language::Sent => true,
+            Language::Shell => true,
         };
     if !harmless {
         unreadable(text, out);
@@ -108,10 +116,26 @@ pub(super) fn is_module(language: Language, name: &str) -> bool {
     }
 }
 
+/// The program that an option names: a file, or what comes in.
+pub(super) fn file_of(word: &Word) -> Effect {
+    let text = word.text.as_str();
+    let fed = text == "-"
+        || ["/dev/", "/proc/", "<("]
+            .iter()
+            .any(|begin| text.starts_with(begin));
+    match fed {
+        true => Effect::Deed(Deed::Code),
+        false => Effect::RunsFile(word.clone()),
+    }
+}
+
 /// The files that a module of Python can be.
 pub(super) fn imports(module: &str, out: &mut Vec<Effect>) {
     let path = module.trim_end_matches(".py").replace('.', "/");
     let ends = [".py", "/__init__.py", "/__main__.py"];
+    if let Some((first, _)) = module.split_once('.') {
+        out.push(Effect::Starts(Word::fixed(format!("{first}.py"))));
+    }
     out.extend(ends.map(|end| Effect::Starts(Word::fixed(format!("{path}{end}")))));
 }
 

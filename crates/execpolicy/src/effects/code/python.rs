@@ -205,8 +205,99 @@ const NOT: &[&str] = &[
     "NamedTemporaryFile",
     "FileHandler",
     "savez",
+    // Other ways to members and to code.
+    "_os",
+    "_sys",
+    "_shutil",
+    "_io",
+    "_socket",
+    "_rmtree",
+    "_importer",
+    "_posixsubprocess",
+    "_winapi",
+    "_imp",
+    "_thread",
+    "_pyio",
+    "_pickle",
+    "_ctypes",
+    "_subprocess",
+    "_syscmd_file",
+    "_syscmd_ver",
+    "_NormalAccessor",
+    "bltns",
+    "getattr_static",
+    "getmembers",
+    "getmembers_static",
+    "getmodule",
+    "get_type_hints",
+    "get_annotations",
+    "eval_str",
+    "ForwardRef",
+    "Formatter",
+    "get_field",
+    "mock",
+    "subprocess_exec",
+    "subprocess_shell",
+    "open_connection",
+    "open_unix_connection",
+    "create_connection",
+    "sock_connect",
+    "run_in_subinterp",
+    "read_pickle",
+    "UnsafeLoader",
+    "execsitecustomize",
+    "execvpe",
+    "execlpe",
+    "spawnvpe",
+    "posix_spawnp",
+    "RotatingFileHandler",
+    "write_history_file",
     "tofile",
     "memmap",
+];
+
+/// Modules that run, write or reach others, whatever of them is used.
+const MODULES: &[&str] = &[
+    "pydoc",
+    "venv",
+    "zipapp",
+    "compileall",
+    "py_compile",
+    "ensurepip",
+    "http",
+    "xmlrpc",
+    "wsgiref",
+    "imaplib",
+    "poplib",
+    "nntplib",
+    "smtpd",
+    "mailbox",
+    "dbm",
+    "netrc",
+    "cgitb",
+    "cgi",
+    "cmd",
+    "test",
+    "idlelib",
+    "lib2to3",
+    "turtle",
+    "turtledemo",
+    "tkinter",
+    "curses",
+    "readline",
+    "rlcompleter",
+    "mmap",
+    "fcntl",
+    "termios",
+    "syslog",
+    "faulthandler",
+    "modulefinder",
+    "msilib",
+    "pipes",
+    "handlers",
+    "config",
+    "asyncore",
+    "asynchat",
 ];
 
 /// What of `os` only looks.
@@ -290,7 +381,9 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
         _ => true,
     });
     // An escape can spell any name in a text that some function runs; few need one.
-    let spelt = tokens.iter().any(|token| matches!(token, Token::Quoted(text, _) if text.contains("\\x") || text.contains("\\u") || text.contains("\\N")));
+    let spelt = tokens
+        .iter()
+        .any(|token| matches!(token, Token::Quoted(text, _) if spells(text)));
     if !plain || spelt || names(text).any(|name| NOT.contains(&name)) {
         return false;
     }
@@ -318,7 +411,10 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                     return false;
                 }
             }
-            Token::Name("open" | "TextIOWrapper" | "FileIO") => {
+            Token::Name(
+                "open" | "TextIOWrapper" | "FileIO" | "ZipFile" | "TarFile" | "GzipFile"
+                | "BZ2File" | "LZMAFile",
+            ) if !matches!(before, Some(Token::Name("import"))) => {
                 let defined = matches!(before, Some(Token::Name("def")));
                 if defined
                     || at(index + 1) != Some(&Token::Sign('('))
@@ -360,12 +456,42 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                 let line = tokens.get(index + 1..).unwrap_or(&[]).iter();
                 let line =
                     line.take_while(|token| !matches!(token, Token::Line | Token::Sign(';')));
+                // Of `from x import y`, `y` is a name of theirs.
+                let barred = |token: &Token<'_>| matches!(token, Token::Name(name) if MODULES.contains(name));
+                let own = |name: &str| matches!(name, "config" | "handlers");
+                let first = matches!(at(index + 1), Some(Token::Name(name)) if MODULES.contains(name) && !own(name));
+                let deep = matches!(token, Token::Name("import"))
+                    || at(index + 1) == Some(&Token::Name("logging"));
+                if first || deep && line.clone().any(barred) {
+                    return false;
+                }
                 for token in line {
                     if let Token::Name(name) = token {
                         super::imports(name, out);
                     }
                 }
             }
+            // Where a log, or a tree of XML, goes.
+            Token::Name("basicConfig" | "dump") if at(index + 1) == Some(&Token::Sign('(')) => {
+                for piece in arguments(&tokens, index + 2) {
+                    match piece {
+                        [
+                            Token::Name("filename"),
+                            Token::Sign('='),
+                            Token::Quoted(path, false),
+                        ] => {
+                            out.push(file(Act::Write, path));
+                        }
+                        [Token::Name("filename"), ..] | [Token::Sign('*'), ..] => return false,
+                        _ => {}
+                    }
+                }
+            }
+            // Where it makes files of its own.
+            Token::Name("dir") if at(index + 1) == Some(&Token::Sign('=')) => match at(index + 2) {
+                Some(Token::Quoted(path, false)) => out.push(file(Act::Write, path)),
+                _ => return false,
+            },
             // What looks like a path may be read somewhere.
             Token::Quoted(text, format) => {
                 if *format && names(text).any(|name| matches!(name, "open" | "os")) {
@@ -379,6 +505,17 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
         }
     }
     true
+}
+
+/// Whether an escape in a text can stand for a character of a name or of a path.
+fn spells(text: &str) -> bool {
+    text.match_indices("\\x").any(|(at, _)| {
+        let digits = text.get(at + 2..at + 4);
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_none_or(|byte| byte.is_ascii_graphic())
+    }) || text.contains("\\u")
+        || text.contains("\\U")
+        || text.contains("\\N")
 }
 
 fn from_os(tokens: &[Token<'_>], index: usize) -> bool {

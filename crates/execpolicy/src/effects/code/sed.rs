@@ -74,8 +74,10 @@ fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
                 .trim_start()
                 .trim_start_matches(|c: char| c.is_ascii_digit()),
             'a' | 'i' | 'c' => text_of(after),
+            // A label ends at a blank, too.
             ':' | 'b' | 't' | 'T' | 'v' => after
-                .split_once([';', '\n', '}'])
+                .trim_start_matches([' ', '\t'])
+                .split_once([';', '\n', '}', ' ', '\t'])
                 .map_or("", |(_, rest)| rest),
             'r' | 'R' | 'w' | 'W' => {
                 let (name, rest) = line(after);

@@ -26,6 +26,13 @@ pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>>
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
+        // A pattern can hold what looks like a quote or a comment.
+        if c == '/' && comment == "//" && begins_pattern(tokens.last(), rest) {
+            let end = pattern(rest)?;
+            tokens.push(Token::Number);
+            rest = rest.get(end..)?;
+            continue;
+        }
         if rest.starts_with(comment) {
             rest = rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or("");
             continue;
@@ -110,4 +117,33 @@ pub(super) fn arguments<'a, 't>(tokens: &'a [Token<'t>], at: usize) -> Vec<&'a [
         }
     }
     found
+}
+
+/// Whether a slash begins a pattern: where no value has ended.
+fn begins_pattern(last: Option<&Token<'_>>, rest: &str) -> bool {
+    let comment = rest.starts_with("//") || rest.starts_with("/*");
+    match last {
+        Some(Token::Name(name)) => {
+            matches!(*name, "return" | "typeof" | "in" | "of" | "case" | "void")
+        }
+        Some(Token::Number | Token::Quoted(..) | Token::Sign(')' | ']' | '}')) => false,
+        _ => !comment,
+    }
+}
+
+/// How long a pattern is; `None` if it does not end on its line.
+fn pattern(text: &str) -> Option<usize> {
+    let (mut escaped, mut class) = (false, false);
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => class = true,
+            ']' => class = false,
+            '/' if !class => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }

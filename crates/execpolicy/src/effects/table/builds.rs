@@ -2,6 +2,7 @@
 
 use crate::effects::Effect;
 use crate::effects::call::Call;
+use crate::effects::code;
 use crate::effects::row::{Deed, Row};
 use crate::effects::variables;
 use crate::shell::Word;
@@ -246,16 +247,7 @@ fn rules_of(call: &Call<'_>, out: &mut Vec<Effect>) {
             },
         };
         let Some(file) = file else { continue };
-        let fed = |text: &str| {
-            text == "-"
-                || text.starts_with("/dev/")
-                || text.starts_with("/proc/")
-                || text.starts_with("<(")
-        };
-        out.push(match fed(&file.text) {
-            true => Effect::Deed(Deed::Code),
-            false => Effect::RunsFile(file),
-        });
+        out.push(code::file_of(&file));
     }
 }
 

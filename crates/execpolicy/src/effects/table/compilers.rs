@@ -2,7 +2,7 @@
 
 use crate::effects::call::Call;
 use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
+use crate::effects::{Act, Effect, Language};
 
 pub(super) const ROWS: &[Row] = &[
     Row::of(&[
@@ -149,7 +149,7 @@ pub(super) const ROWS: &[Row] = &[
     .more(escaped),
     Row::of(&[
         "gdb", "lldb", "valgrind", "perf", "rr", "cgdb", "pdb", "dlv", "jdb", "jstack", "jmap",
-        "jps", "jcmd", "jstat", "jshell", "py-spy", "austin", "scalene", "memray",
+        "jps", "jcmd", "jstat", "py-spy", "austin", "scalene", "memray",
     ])
     .more(debugger),
 ];
@@ -250,12 +250,31 @@ fn debugger(call: &Call<'_>, out: &mut Vec<Effect>) {
                 matches!(
                     word.text.as_str(),
                     "-x" | "-s" | "-p" | "--command" | "--python" | "-P"
-                )
+                ) || word.text.contains('=')
             })
         {
             out.push(Effect::Deed(Deed::Code));
         }
+        let args = call
+            .words
+            .iter()
+            .position(|word| matches!(word.text.as_str(), "--args" | "-args" | "--"));
+        if let Some(at) = args {
+            out.push(Effect::Tool(
+                call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
+            ));
+        }
+        out.push(Effect::Fed(Language::Other));
         return out.push(Effect::Deed(Deed::Opaque));
+    }
+    if name == "perf"
+        && matches!(
+            call.operand(0),
+            Some("record" | "stat" | "trace" | "mem" | "c2c")
+        )
+    {
+        let rest = call.operands.iter().skip(1).map(|word| (*word).clone());
+        out.push(Effect::Tool(rest.collect()));
     }
     if name == "valgrind" && !call.operands.is_empty() {
         return out.push(Effect::Tool(call.behind()));

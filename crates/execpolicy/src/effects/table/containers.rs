@@ -485,6 +485,7 @@ const VALUES: &[&str] = &[
 /// The words behind the options, with what the options lend to what runs.
 fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
     let mut at = 1;
+    let mut entry = None;
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
         if text == "--" {
@@ -538,6 +539,7 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
                     .map_or("", |word| word.text.as_str())
                     .split(',')
                     .find_map(|part| {
+                        let part = part.trim_matches('"');
                         part.strip_prefix("source=")
                             .or_else(|| part.strip_prefix("src="))
                     });
@@ -545,6 +547,8 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
                     mount(Some(&Word::fixed(format!("{source}:/x"))), out);
                 }
             }
+            "--entrypoint" => entry = value,
+            "--device-cgroup-rule" => out.push(Effect::Deed(Deed::Privilege)),
             "--env-file" => out.extend(value.map(|word| Effect::File(Act::Use, word))),
             "--cidfile" => out.extend(value.map(|word| Effect::File(Act::Write, word))),
             "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
@@ -555,7 +559,12 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
         }
         at += 1;
     }
-    call.words.get(at..).unwrap_or(&[]).to_vec()
+    let mut rest = call.words.get(at..).unwrap_or(&[]).to_vec();
+    // The image stands first.
+    if let Some(entry) = entry {
+        rest.insert(rest.len().min(1), entry);
+    }
+    rest
 }
 
 /// A folder of this machine that what runs inside can write.

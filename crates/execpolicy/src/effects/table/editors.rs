@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Row] = &[
         "grit",
     ])
     .more(rewrites),
-    Row::of(&["apply_patch", "applypatch"]),
+    Row::of(&["apply_patch", "applypatch"]).more(|_, out| out.push(Effect::Patch(None))),
     Row::of(&[
         "crudini",
         "augtool",
@@ -101,7 +101,7 @@ fn sed(call: &Call<'_>, out: &mut Vec<Effect>) {
     let mut files = call.operands.as_slice();
     let scripts: Vec<&Word> = call.values_of(&["e", "expression"]).collect();
     for file in call.values_of(&["f", "file"]) {
-        out.push(Effect::RunsFile(file.clone()));
+        out.push(code::file_of(file));
     }
     let inline = !scripts.is_empty() || call.has(&["f", "file"]);
     for script in scripts {

@@ -406,25 +406,34 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
         }
         at += 1;
     }
-    // A name counts only where nothing else can choose: with `-o`, `-not` or parentheses all may.
-    let any = words.iter().skip(at).any(|word| {
+    // Names count only if each alternative has one, and nothing is turned round.
+    let turned = |word: &Word| {
         matches!(
             word.as_fixed(),
-            Some("-o" | "-or" | "-not" | "!" | "," | "-regex" | "-iregex")
+            Some("-not" | "!" | "," | "-regex" | "-iregex")
         )
-    });
+    };
+    let any = words.iter().skip(at).any(turned);
+    let mut named = false;
+    let mut all = !any;
     while let Some(word) = words.get(at) {
         at += 1;
         match word.as_fixed() {
-            Some("-name" | "-iname") if !any => names.extend(words.get(at).cloned()),
-            Some("-exec" | "-execdir" | "-ok" | "-okdir") => break,
+            Some("-name" | "-iname") => {
+                named = true;
+                names.extend(words.get(at).cloned());
+            }
+            Some("-o" | "-or") => all &= std::mem::take(&mut named),
+            Some("-exec" | "-execdir" | "-ok" | "-okdir" | "-delete") => break,
             _ => {}
         }
+    }
+    if !(all && named) {
+        names.clear();
     }
     if starts.is_empty() {
         starts.push(Word::fixed("."));
     }
-    names.truncate(1);
     (starts, names)
 }
 
@@ -479,12 +488,8 @@ fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
         };
         match text {
             "-delete" => {
-                let chosen = chooses(words);
-                out.extend(
-                    starts
-                        .iter()
-                        .map(|word| Effect::File(Act::Remove, found(word, names.first(), chosen))),
-                );
+                let all = found_below(&starts, &names, chooses(words));
+                out.extend(all.into_iter().map(|word| Effect::File(Act::Remove, word)));
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 out.extend(
@@ -508,6 +513,20 @@ fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
             _ => lists = 0,
         }
     }
+}
+
+/// What is found below these, by these names if there are any.
+pub(super) fn found_below(starts: &[Word], names: &[Word], chosen: bool) -> Vec<Word> {
+    let by_name = |start: &Word| -> Vec<Word> {
+        match names {
+            [] => vec![found(start, None, chosen)],
+            names => names
+                .iter()
+                .map(|name| found(start, Some(name), chosen))
+                .collect(),
+        }
+    };
+    starts.iter().flat_map(by_name).collect()
 }
 
 /// What `{}` stands for: anything below where it starts, of that name if one is asked for.

@@ -772,7 +772,7 @@ fn foreign(word: &Word) -> bool {
             .text
             .split('/')
             .next()
-            .is_some_and(|host| host.contains('@') && host.contains(':'))
+            .is_some_and(|host| host.contains(':') && host.contains(['@', '.']))
 }
 
 fn push(call: &Call<'_>, out: &mut Vec<Effect>) {

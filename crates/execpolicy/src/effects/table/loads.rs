@@ -36,6 +36,7 @@ const LOADS: &[(&[&str], &[&str])] = &[
     (&["grunt"], &["Gruntfile.*"]),
     (&["pre-commit"], &[".pre-commit-config.yaml"]),
     (&["git"], &[".gitconfig"]),
+    (&["perl"], &["*.pm"]),
     (&["gdb"], &[".gdbinit"]),
     (&["vim", "nvim", "ex"], &[".vimrc", ".exrc"]),
 ];

@@ -167,13 +167,10 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
 /// What `{}` stands for in the commands of `find`.
 pub(crate) fn found_by(words: &[Word]) -> Vec<Word> {
     let (starts, names) = files::find_scope(words);
-    starts
-        .iter()
-        .flat_map(|start| {
-            // The folder itself is found, too, unless something is asked of what is.
-            let whole = (!files::chooses(words)).then(|| start.clone());
-            [Some(files::found(start, names.first(), true)), whole]
-        })
-        .flatten()
-        .collect()
+    let mut found = files::found_below(&starts, &names, true);
+    // The folder itself is found, too, unless something is asked of what is.
+    if !files::chooses(words) {
+        found.extend(starts);
+    }
+    found
 }

@@ -3,7 +3,7 @@
 
 use crate::effects::call::Call;
 use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
+use crate::effects::{Act, Effect, Language};
 use crate::shell::Word;
 
 const NET: &[Deed] = &[Deed::Network];
@@ -12,6 +12,13 @@ pub(super) const ROWS: &[Row] = &[
     Row::does(&["curl"], NET)
         .values("AbCDEeHhKmoPQrTtuUwxXYyzFd")
         .longs(&[
+            "data",
+            "data-binary",
+            "data-raw",
+            "data-ascii",
+            "json",
+            "form",
+            "url",
             "header",
             "request",
             "user-agent",
@@ -568,6 +575,12 @@ fn api(call: &Call<'_>, out: &mut Vec<Effect>) {
 fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
     let file = |word: &Word| {
         word.text.trim_start_matches('=').starts_with('@') && !word.text.ends_with("@-")
+            || word.text.split_once('@').is_some_and(|(name, file)| {
+                !file.is_empty()
+                    && file != "-"
+                    && !name.is_empty()
+                    && name.chars().all(char::is_alphanumeric)
+            }) && call.has(&["data-urlencode", "url-query"])
             || word.text.contains("=@")
             || word.text.contains("=<")
     };
@@ -583,6 +596,12 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
             "form",
         ])
         .any(file);
+    let input = |word: &Word| word.text.ends_with("@-");
+    let fed = call
+        .options
+        .iter()
+        .filter_map(|(_, value)| value.as_ref())
+        .any(input);
     // Local services are where they are developed.
     let local = call
         .operands
@@ -597,8 +616,15 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
             .as_ref()
             .is_some_and(|word| word.text.starts_with('@'))
     });
-    if sent && !local {
+    let telnet = call
+        .operands
+        .iter()
+        .any(|word| word.text.starts_with("telnet:"));
+    if (sent || telnet || call.has(&["variable"])) && !local {
         out.push(Effect::Deed(Deed::Uploads));
+    }
+    if fed && !local {
+        out.push(Effect::Fed(Language::Sent));
     }
     if config {
         out.push(Effect::Deed(Deed::Unclear));
@@ -656,6 +682,13 @@ fn is_local(url: &str) -> bool {
 }
 
 fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
+    // It is called as it is there.
+    if !call.has(&["O", "output-document"]) {
+        let last = |word: &&&Word| word.text.rsplit('/').next().map(str::to_owned);
+        let names = call.operands.iter().filter_map(|word| last(&word));
+        let named = names.filter(|name| !name.is_empty() && name.contains('.'));
+        out.extend(named.map(|name| Effect::File(Act::Write, Word::fixed(name))));
+    }
     let method = call
         .values_of(&["method"])
         .next()
@@ -669,6 +702,8 @@ fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn httpie(call: &Call<'_>, out: &mut Vec<Effect>) {
+    // What is piped in is sent.
+    out.push(Effect::Fed(Language::Other));
     let first = call.operand(0).unwrap_or("");
     let local = call
         .operands
@@ -822,7 +857,6 @@ fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
                     | "rand"
                     | "version"
                     | "verify"
-                    | "s_client"
                     | "req"
                     | "ciphers"
                     | "base64"

@@ -25,7 +25,6 @@ pub(super) const ROWS: &[Row] = &[
         "esac",
         "case",
         "for",
-        "in",
         "select",
         "function",
         "cd",
@@ -325,7 +324,10 @@ fn shell(call: &Call<'_>, out: &mut Vec<Effect>) {
                 if text.starts_with('-') && text.contains(['n']) && !text.contains('c') {
                     return;
                 }
-                if text.contains('c') || text.contains('s') {
+                if text.contains('s') {
+                    return out.push(Effect::Fed(Language::Shell));
+                }
+                if text.contains('c') {
                     return;
                 }
                 at += 1;
@@ -333,9 +335,10 @@ fn shell(call: &Call<'_>, out: &mut Vec<Effect>) {
             _ => break,
         }
     }
-    if let Some(file) = operand_from(call, at) {
-        out.push(Effect::RunsFile(file.clone()));
-    }
+    out.push(match operand_from(call, at) {
+        Some(file) => Effect::RunsFile(file.clone()),
+        None => Effect::Fed(Language::Shell),
+    });
 }
 
 fn sourced(call: &Call<'_>, out: &mut Vec<Effect>) {
@@ -355,6 +358,10 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
         named.for_each(|name| code::imports(name, out));
         out.push(Effect::Starts(Word::fixed("**/test*.py")));
     }
+    let fed = |word: &Word| word.text.starts_with("/dev") || word.text.starts_with("/proc");
+    if rest.iter().any(fed) {
+        out.push(Effect::Deed(Deed::Code));
+    }
     match name {
         "pip" => as_program("pip", out),
         "pytest" | "tox" | "nox" | "black" | "ruff" | "mypy" | "flake8" | "isort" | "pylint"
@@ -369,9 +376,9 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
         "json.tool" | "tabnanny" | "tokenize" | "ast" | "dis" | "calendar" | "this"
         | "platform" | "site" | "sysconfig" | "base64" | "gzip" | "zipfile" | "tarfile"
         | "compileall" | "py_compile" | "venv" | "ensurepip" | "http.server" | "pydoc"
-        | "unittest" | "doctest" | "pdb" | "trace" | "cProfile" | "profile" | "pstats"
-        | "symtable" | "inspect" | "pyclbr" | "difflib" | "mimetypes" | "locale" | "encodings"
-        | "test" | "idlelib" | "lib2to3" | "xmlrpc" | "asyncio" | "dataclasses" | "zipapp" => {
+        | "unittest" | "doctest" | "trace" | "cProfile" | "profile" | "pstats" | "symtable"
+        | "inspect" | "pyclbr" | "difflib" | "mimetypes" | "locale" | "encodings" | "lib2to3"
+        | "xmlrpc" | "dataclasses" | "zipapp" => {
             out.push(Effect::Deed(Deed::Opaque));
             let written: &[Word] = match name {
                 "json.tool" => rest
@@ -388,7 +395,9 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
                     .map(|word| Effect::File(Act::Write, word.clone())),
             );
         }
-        "timeit" | "code" | "pty" | "runpy" => out.push(Effect::Deed(Deed::Code)),
+        "timeit" | "code" | "pty" | "runpy" | "pdb" | "asyncio" | "idlelib" | "test" => {
+            out.push(Effect::Deed(Deed::Code))
+        }
         "smtpd" | "smtplib" | "ftplib" | "webbrowser" => out.push(Effect::Deed(Deed::Uploads)),
         _ => out.push(Effect::Deed(Deed::Opaque)),
     }
@@ -407,6 +416,14 @@ fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
         if cluster.starts_with('-') {
             at += 1;
             continue;
+        }
+        if cluster
+            .split(['c', 'm', 'W', 'X'])
+            .next()
+            .unwrap_or("")
+            .contains('i')
+        {
+            out.push(Effect::Fed(Language::Python));
         }
         if let Some(end) = cluster.find(['c', 'm', 'W', 'X']) {
             let attached = cluster.get(end + 1..).unwrap_or("");
@@ -446,7 +463,6 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
     const VALUES: &[&str] = &[
         "-C",
         "--conditions",
-        "--env-file",
         "--test-name-pattern",
         "--test-reporter",
         "--input-type",
@@ -462,6 +478,10 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
                 return code::judge(Language::Node, call.words.get(at + 1), out);
             }
             "-" => return out.push(Effect::Fed(Language::Node)),
+            "-i" | "--interactive" => {
+                out.push(Effect::Fed(Language::Node));
+                at += 1;
+            }
             "-v" | "--version" | "-h" | "--help" | "--v8-options" => return,
             "-c" | "--check" => return,
             "--" => {
@@ -472,7 +492,11 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
                 return code::judge(Language::Node, word.after('=').as_ref(), out);
             }
             "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" => {
-                out.extend(call.words.get(at + 1).cloned().map(Effect::RunsFile));
+                out.extend(call.words.get(at + 1).map(loaded));
+                at += 2;
+            }
+            "--env-file" => {
+                out.extend(call.words.get(at + 1).cloned().map(Effect::Starts));
                 at += 2;
             }
             _ if VALUES.contains(&text) => at += 2,
@@ -480,8 +504,18 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
                 out.push(Effect::Starts(Word::fixed("**/*test*")));
                 return out.push(Effect::Deed(Deed::Opaque));
             }
-            _ if text.starts_with("--import=data") || text.starts_with("--require=/") => {
-                return out.push(Effect::Deed(Deed::Code));
+            _ if [
+                "--import=",
+                "--require=",
+                "--loader=",
+                "--experimental-loader=",
+                "--env-file=",
+            ]
+            .iter()
+            .any(|flag| text.starts_with(flag)) =>
+            {
+                out.extend(word.after('=').as_ref().map(loaded));
+                at += 1;
             }
             _ if text.starts_with('-') => at += 1,
             _ => break,
@@ -490,6 +524,14 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
     match call.words.get(at) {
         Some(file) => out.push(Effect::RunsFile(file.clone())),
         None => out.push(Effect::Fed(Language::Node)),
+    }
+}
+
+/// What `node` loads before its program: a file, or code in the word.
+fn loaded(word: &Word) -> Effect {
+    match word.text.contains(':') {
+        true => Effect::Deed(Deed::Code),
+        false => Effect::RunsFile(word.clone()),
     }
 }
 
@@ -530,6 +572,11 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                     break;
                 }
                 'c' if rest.is_empty() => return,
+                // A debugger.
+                'd' if language == Language::Perl => {
+                    out.push(Effect::Deed(Deed::Code));
+                    break;
+                }
                 // `-MModule` and `-rmodule` load code of a package.
                 'M' | 'm' | 'r' => {
                     let module = if rest.is_empty() {
@@ -557,7 +604,7 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                     if matches!(letter, 'I') && rest.is_empty() {
                         at += 1;
                     }
-                    if letter == 'F' && rest.contains(['{', '(', '@', '`']) {
+                    if letter == 'F' && rest.contains(['{', '(', ')', ';', '@', '`']) {
                         out.push(Effect::Deed(Deed::Code));
                     }
                     if !matches!(letter, '0' | 'l' | 'W' | 'T' | 'U')
@@ -688,13 +735,15 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
                 break;
             }
             "-f" | "--file" => {
-                out.extend(
-                    call.words
-                        .get(at + 1)
-                        .map(|word| Effect::RunsFile(word.clone())),
-                );
+                out.extend(call.words.get(at + 1).map(code::file_of));
                 program = Some(None);
                 at += 2;
+            }
+            _ if text.starts_with("-f") || text.starts_with("--file=") => {
+                let from = if text.starts_with("-f") { 2 } else { 7 };
+                out.push(code::file_of(&word.from(from)));
+                program = Some(None);
+                at += 1;
             }
             "-F" | "-v" | "--field-separator" | "--assign" => at += 2,
             "-i" | "--include" | "-l" | "--load" | "-E" | "--exec" => {
@@ -709,7 +758,9 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
                 || text.starts_with("-l")
                 || text.starts_with("--include")
                 || text.starts_with("--load")
-                || text.starts_with("--exec") =>
+                || text.starts_with("--exec")
+                || text.starts_with("-E")
+                || text.starts_with("-W") =>
             {
                 out.push(Effect::Deed(Deed::Code));
                 at += 1;

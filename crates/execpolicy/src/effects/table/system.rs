@@ -345,7 +345,7 @@ pub(super) const ROWS: &[Row] = &[
         "xrdb",
     ])
     .more(machine),
-    Row::of(&["checkrein"]).more(ourselves),
+    Row::of(&["checkrein"]).longs(&["root"]).more(ourselves),
     Row::of(&[
         "claude",
         "codex",
@@ -486,7 +486,12 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some((&("-s" | "-n"), rest)) => rest.get(1..).unwrap_or(&[]),
         _ => words.as_slice(),
     };
-    let all = |word: &&&str| matches!(**word, "-1" | "1" | "0");
+    let all = |word: &&&str| {
+        matches!(**word, "-1" | "1" | "0" | "$PPID")
+            || ["checkrein", "claude", "codex"]
+                .iter()
+                .any(|own| word.contains(own))
+    };
     if targets.iter().any(|word| all(&word)) {
         out.push(Effect::Deed(Deed::Machine));
     }
@@ -689,6 +694,9 @@ fn links(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// What `own` does not refuse of ours only looks.
 fn ourselves(call: &Call<'_>, out: &mut Vec<Effect>) {
+    if call.operand(0) == Some("patch") && call.operand(1) == Some("apply") {
+        out.push(Effect::Patch(call.values_of(&["root"]).next().cloned()));
+    }
     for (at, word) in call.words.iter().enumerate() {
         if word.text == "--" {
             let inner = call.words.get(at + 1..).unwrap_or(&[]);

@@ -570,6 +570,9 @@ fn calculator(call: &Call<'_>, out: &mut Vec<Effect>) {
         .words
         .first()
         .is_some_and(|word| word.text.ends_with("dc"));
+    if dc {
+        out.push(Effect::Fed(crate::effects::Language::Other));
+    }
     if dc && call.values_of(&["e"]).any(|word| word.text.contains('!')) {
         out.push(Effect::Deed(Deed::Code));
     }

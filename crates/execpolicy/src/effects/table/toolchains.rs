@@ -310,7 +310,21 @@ fn toolchain(call: &Call<'_>, out: &mut Vec<Effect>) {
                     .words
                     .iter()
                     .position(|word| matches!(word.as_fixed(), Some("exec" | "run" | "x")))
-                    .map_or(1, |at| at + 2),
+                    .map_or(1, |at| {
+                        // Some name a version first.
+                        let plain = matches!(
+                            call.name(),
+                            "asdf"
+                                | "rbenv"
+                                | "pyenv"
+                                | "goenv"
+                                | "nodenv"
+                                | "volta"
+                                | "jenv"
+                                | "plenv"
+                        );
+                        at + if plain { 1 } else { 2 }
+                    }),
             };
             out.push(Effect::Tool(call.words.get(skip..).unwrap_or(&[]).to_vec()));
             out.push(Effect::Deed(Deed::Opaque));

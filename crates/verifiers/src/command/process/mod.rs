@@ -1,6 +1,8 @@
 //! Starts a process and ends all that it started. A check owns its tree: whatever is left
 //! of it when it ends, or when we end it, is killed.
 
+pub mod brief;
+
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]

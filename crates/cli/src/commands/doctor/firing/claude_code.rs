@@ -26,7 +26,8 @@ impl Canary for ClaudeCode {
                 Scope::Project => (&scene.repo, "settings.json"),
                 Scope::Local => (&scene.repo, "settings.local.json"),
             };
-            if let Some(copy) = copied::only_ours(one.json(), "claude-code") {
+            if let Some(copy) = copied::only_ours(one.json(), "claude-code", one.scope, &scene.from)
+            {
                 put(&folder.join(".claude").join(name), &copy.to_string())?;
             }
         }

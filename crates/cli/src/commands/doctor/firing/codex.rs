@@ -27,7 +27,7 @@ impl Canary for Codex {
                 Scope::User => &scene.home,
                 Scope::Project | Scope::Local => &scene.repo,
             };
-            if let Some(copy) = copied::only_ours(one.json(), "codex") {
+            if let Some(copy) = copied::only_ours(one.json(), "codex", one.scope, &scene.from) {
                 let (all, originals) = copies.entry(folder).or_default();
                 copied::add(all, copy);
                 originals.push(&one.path);

@@ -1,9 +1,13 @@
 //! The copy of a settings file that the canary is played on: our entries as they stand, nobody
 //! else's, and nothing in them that would reach the person's own records.
 
+use std::path::Path;
+
+use checkrein_adapters::settings::Call;
 use serde_json::{Map, Value};
 
-use crate::commands::doctor::entry;
+use crate::commands::doctor::entry::{self, Program};
+use crate::commands::doctor::places::Scope;
 
 /// Flags of an entry that name the person's state folder, trust or profile, and whether a value follows.
 const LEFT_OUT: &[(&str, bool)] = &[
@@ -12,14 +16,26 @@ const LEFT_OUT: &[(&str, bool)] = &[
     ("--require-trust", false),
 ];
 
-/// `None` if there is nothing of ours in it.
-pub(super) fn only_ours(settings: &Value, agent: &str) -> Option<Value> {
+/// What a handler and a group may bring along. Anything else could make the agent do more than
+/// call us.
+const HANDLER: &[&str] = &[
+    "type",
+    "timeout",
+    "statusMessage",
+    "onFailure",
+    "async",
+    "asyncRewake",
+];
+
+/// `None` if there is nothing of ours in it, or nothing that may be started.
+pub(super) fn only_ours(settings: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value> {
+    let ours = |handler: &Value| copy(handler, agent, scope, root);
     let mut events = Map::new();
     for (event, groups) in settings.get("hooks")?.as_object()? {
         let groups: Vec<Value> = groups
             .as_array()?
             .iter()
-            .filter_map(|group| our_part(group, agent))
+            .filter_map(|group| our_part(group, &ours))
             .collect();
         if !groups.is_empty() {
             events.insert(event.clone(), Value::Array(groups));
@@ -30,8 +46,8 @@ pub(super) fn only_ours(settings: &Value, agent: &str) -> Option<Value> {
     }
     let mut copy = Map::new();
     copy.insert("hooks".to_owned(), Value::Object(events));
-    if let Some(disabled) = settings.get("disableAllHooks") {
-        copy.insert("disableAllHooks".to_owned(), disabled.clone());
+    if let Some(Value::Bool(disabled)) = settings.get("disableAllHooks") {
+        copy.insert("disableAllHooks".to_owned(), Value::Bool(*disabled));
     }
     Some(Value::Object(copy))
 }
@@ -49,62 +65,61 @@ pub(super) fn add(into: &mut Value, from: Value) {
     }
 }
 
-fn our_part(group: &Value, agent: &str) -> Option<Value> {
-    let mut group = group.clone();
-    match group.get_mut("hooks").and_then(Value::as_array_mut) {
+fn our_part(group: &Value, ours: &dyn Fn(&Value) -> Option<Value>) -> Option<Value> {
+    match group.get("hooks").and_then(Value::as_array) {
         Some(handlers) => {
-            handlers.retain(|handler| entry::is_ours(handler, agent));
-            handlers.iter_mut().for_each(apart);
-            (!handlers.is_empty()).then_some(group)
+            let handlers: Vec<Value> = handlers.iter().filter_map(ours).collect();
+            if handlers.is_empty() {
+                return None;
+            }
+            let mut copy = Map::new();
+            if let Some(matcher) = group.get("matcher") {
+                copy.insert("matcher".to_owned(), matcher.clone());
+            }
+            copy.insert("hooks".to_owned(), Value::Array(handlers));
+            Some(Value::Object(copy))
         }
         // A handler where a group belongs: copied as it stands, so that the agent stumbles as it would.
-        None => entry::is_ours(&group, agent).then(|| {
-            apart(&mut group);
-            group
-        }),
+        None => ours(group),
     }
+}
+
+/// A handler that calls us and nothing else, written anew from its words: whatever a shell or an
+/// agent makes of the original, this is one call of a program that may be started.
+fn copy(handler: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value> {
+    let fields = handler.as_object()?;
+    // A handler without a kind is one that the agent stumbles over.
+    if fields.get("type").is_some_and(|kind| kind != "command") {
+        return None;
+    }
+    let (call, ours) = entry::ours(handler, agent)?;
+    match Program::of(ours.words.first()?, scope, root) {
+        Program::Ours(_) | Program::Own(_) => {}
+        Program::Foreign(_) | Program::Gone => return None,
+    }
+    let Call::Command { command, args } = ours.with(&without(&ours.words), &call) else {
+        return None;
+    };
+    let mut copy: Map<String, Value> = fields
+        .iter()
+        .filter(|(name, _)| HANDLER.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    copy.insert("command".to_owned(), Value::from(command));
+    if let Some(args) = args {
+        copy.insert("args".to_owned(), Value::from(args));
+    }
+    Some(Value::Object(copy))
 }
 
 /// Takes out what names the person's own folders.
-fn apart(handler: &mut Value) {
-    if let Some(arguments) = handler.get_mut("args").and_then(Value::as_array_mut) {
-        let words: Vec<String> = arguments
-            .iter()
-            .filter_map(|word| word.as_str().map(str::to_owned))
-            .collect();
-        *arguments = without(words).into_iter().map(Value::from).collect();
-        return;
-    }
-    let words = handler
-        .get("command")
-        .and_then(Value::as_str)
-        .and_then(shlex::split);
-    let Some(words) = words else { return };
-    let fewer = without(words.clone());
-    if fewer != words
-        && let Ok(command) = shlex::try_join(fewer.iter().map(String::as_str))
-        && let Some(fields) = handler.as_object_mut()
-    {
-        fields.insert("command".to_owned(), Value::from(command));
-    }
-}
-
-fn without(words: Vec<String>) -> Vec<String> {
+fn without(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
-    let mut words = words.into_iter();
+    let mut words = words.iter();
     while let Some(word) = words.next() {
-        // A script of `sh -c`, which stays what it is but for those flags.
-        if word.contains(" hook ") {
-            kept.push(
-                LEFT_OUT
-                    .iter()
-                    .fold(word, |script, (flag, valued)| cut(&script, flag, *valued)),
-            );
-            continue;
-        }
         let flag = word.split('=').next().unwrap_or_default();
         match LEFT_OUT.iter().find(|(name, _)| *name == flag) {
-            None => kept.push(word),
+            None => kept.push(word.clone()),
             Some((_, true)) if !word.contains('=') => drop(words.next()),
             Some(_) => {}
         }
@@ -112,73 +127,66 @@ fn without(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// A script without this flag and its value.
-fn cut(script: &str, flag: &str, valued: bool) -> String {
-    let Some((before, after)) = script.split_once(&format!(" {flag}")) else {
-        return script.to_owned();
-    };
-    if !valued || after.is_empty() {
-        return format!("{before}{after}");
-    }
-    let (mut quote, mut end) = (None, after.len());
-    for (at, c) in after.char_indices().skip(1) {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => quote = Some(c),
-            (None, ' ' | ';' | '&' | '|' | ')') => {
-                end = at;
-                break;
-            }
-            _ => {}
-        }
-    }
-    format!("{before}{}", after.split_at(end).1)
-}
-
 #[cfg(test)]
 mod tests {
+    use checkrein_adapters::ours::MUST_BE_THERE;
     use serde_json::json;
 
     use super::*;
 
+    /// This program, which alone may be started.
+    fn me() -> String {
+        std::env::current_exe().unwrap().display().to_string()
+    }
+
+    fn kept(settings: &Value, agent: &str) -> Option<Value> {
+        only_ours(settings, agent, Scope::Project, Path::new("/nowhere/repo"))
+    }
+
     #[test]
     fn only_our_entries_are_copied_and_they_remember_elsewhere() {
+        let me = me();
         let settings = json!({
             "env": { "SECRET": "x" },
             "hooks": {
                 "Stop": [
                     { "hooks": [
                         { "type": "command", "command": "other" },
-                        { "type": "command", "command": "/x/checkrein", "timeout": 60,
-                          "args": ["hook", "claude-code", "--state", "/s", "--require-trust", "--deadline", "60"] },
+                        { "type": "command", "command": me, "timeout": 60, "shell": "x", "if": "y",
+                          "args": ["hook", "claude-code", "--source", "user", "--deadline", "60", "--state", "/s", "--require-trust"] },
+                        { "type": "http", "url": "http://127.0.0.1:1", "command": me,
+                          "args": ["hook", "claude-code", "--source", "user", "--deadline", "60"] },
+                        { "type": "command", "command": "/bin/sh",
+                          "args": ["hook", "claude-code", "--source", "user", "--deadline", "60"] },
                     ] },
                     { "hooks": [{ "type": "command", "command": "other" }] },
                 ],
-                "PreToolUse": [{ "type": "command", "command": "'/x y/checkrein' hook claude-code --profile=ci --source user" }],
+                "PreToolUse": [{ "type": "command",
+                    "command": format!("'{me}' hook claude-code --source user --deadline 3 --profile='a b'") }],
                 "PostToolUse": [{ "hooks": [{ "type": "command", "command": "other" }] }],
+                "SessionEnd": [{ "hooks": [{ "type": "command",
+                    "command": format!("touch x; '{me}' hook claude-code --source user --deadline 3") }] }],
             },
         });
-        let copy = only_ours(&settings, "claude-code").unwrap();
         assert_eq!(
-            copy,
+            kept(&settings, "claude-code").unwrap(),
             json!({ "hooks": {
-                "Stop": [{ "hooks": [{ "type": "command", "command": "/x/checkrein", "timeout": 60,
-                    "args": ["hook", "claude-code", "--deadline", "60"] }] }],
-                "PreToolUse": [{ "type": "command", "command": "'/x y/checkrein' hook claude-code --source user" }],
+                "Stop": [{ "hooks": [{ "type": "command", "command": me, "timeout": 60,
+                    "args": ["hook", "claude-code", "--source", "user", "--deadline", "60"] }] }],
+                "PreToolUse": [{ "type": "command",
+                    "command": format!("{me} hook claude-code --source user --deadline 3") }],
             } })
         );
-        assert!(only_ours(&settings, "codex").is_none());
-        let script = "test -x \"$0\" || exit 2; exec \"$0\" hook codex --require-trust --state '/a b' --source user";
-        let nested = |script: &str| {
-            let command = shlex::try_join(["sh", "-c", script, "/x/checkrein", "gone"]).unwrap();
+        assert!(kept(&settings, "codex").is_none());
+        let guarded = |arguments: &str| {
+            let script = format!("{MUST_BE_THERE}hook codex --source user --deadline 3{arguments}");
+            let command = format!("sh -c '{}' {me} gone", script.replace('\'', "'\\''"));
             json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": command }] }] } })
         };
         assert_eq!(
-            only_ours(&nested(script), "codex"),
-            Some(nested(
-                "test -x \"$0\" || exit 2; exec \"$0\" hook codex --source user"
-            ))
+            kept(&guarded(" --require-trust --state '/a b'"), "codex"),
+            Some(guarded(""))
         );
-        assert!(only_ours(&json!({ "hooks": {} }), "codex").is_none());
+        assert!(kept(&json!({ "hooks": {} }), "codex").is_none());
     }
 }

@@ -23,8 +23,8 @@ use super::places::Settings;
 use super::shell;
 use crate::commands::lookup;
 use crate::locate::{self, CONFIG};
-use crate::signals;
 use crate::ui::words;
+use crate::{programs, signals};
 
 /// Longest run of an agent; it takes 2 s.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -65,6 +65,8 @@ struct Scene {
     home: PathBuf,
     state: PathBuf,
     model: Model,
+    /// The repo that is looked at: nothing in it is started.
+    from: PathBuf,
 }
 
 /// One thing that had to be seen.
@@ -81,12 +83,12 @@ pub(super) fn announcement(program: &str) -> String {
     format!("starts {program} once in a throw-away folder; no network, no login")
 }
 
-/// Where every hook is skipped, that alone is to be mended first.
-pub(super) fn not_played(agent: &'static str) -> Finding {
+/// Where no hook of ours would be called, or started, that alone is to be mended first.
+pub(super) fn not_played(agent: &'static str, why: &str) -> Finding {
     Finding::warning(
         agent,
         "firing",
-        "canary not played: the hooks are skipped, see above",
+        format!("canary not played: {why}, see above"),
     )
 }
 
@@ -96,8 +98,9 @@ pub(super) fn findings(
     program: &Path,
     settings: &[Settings],
     agreed: &Agreed,
+    root: &Path,
 ) -> Result<Vec<Finding>> {
-    let (seen, unseen): (Vec<Sight>, Vec<Sight>) = fire(agent, program, settings, agreed)?
+    let (seen, unseen): (Vec<Sight>, Vec<Sight>) = fire(agent, program, settings, agreed, root)?
         .into_iter()
         .partition(|sight| sight.seen);
     let mut findings: Vec<Finding> = seen
@@ -121,12 +124,18 @@ pub(super) fn findings(
 }
 
 /// Plays it.
-fn fire(agent: &str, program: &Path, settings: &[Settings], agreed: &Agreed) -> Result<Vec<Sight>> {
+fn fire(
+    agent: &str,
+    program: &Path,
+    settings: &[Settings],
+    agreed: &Agreed,
+    root: &Path,
+) -> Result<Vec<Sight>> {
     let canary: &dyn Canary = match agent {
         "codex" => &codex::Codex,
         _ => &claude_code::ClaudeCode,
     };
-    let scene = Scene::build(canary, settings, agreed)?;
+    let scene = Scene::build(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
     command.args(canary.arguments("Do the canary task."));
     scene.clean(&mut command, canary.environment(&scene));
@@ -139,7 +148,12 @@ fn fire(agent: &str, program: &Path, settings: &[Settings], agreed: &Agreed) -> 
 }
 
 impl Scene {
-    fn build(canary: &dyn Canary, settings: &[Settings], agreed: &Agreed) -> Result<Self> {
+    fn build(
+        canary: &dyn Canary,
+        settings: &[Settings],
+        agreed: &Agreed,
+        root: &Path,
+    ) -> Result<Self> {
         // Not the folder for temporary files: Codex refuses to keep its home there.
         let cache = locate::cache_folder();
         std::fs::create_dir_all(&cache)?;
@@ -164,8 +178,12 @@ impl Scene {
             ),
         )?;
         // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
-        let path = shell::login_path(folder.path());
-        let profile = format!("export PATH='{}'\n", path.replace('\'', "'\\''"));
+        let path = OsString::from(shell::login_path(root, folder.path()));
+        let path = programs::path_outside(&path, root);
+        let profile = format!(
+            "export PATH='{}'\n",
+            path.to_string_lossy().replace('\'', "'\\''")
+        );
         for name in [".profile", ".zprofile"] {
             put(&home.join(name), &profile)?;
         }
@@ -184,12 +202,15 @@ impl Scene {
             home,
             state,
             model,
+            from: root.to_owned(),
         };
-        let mut git = Command::new("git");
-        git.args(["init", "--quiet"]);
-        scene.clean(&mut git, Vec::new());
         // Both agents work without a repo too.
-        let _ = bounded::run(git, Duration::from_secs(20), scene.folder.path());
+        if let Some(git) = programs::outside("git", root) {
+            let mut git = Command::new(git);
+            git.args(["init", "--quiet"]);
+            scene.clean(&mut git, Vec::new());
+            let _ = bounded::run(git, Duration::from_secs(20), scene.folder.path());
+        }
         canary.settle(&scene, settings, agreed)?;
         Ok(scene)
     }
@@ -197,8 +218,6 @@ impl Scene {
     /// Nothing of the person's environment gets in but what finds programs, above all no keys.
     fn clean(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
         const KEPT: &[&str] = &[
-            "PATH",
-            "SHELL",
             "LANG",
             "USER",
             "LOGNAME",
@@ -209,9 +228,12 @@ impl Scene {
         let kept = KEPT
             .iter()
             .filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        let path = std::env::var_os("PATH").unwrap_or_default();
         command
             .env_clear()
             .envs(kept)
+            .env("PATH", programs::path_outside(&path, &self.from))
+            .env("SHELL", shell::login_shell(&self.from))
             .current_dir(&self.repo)
             .env("HOME", &self.home)
             .env("TMPDIR", self.home.with_file_name("tmp"))

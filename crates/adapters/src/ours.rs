@@ -1,0 +1,362 @@
+//! Which hook entries are ours: exactly one call of `checkrein hook AGENT`, alone or behind one
+//! of the guards that we write ourselves. Whatever else stands in the line makes it somebody
+//! else's: what is ours is taken out again, reviewed in a person's name, and tried out.
+
+use crate::settings::Call;
+
+/// In front of an entry that is committed: where there is no checkrein, the agent goes on.
+pub const IF_THERE: &str = "command -v checkrein >/dev/null 2>&1 || exit 0; exec ";
+/// In front of `hook ...`; `$0` is the program, `$1` what is said if it is gone. What was asked
+/// is refused then.
+pub const MUST_BE_THERE: &str = "test -x \"$0\" || { echo \"$1\" >&2; exit 2; }; exec \"$0\" ";
+
+/// [`IF_THERE`] for the beginning of a session, at which a person is told that it is missing.
+/// `None` if the message could be more than a message to a shell.
+pub fn told_if_not_there(message: &str) -> Option<String> {
+    let plain = |c: char| !c.is_control() && !"\"'$`\\!".contains(c);
+    message
+        .chars()
+        .all(plain)
+        .then(|| format!("{TOLD_FROM}{message}{TOLD_TO}"))
+}
+
+const TOLD_FROM: &str = "command -v checkrein >/dev/null 2>&1 || { grep -q \"source.*startup\" && echo \"{\\\"systemMessage\\\":\\\"";
+const TOLD_TO: &str = "\\\"}\"; exit 0; }; exec ";
+
+/// The one call of an entry of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ours {
+    /// The program, `hook`, the agent, and all that follows.
+    pub words: Vec<String>,
+    around: Around,
+}
+
+/// What a call stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    /// `sh -c GUARD...`, in which the call is spelled out.
+    Guard {
+        shell: String,
+        guard: String,
+    },
+    /// The same, with the program as `$0` and a note as `$1`.
+    Note {
+        shell: String,
+        note: String,
+    },
+}
+
+impl Ours {
+    /// `None` if this is anything else, or anything more.
+    pub fn of(call: &Call) -> Option<Self> {
+        let words = match call {
+            Call::Command {
+                command,
+                args: Some(args),
+            } => std::iter::once(command).chain(args).cloned().collect(),
+            Call::Command {
+                command,
+                args: None,
+            } => simple(command)?,
+            Call::Other(_) => return None,
+        };
+        match words.as_slice() {
+            [shell, flag, script, rest @ ..]
+                if flag == "-c" && matches!(shell.as_str(), "sh" | "/bin/sh") =>
+            {
+                guarded(shell, script, rest)
+            }
+            _ => is_a_call(&words).then_some(Self {
+                words,
+                around: Around::Nothing,
+            }),
+        }
+    }
+
+    /// The same entry with these words in the place of its own, in the form of `like`.
+    pub fn with(&self, words: &[String], like: &Call) -> Call {
+        let spelled = |words: &[String]| {
+            let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            quoted.join(" ")
+        };
+        let all = match &self.around {
+            Around::Nothing => words.to_vec(),
+            Around::Guard { shell, guard } => {
+                vec![
+                    shell.clone(),
+                    "-c".to_owned(),
+                    format!("{guard}{}", spelled(words)),
+                ]
+            }
+            Around::Note { shell, note } => {
+                let (program, rest) = words
+                    .split_first()
+                    .map_or((String::new(), &[][..]), |(program, rest)| {
+                        (program.clone(), rest)
+                    });
+                let script = format!("{MUST_BE_THERE}{}", spelled(rest));
+                vec![
+                    shell.clone(),
+                    "-c".to_owned(),
+                    script,
+                    program,
+                    note.clone(),
+                ]
+            }
+        };
+        match (like, all.split_first()) {
+            (Call::Command { args: Some(_), .. }, Some((program, rest))) => Call::Command {
+                command: program.clone(),
+                args: Some(rest.to_vec()),
+            },
+            _ => Call::Command {
+                command: spelled(&all),
+                args: None,
+            },
+        }
+    }
+}
+
+fn guarded(shell: &str, script: &str, rest: &[String]) -> Option<Ours> {
+    let shell = shell.to_owned();
+    if let (Some(call), [program, note]) = (script.strip_prefix(MUST_BE_THERE), rest) {
+        let mut words = vec![program.clone()];
+        words.extend(simple(call)?);
+        let around = Around::Note {
+            shell,
+            note: note.clone(),
+        };
+        return is_a_call(&words).then_some(Ours { words, around });
+    }
+    let guard = match script.strip_prefix(TOLD_FROM) {
+        Some(told) => told_if_not_there(told.split_once(TOLD_TO)?.0)?,
+        None => IF_THERE.to_owned(),
+    };
+    let words = simple(script.strip_prefix(&guard)?)?;
+    let named = words.first().is_some_and(|program| program == "checkrein");
+    (rest.is_empty() && named && is_a_call(&words)).then_some(Ours {
+        words,
+        around: Around::Guard { shell, guard },
+    })
+}
+
+/// `checkrein hook AGENT ...`. A binary by another name is known by what `init` writes behind it.
+fn is_a_call(words: &[String]) -> bool {
+    let [program, hook, agent, rest @ ..] = words else {
+        return false;
+    };
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let named = name == "checkrein" || name.eq_ignore_ascii_case("checkrein.exe");
+    let written = || {
+        matches!(rest, [source, _, deadline, ..] if source == "--source" && deadline == "--deadline")
+            && program.len() > name.len()
+    };
+    let agent_named = agent.starts_with(|c: char| c.is_ascii_alphabetic());
+    hook == "hook" && agent_named && (named || written()) && !assigns(program)
+}
+
+/// `NAME=...` before a command is no program.
+fn assigns(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && name
+                .chars()
+                .all(|c| c == '_' || c == '+' || c.is_ascii_alphanumeric())
+    })
+}
+
+/// The words of one simple command in which a shell has nothing to expand; `None` for all else.
+fn simple(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let (mut word, mut begun, mut quote) = (String::new(), false, None);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_control() {
+            return None;
+        }
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('\''), c) => word.push(c),
+            (Some(_), '$' | '`' | '!') => return None,
+            (Some(_), '\\') => match chars.next_if(|next| "\"\\$`".contains(*next)) {
+                Some(next) => word.push(next),
+                None => word.push('\\'),
+            },
+            (Some(_), c) => word.push(c),
+            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
+            (None, '\\') => {
+                word.push(chars.next().filter(|next| !next.is_control())?);
+                begun = true;
+            }
+            (None, ' ') => {
+                if begun {
+                    words.push(std::mem::take(&mut word));
+                }
+                begun = false;
+            }
+            (None, c) if is_plain(c) => {
+                word.push(c);
+                begun = true;
+            }
+            (None, _) => return None,
+        }
+    }
+    if begun {
+        words.push(word);
+    }
+    quote.is_none().then_some(words)
+}
+
+/// Nothing to any shell, wherever it stands in a word.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "/._-+:=@%,".contains(c)
+}
+
+fn quoted(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(command: &str) -> Call {
+        Call::Command {
+            command: command.to_owned(),
+            args: None,
+        }
+    }
+
+    fn direct(command: &str, args: &[&str]) -> Call {
+        Call::Command {
+            command: command.to_owned(),
+            args: Some(args.iter().map(|arg| (*arg).to_owned()).collect()),
+        }
+    }
+
+    #[test]
+    fn our_entries_are_known_in_every_form_we_write() {
+        let shared = format!("{IF_THERE}checkrein hook codex --source project --deadline 10");
+        let told = format!(
+            "{}checkrein hook codex",
+            told_if_not_there("It is gone (.codex/hooks.json).").unwrap()
+        );
+        let must = format!("{MUST_BE_THERE}hook codex --source user");
+        for ours in [
+            direct("checkrein", &["hook", "claude-code"]),
+            direct("/opt/my tools/checkrein", &["hook", "codex"]),
+            direct(
+                "/tmp/rein-2",
+                &["hook", "codex", "--source", "user", "--deadline", "3"],
+            ),
+            shell("checkrein hook codex --source project"),
+            shell("'/opt/it'\\''s/checkrein' hook codex"),
+            shell("\"C:\\\\x\\\\checkrein.exe\" hook codex"),
+            shell("'/opt/a=b/rein 2' hook codex --source user --deadline 3 --state '/a b'"),
+            shell(&format!("sh -c {}", quoted(&shared))),
+            shell(&format!("sh -c {}", quoted(&told))),
+            shell(&format!(
+                "sh -c {} /x/checkrein 'gone; see $HOME'",
+                quoted(&must)
+            )),
+            direct("sh", &["-c", &shared]),
+        ] {
+            let known = Ours::of(&ours).unwrap_or_else(|| panic!("{ours:?}"));
+            let again = known.with(&known.words, &ours);
+            assert_eq!(Ours::of(&again), Some(known), "{ours:?} {again:?}");
+        }
+    }
+
+    #[test]
+    fn one_call_and_nothing_beside_it() {
+        for (before, behind) in [
+            ("touch x; ", ""),
+            ("touch x && ", ""),
+            ("touch x || ", ""),
+            ("touch x | ", ""),
+            ("touch x & ", ""),
+            ("touch x\n", ""),
+            ("$(touch x) ", ""),
+            ("`touch x` ", ""),
+            ("A=b ", ""),
+            ("A=/x/", ""),
+            ("env A=b ", ""),
+            ("exec ", ""),
+            ("time ", ""),
+            ("! ", ""),
+            ("(", ")"),
+            ("{ ", "; }"),
+            ("./tools/x ", ""),
+            ("\"$(touch x)/\"", ""),
+            ("~/", ""),
+            ("$HOME/", ""),
+            ("", "; touch x"),
+            ("", " && touch x"),
+            ("", " || touch x"),
+            ("", " | sh"),
+            ("", " & touch x"),
+            ("", "\ntouch x"),
+            ("", " $(touch x)"),
+            ("", " \"$(touch x)\""),
+            ("", " `touch x`"),
+            ("", " <(touch x)"),
+            ("", " > x"),
+            ("", " < x"),
+            ("", " # x"),
+            ("", " *"),
+            ("", " 'open"),
+        ] {
+            let line =
+                format!("{before}checkrein hook codex --source project --deadline 3{behind}");
+            assert_eq!(Ours::of(&shell(&line)), None, "{line}");
+            let nested = format!("sh -c {}", quoted(&line));
+            assert_eq!(Ours::of(&shell(&nested)), None, "{nested}");
+            assert_eq!(Ours::of(&direct("sh", &["-c", &line])), None, "{line}");
+            let guarded = format!("{IF_THERE}{line}");
+            if !before.is_empty() || !behind.is_empty() {
+                assert_eq!(
+                    Ours::of(&direct("sh", &["-c", &guarded])),
+                    None,
+                    "{guarded}"
+                );
+            }
+        }
+        let good = format!("{IF_THERE}checkrein hook codex");
+        let must = format!("{MUST_BE_THERE}hook codex");
+        for other in [
+            direct("checkrein", &["check"]),
+            direct("checkrein", &["hook"]),
+            direct("sh", &["-c", "checkrein check"]),
+            direct("sh", &["-c", "checkrein hook codex"]),
+            direct("./sh", &["-c", &good]),
+            direct("bash", &["-c", &good]),
+            direct("sh", &["-c", &good, "more"]),
+            direct("sh", &["-c", &must]),
+            direct("sh", &["-c", &must, "./other", "gone"]),
+            direct("sh", &["-c", &must, "/x/checkrein", "gone", "more"]),
+            direct("sh", &["-x", "-c", &good]),
+            direct(
+                "rein",
+                &["hook", "codex", "--source", "user", "--deadline", "3"],
+            ),
+            shell(
+                "touch x; sh -c 'command -v checkrein >/dev/null 2>&1 || exit 0; exec checkrein hook codex'",
+            ),
+            shell("echo 'checkrein hook codex'"),
+            shell("mycheckrein hook codex"),
+            shell("checkrein-wrapper hook codex"),
+            shell("hook checkrein"),
+            Call::Other("http".to_owned()),
+        ] {
+            assert_eq!(Ours::of(&other), None, "{other:?}");
+        }
+        assert_eq!(told_if_not_there("\"; touch x; \""), None);
+        let told = format!("{TOLD_FROM}\\\"}}\"; touch x; echo \"{TOLD_TO}checkrein hook codex");
+        assert_eq!(Ours::of(&direct("sh", &["-c", &told])), None);
+    }
+}

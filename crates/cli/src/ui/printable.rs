@@ -1,0 +1,185 @@
+//! What strangers wrote (agents, repos, prompts, names of sessions) as a terminal may have it:
+//! everything that moves the cursor, turns the direction of text or is not seen at all is
+//! spelled out. Only our own styles are obeyed: they carry a mark that nobody else knows.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::LazyLock;
+
+/// Sequences that begin so are ours, and of this process.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let secret = RandomState::new().build_hasher().finish();
+    format!("\u{1b}[{secret};")
+});
+
+/// Characters that a terminal does not show as what they are: formats (Unicode's category Cf),
+/// separators of lines, fillers, selectors of variants, tags. Beside them all controls.
+const HIDDEN: &[(char, char)] = &[
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    c.is_control() || HIDDEN.iter().any(|(from, to)| (*from..=*to).contains(&c))
+}
+
+/// A style of ours, for [`shown`] to let through.
+pub(super) fn styled(code: &str, text: &str) -> String {
+    format!("{0}{code}m{text}{0}0m", *MARK)
+}
+
+/// A text as a terminal may have it, lines and tabs as they are; styles stay marked.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    let strange = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(strange) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for (at, part) in text.split(MARK.as_str()).enumerate() {
+        let rest = match at.checked_sub(1).and_then(|_| part.split_once('m')) {
+            Some((code, rest)) => {
+                safe.push_str(&MARK);
+                safe.push_str(code);
+                safe.push('m');
+                rest
+            }
+            None => part,
+        };
+        for c in rest.chars() {
+            match strange(c) {
+                true => safe.extend(c.escape_default()),
+                false => safe.push(c),
+            }
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// The same with our styles as a terminal reads them: what is printed.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    match safe(text) {
+        Cow::Borrowed(text) => Cow::Borrowed(text),
+        Cow::Owned(text) => Cow::Owned(text.replace(MARK.as_str(), "\u{1b}[")),
+    }
+}
+
+/// A text that must stay within its line, whoever wrote it.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match is_hidden(c) {
+            true => c.escape_default().collect::<Vec<_>>(),
+            false => vec![c],
+        })
+        .collect()
+}
+
+/// A line that may hold styles of ours: it stays one.
+pub(crate) fn one_line(text: &str) -> String {
+    safe(text).replace('\n', "\\n").replace('\t', " ")
+}
+
+/// JSON says the same when it is spelled out, and is as harmless.
+pub(super) fn json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.contains(is_hidden) {
+        return text;
+    }
+    let mut units = [0; 2];
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut units) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_hide_something_is_spelled_out() {
+        assert_eq!(printable("cargo test # ünï"), "cargo test # ünï");
+        assert_eq!(printable("rm x\r\u{1b}[2Kls"), "rm x\\r\\u{1b}[2Kls");
+        assert_eq!(printable("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
+        for c in [
+            '\u{7f}',
+            '\u{9b}',
+            '\u{61c}',
+            '\u{ad}',
+            '\u{180e}',
+            '\u{200d}',
+            '\u{2028}',
+            '\u{2029}',
+            '\u{2066}',
+            '\u{3164}',
+            '\u{115f}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{fff9}',
+            '\u{e0001}',
+            '\u{e0041}',
+            '\u{e0100}',
+        ] {
+            let spelled = format!("a\\u{{{:x}}}b", u32::from(c));
+            assert_eq!(printable(&format!("a{c}b")), spelled);
+            assert_eq!(shown(&format!("a{c}b")), spelled);
+        }
+    }
+
+    #[test]
+    fn only_our_own_styles_are_obeyed() {
+        let ours = styled("32", "go\u{1b}[31mod");
+        assert_eq!(shown(&ours), "\u{1b}[32mgo\\u{1b}[31mod\u{1b}[0m");
+        assert_eq!(safe(&safe(&ours)), safe(&ours));
+        assert_eq!(
+            shown("\u{1b}[32mdone\u{1b}[0m"),
+            "\\u{1b}[32mdone\\u{1b}[0m"
+        );
+        assert_eq!(shown("a\n\tb"), "a\n\tb");
+        assert_eq!(one_line("a\n\tb"), "a\\n b");
+    }
+
+    #[test]
+    fn json_means_the_same() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{202e}\u{e0041}\u{1b}ü" });
+        let text = json(&value);
+        assert_eq!(text, r#"{"a\u009b":"\u202e\udb40\udc41\u001bü"}"#);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! What the words of a command tell other programs: a runner what to run, another machine what
+//! stands in them.
+
+use super::call::Call;
+use super::row::Row;
+use super::{Deed, Effect, Language, table};
+use crate::shell::{Known, Word};
+
+/// What runs the project's programs may be told which: `hatch run rm x`.
+pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
+    const DESTROYS: &[&str] = &[
+        "db:drop",
+        "db:reset",
+        "db:purge",
+        "db:wipe",
+        "schema:drop",
+        "migrate:fresh",
+        "migrate:reset",
+        "migrate:rollback",
+        "--force-reset",
+        "ecto.drop",
+        "ecto.reset",
+        "down-to",
+        "downgrade",
+        "flush",
+        "reset_db",
+        "yank",
+    ];
+    const CODE: &[&str] = &[
+        "rake", "mix", "ghc", "stack", "clj", "kotlin", "tsx", "ts-node", "zx", "bun", "deno", "v",
+        "ocaml", "memray", "nx", "rails", "m4", "prove", "pnpm", "tcc", "yarn",
+    ];
+    let coder = CODE.contains(&program);
+    let text = |word: &Word| word.text.clone();
+    let words: Vec<String> = call.words.iter().skip(1).map(text).collect();
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let file = |effect: &Effect| matches!(effect, Effect::RunsFile(_));
+    let opaque = out.contains(&Effect::Deed(Deed::Opaque));
+    if (opaque || out.iter().any(file)) && any(DESTROYS) || call.name() == "yank" {
+        out.push(Effect::Deed(Deed::Destroys));
+    }
+    if !coder && !opaque {
+        return;
+    }
+    let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
+    if checks && call.operand(0) == Some("uninstall") {
+        out.push(Effect::Deed(Deed::Unchecked));
+    }
+    if call.operand(0) == Some("publish") {
+        out.push(Effect::Deed(Deed::Publishes));
+    }
+    let flagged = words.iter().any(|word| {
+        [
+            "-e",
+            "-c",
+            "--eval",
+            "--execute",
+            "--exec",
+            "--command",
+            "--run_under",
+            "-run",
+        ]
+        .iter()
+        .any(|flag| word == flag || word.starts_with(&format!("{flag}=")))
+    });
+    let told =
+        matches!(call.operand(0), Some("runner" | "console" | "exec:exec")) && call.name() != "php";
+    if coder
+        && (flagged
+            || words
+                .iter()
+                .any(|word| word == "-" || word.starts_with("data:")))
+        || told
+        || words.iter().any(|word| word.starts_with("--run_under"))
+    {
+        out.push(Effect::Deed(Deed::Code));
+    }
+    if coder && call.operands.is_empty() {
+        out.push(Effect::Fed(Language::Other));
+    }
+    for operand in call.operands.iter().take(3) {
+        // Words that are called like programs, and mostly are tasks.
+        const TASKS: &[&str] = &[
+            "format", "install", "test", "reset", "watch", "link", "start",
+        ];
+        let name = operand.as_fixed().filter(|name| !TASKS.contains(name));
+        let known = name.and_then(table::find);
+        if known.is_some_and(|row| !row.does.contains(&Deed::Opaque)) {
+            let before = |word: &&Word| !std::ptr::eq(*word, *operand);
+            let words = call.words.iter().skip_while(before).cloned().collect();
+            out.push(Effect::Tool(words));
+        }
+    }
+}
+
+/// The machine that an address names.
+fn host(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    rest.split(['/', '?', '#', ':']).next()
+}
+
+/// Whether a text has a variable that is called like a secret, and not like the one service that
+/// it goes to: `$GITHUB_TOKEN` is for github.com.
+fn names_secret(text: &str, hosts: &[&str]) -> bool {
+    text.split('$').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches('{');
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let name = rest
+            .get(..end.unwrap_or(rest.len()))
+            .unwrap_or("")
+            .to_ascii_uppercase();
+        let service = name.split('_').next().unwrap_or("").to_ascii_lowercase();
+        let own = |host: &&str| {
+            ["com", "org", "io", "ai"].iter().any(|end| {
+                let home = format!("{service}.{end}");
+                *host == home || host.ends_with(&format!(".{home}"))
+            })
+        };
+        if !hosts.is_empty() && hosts.iter().all(own) {
+            return false;
+        }
+        [
+            "TOKEN",
+            "SECRET",
+            "PASSWORD",
+            "PASSWD",
+            "API_KEY",
+            "ACCESS_KEY",
+            "PRIVATE_KEY",
+        ]
+        .iter()
+        .any(|secret| name.contains(secret))
+    })
+}
+
+/// What goes to another machine: what only the run knows, and what is called like a secret.
+pub(super) fn sent(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+    // A name that is looked up is a message to whoever answers.
+    let asks = matches!(
+        call.name(),
+        "dig" | "nslookup" | "host" | "drill" | "kdig" | "whois" | "ping" | "getent"
+    );
+    let made = |word: &Word| {
+        word.known == Known::One
+            && word.text.len() > 1
+            && (!word.text.starts_with('$') || word.text.starts_with("$("))
+    };
+    if asks && call.words.iter().skip(1).any(made) {
+        out.push(Effect::Deed(Deed::Uploads));
+    }
+    let near = |word: &Word| word.text.contains("localhost") || word.text.contains("127.0.0.1");
+    if row.does.contains(&Deed::Network) && !call.words.iter().any(near) {
+        let open = call
+            .words
+            .iter()
+            .skip(1)
+            .filter(|word| word.known != Known::Fixed);
+        let hosts: Vec<&str> = call
+            .words
+            .iter()
+            .filter_map(|word| host(&word.text))
+            .collect();
+        if open.clone().any(|word| names_secret(&word.text, &hosts)) {
+            out.push(Effect::Deed(Deed::Secret));
+        }
+        // Of a sub-command, only where it goes: `git clone URL`.
+        let whole = table::find(call.name()).is_some_and(|own| std::ptr::eq(own, row));
+        let dumps = |text: &str| {
+            ["$(env", "$(printenv", "$(export", "`env", "`printenv"]
+                .iter()
+                .any(|dump| text.contains(dump))
+        };
+        let open = open.filter(|word| whole || word.text.contains("://") || dumps(&word.text));
+        out.extend(open.map(|word| Effect::Sends(word.clone())));
+    }
+}
