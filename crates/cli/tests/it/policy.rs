@@ -51,6 +51,16 @@ fn the_answer_of_codex_to_the_byte() {
         said.starts_with(beside) && said.contains("/repo/ls\""),
         "{said}"
     );
+    // Also what a terminal would not be shown.
+    world.write(
+        "odd.rules",
+        "prefix_rule(['a'], justification='x\u{2028}y')\n",
+    );
+    let said = check(&world, &["--codex-exit", "-r", "odd.rules", "--", "a"], 0);
+    assert!(said.stdout.contains("x\u{2028}y"), "{said:?}");
+    world.write("odd.rules", "\u{feff}prefix_rule(['a'])\n");
+    let said = check(&world, &["--codex-exit", "-r", "odd.rules", "--", "a"], 1);
+    assert!(said.stderr.contains("invalid input `\u{feff}`"), "{said:?}");
     // What is wrong with rules is said in its words.
     world.write("bad.rules", "\nprefix_rule([\"a\"], \"no\")\n");
     let said = check(&world, &["--codex-exit", "-r", "bad.rules", "--", "a"], 1);

@@ -1,6 +1,7 @@
 //! `policy check --codex-exit`: the answer of `codex execpolicy check` to the letter, for who
 //! calls that today. Nothing of ours is added: no splitting, no effects, no own rules.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use checkrein_execpolicy::compile_from;
@@ -43,8 +44,11 @@ pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
 
 fn refused(what: &str, file: &str, cause: &str) -> ExitCode {
     let cause = cause.replace('\n', "\n    ");
-    ui::say(&format!(
-        "Error: failed to {what} policy at {file}\n\nCaused by:\n    {cause}"
-    ));
+    let text = format!("Error: failed to {what} policy at {file}\n\nCaused by:\n    {cause}");
+    // Who compares gets it as it is; a terminal gets nothing that steers it.
+    match std::io::stderr().is_terminal() {
+        true => ui::say(&text),
+        false => ui::say_bytes((text + "\n").as_bytes()),
+    }
     exit_code::exit(exit_code::NO)
 }
