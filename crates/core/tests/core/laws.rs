@@ -19,7 +19,7 @@ use checkrein_core::transition::Reason;
 use proptest::prelude::*;
 
 use crate::random::{self, Act};
-use crate::world::{World, scope};
+use crate::world::{Saying, World, policy, scope};
 
 /// Law 1, judged from the log alone: each `task_complete` has gate evidence of this task
 /// for exactly the subjects last read, which makes `accept` true and was necessary; and
@@ -108,6 +108,26 @@ fn replays_through(world: &World, at: usize) {
     let mut folded = State::default();
     world.log.iter().for_each(|event| folded.apply(event));
     assert_eq!(folded, world.state, "the state is the fold of the log");
+}
+
+/// Random worlds come here only now and then: a check that judged another tree is followed by a
+/// look, and what a person says after that by one more.
+#[test]
+fn law_1_the_last_look_comes_after_the_last_word() {
+    let mut world = World::new(policy("a b@ c", "a and (b or c)"));
+    let astray = Saying {
+        on: Some(7),
+        ..Saying::pass()
+    };
+    world.sayings.insert("c".into(), astray);
+    world.prompt();
+    world.tree = Some(2);
+    world.ask_stop(&ScopeId::main());
+    while !world.open.is_empty() {
+        world.answer(0);
+    }
+    assert_eq!(world.ending().as_deref(), Some("task_complete"));
+    audit(&world);
 }
 
 fn cases(cases: u32) -> ProptestConfig {

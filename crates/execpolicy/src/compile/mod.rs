@@ -54,7 +54,9 @@ pub fn compile(files: &[(&str, &str)]) -> Result<RuleSet, RulesError> {
 /// # Errors
 /// As those of [`compile`].
 pub fn compile_from(files: &[(&str, &str)], from: &Surroundings) -> Result<RuleSet, RulesError> {
-    if files.iter().all(|(_, text)| text.trim().is_empty()) {
+    // Other blanks are mistakes to the language.
+    let is_blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\n'));
+    if files.iter().all(|(_, text)| is_blank(text)) {
         return Ok(RuleSet::default());
     }
     let wrong = |file: &str, line, tried: &[Example]| match examples::complaint(tried) {

@@ -86,6 +86,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
         "\n\nprefix_rule(['a'], decision='Allow')",
         "test.rules:3: starlark error: invalid decision: Allow",
     );
+    check("\u{b}\u{b}", "test.rules:1: starlark error: Parse error");
     check(
         "prefix_rule(pattern=[])",
         "invalid pattern element: pattern cannot be empty",
