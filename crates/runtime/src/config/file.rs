@@ -250,7 +250,7 @@ pub enum ApprovalText {
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct ApprovalsTable {
-    /// How long a question waits for a person, and how long an answer holds.
+    /// How long a question waits for a person, and how long an answer holds; 30 days at most.
     pub expires: Option<Span>,
     /// A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the
     /// rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a

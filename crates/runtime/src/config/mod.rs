@@ -6,6 +6,7 @@
 mod bounds;
 mod file;
 mod gathered;
+mod human;
 mod keys;
 mod profile;
 mod schema;
@@ -24,7 +25,6 @@ use checkrein_core::policy::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::Human;
 use file::{
     ApprovalText, CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
     VerifyOnText,
@@ -500,7 +500,8 @@ fn approvals(name: &Path, file: &ConfigFile) -> Result<Approvals, ConfigError> {
         return Err(value(name, "approvals.notify", what));
     }
     Ok(Approvals {
-        expires_ms: span(name, "approvals.expires", table.expires)?.unwrap_or(default.expires_ms),
+        expires_ms: human::expires(name, "approvals.expires", table.expires)?
+            .unwrap_or(default.expires_ms),
         notify: notify.map(str::to_owned),
     })
 }
@@ -650,24 +651,16 @@ fn verifier(
             key: key(&format!("kind = \"{kind}\"")),
         });
     }
-    if kind == HUMAN {
-        return human(name, table);
+    if kind == human::KIND {
+        return human::verifier(name, table);
     }
-    for (word, set) in [
-        ("ask", table.ask.is_some()),
-        ("expires", table.expires.is_some()),
-    ] {
-        if set {
-            let what = format!("is for kind = \"{HUMAN}\", which asks a person");
-            return Err(value(name, &key(word), what));
-        }
-    }
+    human::none_of_its_keys(name, table)?;
     let Some(implementation) = checkrein_verifiers::find(kind) else {
         let mut known: Vec<&str> = checkrein_verifiers::ALL
             .iter()
             .map(|verifier| verifier.kind())
             .collect();
-        known.push(HUMAN);
+        known.push(human::KIND);
         return Err(value(
             name,
             &key("kind"),
@@ -716,61 +709,6 @@ fn retries(name: &Path, table: &VerifierTable) -> Result<u32, ConfigError> {
         other => positive(name, &key, other)?.unwrap_or(0),
     };
     Ok(u32::try_from(retries).unwrap_or(u32::MAX))
-}
-
-/// The kind that asks a person. None of `verifiers`: who answers is no process.
-const HUMAN: &str = "human";
-
-fn human(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
-    let key = |key: &str| format!("verifier '{}': {key}", table.name);
-    for (word, set) in [
-        ("run", table.run.is_some()),
-        ("timeout", table.timeout.is_some()),
-        ("retries", table.retries.is_some()),
-        ("env", !table.env.is_empty()),
-        ("schema", table.schema.is_some()),
-    ] {
-        if set {
-            let what = format!("says nothing to a person; with kind = \"{HUMAN}\" leave it out");
-            return Err(value(name, &key(word), what));
-        }
-    }
-    let subject = match table.target.as_deref() {
-        None => SubjectKind::Tree,
-        Some("message") => SubjectKind::Message,
-        Some(_) => {
-            let what =
-                "of a person can only be \"message\"; name files by inputs = [\"report.md\"]";
-            return Err(value(name, &key("target"), what.to_owned()));
-        }
-    };
-    let ask = table.ask.as_deref().unwrap_or_default().trim();
-    if ask.is_empty() {
-        let what = "is missing; write what a person is to look at, ask = \"Is the report right?\"";
-        return Err(value(name, &key("ask"), what.to_owned()));
-    }
-    for pattern in table.inputs.iter().chain(&table.outputs) {
-        globset::Glob::new(pattern)
-            .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
-    }
-    let definition = Human {
-        ask: ask.to_owned(),
-        expires_ms: span(name, &key("expires"), table.expires)?,
-    };
-    Ok(VerifierSpec {
-        name: VerifierName::new(table.name.as_str()),
-        kind: HUMAN.to_owned(),
-        tier: Tier::Person,
-        subject,
-        definition: serde_json::to_string(&definition).unwrap_or_default(),
-        inputs: table.inputs.clone(),
-        outputs: table.outputs.clone(),
-        // Nothing runs, and nobody waits.
-        timeout_ms: 0,
-        retries: 0,
-        advisory: table.advisory,
-        stance: table.stance.map_or(Stance::Block, stance),
-    })
 }
 
 fn stance(text: StanceText) -> Stance {

@@ -338,3 +338,25 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
     assert!(error.contains("asks for nothing"), "{error}");
     assert!(error.contains(said), "{error}");
 }
+
+#[test]
+fn what_says_nothing_to_a_person_is_a_mistake() {
+    let check = |lines: &str, fragment: &str| {
+        let text = format!("[[verifier]]\nname = 'look'\nkind = 'human'\n{lines}\n");
+        let said = refused(&text);
+        assert!(said.contains(fragment), "{lines}\n said: {said}");
+    };
+    check("", "ask is missing");
+    check("ask = 'x'\nrun = 'true'", "run says nothing to a person");
+    check(
+        "ask = 'x'\noutputs = ['o']",
+        "outputs says nothing to a person",
+    );
+    check(
+        "ask = 'x'\ntarget = 'message'\ninputs = ['a']",
+        "inputs are files",
+    );
+    check("ask = 'x'\nexpires = '31d'", "expires is 30d at most");
+    let said = refused("[approvals]\nexpires = '99999999d'\n");
+    assert!(said.contains("approvals.expires is 30d at most"), "{said}");
+}
