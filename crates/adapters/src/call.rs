@@ -78,6 +78,21 @@ pub(crate) enum Command {
     Argv(Vec<String>),
 }
 
+/// What a tool does that no table of ours knows: editors, also those of an MCP server, say by
+/// `command` what they do to a file; by whatever else takes a command it is run.
+pub(crate) fn unknown(tool: &str, args: &Value) -> ToolKind {
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    match name.to_ascii_lowercase().as_str() {
+        "memory" | "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor" => {
+            match args.get("command").and_then(Value::as_str) {
+                Some("view") | None => ToolKind::Other,
+                Some(_) => ToolKind::Write,
+            }
+        }
+        _ => command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
+    }
+}
+
 /// The command in the arguments of such a tool, by the names that it commonly has.
 pub(crate) fn command(args: &Value) -> Option<Command> {
     let words = |value: &Value| -> Option<Vec<String>> {

@@ -30,7 +30,7 @@ pub(crate) fn shown(redactor: &Redactor, text: &str) -> Shown {
     } else {
         redactor.text_telling(text, &mut |secret| {
             hidden += 1;
-            if !secret.iter().all(is_of_a_word) {
+            if !is_token(secret) {
                 unseen =
                     Some("what is hidden in it as a secret could be commands as well".to_owned());
             }
@@ -45,9 +45,16 @@ pub(crate) fn shown(redactor: &Redactor, text: &str) -> Shown {
     }
 }
 
-/// Nothing of what could end a word, or be more than a word, in any language.
-fn is_of_a_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=_.-~%@:,".contains(byte)
+/// Whether it can only be a secret: one word, and neither a command, an option nor a path that
+/// anybody would write.
+fn is_token(secret: &[u8]) -> bool {
+    secret.len() >= 12
+        && secret.first().is_some_and(u8::is_ascii_alphanumeric)
+        && secret.iter().any(u8::is_ascii_digit)
+        && secret.iter().any(u8::is_ascii_alphabetic)
+        && secret
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+=_.-".contains(byte))
 }
 
 /// A call as it came, before anything of it was bounded or hidden.

@@ -6,7 +6,7 @@ use checkrein_core::input::{Input, Scoped, ToolKind};
 use serde_json::{Value, json};
 
 use super::settings::TOOLS;
-use crate::call::{Call, Command, command, outcome_digest, written};
+use crate::call::{Call, Command, command, outcome_digest, unknown, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -19,7 +19,7 @@ fn kind(tool: &str, args: &Value) -> ToolKind {
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => ToolKind::Write,
         "AgentOutputTool" | "BashOutput" | "TaskOutput" => ToolKind::Poll,
         own if TOOLS.contains(&own) => ToolKind::Other,
-        _ => command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
+        _ => unknown(tool, args),
     }
 }
 

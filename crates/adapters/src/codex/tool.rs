@@ -5,7 +5,7 @@ use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::ToolKind;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Command, command, outcome_digest, patch, written};
+use crate::call::{Call, Command, command, outcome_digest, patch, unknown, written};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -21,7 +21,7 @@ fn kind(tool: &str, args: &Value) -> ToolKind {
         "Bash" => ToolKind::Shell,
         "apply_patch" => ToolKind::Write,
         "write_stdin" => ToolKind::Poll,
-        _ => command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
+        _ => unknown(tool, args),
     }
 }
 

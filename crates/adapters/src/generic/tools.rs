@@ -33,12 +33,6 @@ pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
         | "write"
         | "write_file"
         | "write_to_file" => ToolKind::Write,
-        "str_replace_editor" | "str_replace_based_edit_tool" | "text_editor" => {
-            match text(args, "command") {
-                Some("view") | None => ToolKind::Other,
-                Some(_) => ToolKind::Write,
-            }
-        }
         "bash_output"
         | "bashoutput"
         | "command_status"
@@ -51,7 +45,7 @@ pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
             _ => ToolKind::Other,
         },
         // By a name that nobody knows, what it takes tells.
-        _ => call::command(args).map_or(ToolKind::Other, |_| ToolKind::Shell),
+        _ => call::unknown(tool, args),
     }
 }
 

@@ -50,6 +50,17 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || HIDDEN.iter().any(|(from, to)| (*from..=*to).contains(&c))
 }
 
+/// Behind a picture: that it is one in colours, or that the next is part of it.
+fn is_of_picture(before: char, c: char) -> bool {
+    let picture =
+        matches!(before, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}') && !is_hidden(before);
+    match c {
+        '\u{fe0f}' => picture,
+        '\u{200d}' => picture || before == '\u{fe0f}',
+        _ => false,
+    }
+}
+
 /// A style of ours, for [`shown`] to let through.
 pub(super) fn styled(code: &str, text: &str) -> String {
     format!("{0}{code}m{text}{0}0m", *MARK)
@@ -72,11 +83,13 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
             }
             None => part,
         };
+        let mut before = ' ';
         for c in rest.chars() {
-            match strange(c) {
+            match strange(c) && !is_of_picture(before, c) {
                 true => safe.extend(c.escape_default()),
                 false => safe.push(c),
             }
+            before = c;
         }
     }
     Cow::Owned(safe)

@@ -611,6 +611,7 @@ fn words_as_the_shell_makes_them() {
             "mkdir -p a/{b,c}",
             "n=5; head -n \"$n\" f",
             "git commit -m \"$(cat msg)\"",
+            "git commit -m \"$(cat <<'E'\nFix\n\nCo-Authored-By: A <a@b.c>\nE\n)\"",
             "f() { cp \"$1\" b; }; f a",
         ],
         &[
@@ -664,6 +665,7 @@ fn what_goes_to_other_machines() {
             "for u in https://x.y/a https://x.y/b; do curl -sI \"$u\"; done",
             "curl -d @- https://x.y <<'E'\n{}\nE",
             "gh pr create --title x --body \"$(cat body.md)\"",
+            "gh pr create --title x --body \"$(cat <<'E'\n- a\n\nhttps://x.y/z\nE\n)\"",
         ],
         &[
             "curl -H \"X: $GITHUB_TOKEN\" https://x.y",

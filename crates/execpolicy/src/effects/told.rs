@@ -170,7 +170,13 @@ pub(super) fn sent(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
                 .iter()
                 .any(|dump| text.contains(dump))
         };
-        let open = open.filter(|word| whole || word.text.contains("://") || dumps(&word.text));
+        // The word's own, not one in a text that a command of it prints.
+        let names_place = |text: &str| {
+            let (head, rest) = text.split_at(text.find(['`', '(']).unwrap_or(text.len()));
+            let tail = rest.rfind(['`', ')']).and_then(|end| rest.get(end..));
+            head.contains("://") || tail.is_some_and(|tail| tail.contains("://"))
+        };
+        let open = open.filter(|word| whole || names_place(&word.text) || dumps(&word.text));
         out.extend(open.map(|word| Effect::Sends(word.clone())));
     }
 }

@@ -244,12 +244,14 @@ impl<'s> Reader<'s> {
             }
             self.quoted(self.piece(at, child.start_byte()));
             let piece = self.piece(child.start_byte(), child.end_byte());
-            // "$@" and "${a[@]}" become many words even between quotes.
-            let known = if piece.contains('@') {
-                Known::Many
-            } else {
-                Known::One
-            };
+            // "$@" and "${a[@]}" become many words even between quotes; what a command prints
+            // does not.
+            let known =
+                if piece.contains('@') && !piece.starts_with(['`']) && !piece.starts_with("$(") {
+                    Known::Many
+                } else {
+                    Known::One
+                };
             self.expansion(piece, known);
             at = child.end_byte();
         }

@@ -24,7 +24,7 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
     let file = folder.join(FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || Connection::open_with_flags(&file, flags);
-    let conn = match open() {
+    let mut conn = match open() {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
             // There is none, or there was none a moment ago.
             folder::make_with_file(folder, &file)
@@ -34,12 +34,17 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
         opened => opened,
     }
     .map_err(|error| cannot_open(&file, error))?;
-    // SQLite falls back to reading on its own.
-    if conn
-        .is_readonly("main")
-        .map_err(|error| fault::of(&file, error))?
-    {
-        return Err(StoreError::ReadOnly { path: file });
+    // SQLite falls back to reading on its own, also if the file was not there when it tried to
+    // open it for writing and was made by another process a moment later.
+    let reads_only = |conn: &Connection| {
+        conn.is_readonly("main")
+            .map_err(|error| fault::of(&file, error))
+    };
+    if reads_only(&conn)? {
+        conn = open().map_err(|error| cannot_open(&file, error))?;
+        if reads_only(&conn)? {
+            return Err(StoreError::ReadOnly { path: file });
+        }
     }
     // We wait ourselves, and move the log ourselves: see `wal`.
     let set = |conn: &Connection| {
