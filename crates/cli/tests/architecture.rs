@@ -382,7 +382,7 @@ fn home_path(line: &str) -> Option<&str> {
     homes.iter().find_map(|home| {
         line.match_indices(home).find_map(|(at, _)| {
             let (before, path) = line.split_at(at);
-            // `$HOME/home/x` and `target/root/x` are no paths of a machine.
+            // What begins with a variable, or in a folder, is no path of a machine.
             let part = |c: char| c.is_alphanumeric() || "/._-}~$*".contains(c);
             let absolute = !before.chars().next_back().is_some_and(part);
             let rest = path.strip_prefix(home)?;

@@ -12,6 +12,9 @@ const MOST: usize = 128;
 /// Those of the paths that lie elsewhere than they say, by where that is. Relative ones begin in
 /// `here`; what lies in the tree is spelled from `root` on, as the policy spells it.
 pub(crate) fn elsewhere(touched: &[Touched], here: &Path, root: &Path) -> Vec<Touched> {
+    if touched.is_empty() {
+        return Vec::new();
+    }
     let real_root = root.canonicalize().ok();
     let mut found: Vec<Touched> = Vec::new();
     for one in touched {

@@ -104,13 +104,7 @@ fn other(agent: &Agent, found: &Path, again: String, scratch: &Path) -> Finding 
             ),
         ),
         Some(said) => {
-            let said: String = said
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .take(60)
-                .collect();
+            let said = bounded::in_short(&said);
             Finding::warning(
                 agent.name,
                 "binary_other_version",

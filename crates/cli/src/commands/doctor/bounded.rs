@@ -34,6 +34,16 @@ impl Ran {
     }
 }
 
+/// Of what a program said, as much as stands in a line of ours.
+pub(super) fn in_short(said: &str) -> String {
+    said.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(60)
+        .collect()
+}
+
 /// Runs it without input. `scratch` holds its output meanwhile: a file, so that a grandchild
 /// which keeps it open keeps nobody waiting.
 pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> Result<Ran> {

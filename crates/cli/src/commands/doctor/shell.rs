@@ -83,14 +83,7 @@ fn one(agent: &Agent, shell: &Path, flag: &str, scratch: &Path) -> Finding {
             format!("`{name}` prints nothing of its own"),
         );
     }
-    let said = ran.said();
-    let said: String = said
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(60)
-        .collect();
+    let said = bounded::in_short(&ran.said());
     let mend = match printer(&said) {
         Some(place) => format!("in {place}: send that to stderr (>&2), or print only if [ -t 1 ]"),
         None => "in your shell's profile: send what it prints to stderr (>&2)".to_owned(),

@@ -65,7 +65,6 @@ pub(super) const ROWS: &[Row] = &[
         "kotlinc",
         "scalac",
         "ghc",
-        "ocaml",
         "ocamlc",
         "ocamlopt",
         "fpc",

@@ -26,16 +26,7 @@ pub(super) const ROWS: &[Row] = &[
             ("config", On::Value),
         ])
         .subs(DOCKER),
-    Row::of(&["docker-compose", "podman-compose"])
-        .values("fp")
-        .longs(&[
-            "file",
-            "project-name",
-            "profile",
-            "env-file",
-            "project-directory",
-        ])
-        .subs(COMPOSE),
+    compose(&["docker-compose", "podman-compose"]),
     Row::of(&[
         "buildah",
         "kaniko",
@@ -254,16 +245,7 @@ const DOCKER: &[Row] = &[
         Row::of(&["df", "info", "events"]),
         Row::does(&["prune", "reset", "dial-stdio"], GONE),
     ]),
-    Row::of(&["compose"])
-        .values("fp")
-        .longs(&[
-            "file",
-            "project-name",
-            "profile",
-            "env-file",
-            "project-directory",
-        ])
-        .subs(COMPOSE),
+    compose(&["compose"]),
     Row::does(&["push"], &[Deed::Publishes]),
     Row::does(&["login", "logout"], &[Deed::Secret]),
     Row::does(
@@ -274,6 +256,20 @@ const DOCKER: &[Row] = &[
         &[Deed::Machine],
     ),
 ];
+
+/// By itself, and as a part of `docker`.
+const fn compose(names: &'static [&'static str]) -> Row {
+    Row::of(names)
+        .values("fp")
+        .longs(&[
+            "file",
+            "project-name",
+            "profile",
+            "env-file",
+            "project-directory",
+        ])
+        .subs(COMPOSE)
+}
 
 const COMPOSE: &[Row] = &[
     Row::does(

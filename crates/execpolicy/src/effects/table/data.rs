@@ -111,7 +111,6 @@ pub(super) const ROWS: &[Row] = &[
     .more(cluster),
     Row::of(&[
         "dbmate",
-        "goose",
         "migrate",
         "flyway",
         "liquibase",
@@ -157,7 +156,6 @@ pub(super) const ROWS: &[Row] = &[
         "cdk",
         "amplify",
         "eb",
-        "copilot",
         "pulumi",
         "ansible",
         "ansible-playbook",

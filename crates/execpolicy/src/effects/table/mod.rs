@@ -8,7 +8,9 @@ mod containers;
 mod data;
 mod editors;
 mod files;
+mod forges;
 mod git;
+mod http;
 mod loads;
 mod network;
 mod node;
@@ -24,26 +26,6 @@ pub(crate) use loads::loads;
 use super::row::Row;
 use crate::shell::Word;
 
-const FAMILIES: &[&[Row]] = &[
-    text::ROWS,
-    files::ROWS,
-    git::ROWS,
-    checkers::ROWS,
-    builds::ROWS,
-    compilers::ROWS,
-    toolchains::ROWS,
-    node::ROWS,
-    packages::ROWS,
-    system_packages::ROWS,
-    shells::ROWS,
-    network::ROWS,
-    editors::ROWS,
-    archives::ROWS,
-    containers::ROWS,
-    data::ROWS,
-    system::ROWS,
-];
-
 /// Programs that write what they make of the project, or what a registry brings.
 const BUILDERS: &[&[Row]] = &[
     git::ROWS,
@@ -57,6 +39,19 @@ const BUILDERS: &[&[Row]] = &[
     containers::ROWS,
 ];
 
+const OTHERS: &[&[Row]] = &[
+    text::ROWS,
+    files::ROWS,
+    shells::ROWS,
+    http::ROWS,
+    forges::ROWS,
+    network::ROWS,
+    editors::ROWS,
+    archives::ROWS,
+    data::ROWS,
+    system::ROWS,
+];
+
 /// Whether a program is one of those.
 pub(super) fn builds(name: &str) -> bool {
     let mut rows = BUILDERS.iter().flat_map(|family| family.iter());
@@ -66,8 +61,7 @@ pub(super) fn builds(name: &str) -> bool {
 /// The row of a program without its folder.
 pub(super) fn find(name: &str) -> Option<&'static Row> {
     let row = |name: &str| {
-        FAMILIES
-            .iter()
+        (OTHERS.iter().chain(BUILDERS))
             .flat_map(|family| family.iter())
             .find(|row| row.names.contains(&name))
     };
@@ -173,4 +167,29 @@ pub(crate) fn found_by(words: &[Word]) -> Vec<Word> {
         found.extend(starts);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Names that stand in two of these rows, or below one of them.
+    fn twice<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
+        let mut seen = BTreeSet::new();
+        let mut twice = Vec::new();
+        for row in rows {
+            twice.extend(row.names.iter().filter(|name| !seen.insert(**name)));
+            twice.extend(super::tests::twice(row.subs.iter()));
+        }
+        twice
+    }
+
+    /// The second one would say nothing.
+    #[test]
+    fn a_program_has_one_row() {
+        let rows = OTHERS.iter().chain(BUILDERS).flat_map(|family| *family);
+        assert_eq!(twice(rows), [""; 0]);
+    }
 }

@@ -126,8 +126,8 @@ pub(super) const ROWS: &[Row] = &[
         ]),
     Row::of(&["uvx"]).more(uv_run),
     Row::of(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
-        .values("CPp")
-        .longs(&["directory", "project"])
+        .values("CPpe")
+        .longs(&["directory", "project", "env"])
         .on(&[("C", On::At), ("directory", On::At), ("project", On::At)])
         .subs(&[
             Row::does(

@@ -683,10 +683,7 @@ fn other(call: &Call<'_>, out: &mut Vec<Effect>) {
     if call.words.len() == 2 && call.words.get(1).is_some_and(asks) {
         return;
     }
-    let java = call
-        .words
-        .first()
-        .is_some_and(|word| word.text.ends_with("java"));
+    let java = call.name().ends_with("java");
     let file = call
         .words
         .iter()

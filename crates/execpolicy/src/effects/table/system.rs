@@ -110,7 +110,6 @@ pub(super) const ROWS: &[Row] = &[
         "blkid",
         "findmnt",
         "netstat",
-        "ss",
         "lsipc",
         "system_profiler",
         "ioreg",
@@ -123,7 +122,6 @@ pub(super) const ROWS: &[Row] = &[
         "getenforce",
         "sestatus",
         "runlevel",
-        "last",
     ]),
     Row::of(&["ss"]).on(&[
         ("K", On::Does(Deed::Machine)),
@@ -302,8 +300,6 @@ pub(super) const ROWS: &[Row] = &[
             "ydotool",
             "wmctrl",
             "iptables-save",
-            "tcpdump",
-            "tshark",
             "nmap",
             "masscan",
             "arp",
@@ -365,7 +361,6 @@ pub(super) const ROWS: &[Row] = &[
     .more(agents),
     // Words of agents' own tools, as some harnesses spell them.
     Row::reads(&[
-        "view",
         "goto",
         "scroll_up",
         "scroll_down",
@@ -387,14 +382,10 @@ fn captures(call: &Call<'_>, out: &mut Vec<Effect>) {
             .collect::<Vec<_>>()
     };
     let reads = named(&["-r", "--read-file"]);
-    let code = call.words.iter().any(|word| {
-        word.text.starts_with("-X")
-            || word.text == "-z"
-                && call
-                    .words
-                    .first()
-                    .is_some_and(|first| first.text.ends_with("tcpdump"))
-    });
+    let code = call
+        .words
+        .iter()
+        .any(|word| word.text.starts_with("-X") || word.text == "-z" && call.name() == "tcpdump");
     if reads.is_empty()
         && call
             .words
@@ -645,14 +636,8 @@ fn logs(call: &Call<'_>, out: &mut Vec<Effect>) {
                     | "update-catalog"
             )
     });
-    let dmesg = call
-        .words
-        .first()
-        .is_some_and(|word| word.text.ends_with("dmesg"));
-    let auditctl = call
-        .words
-        .first()
-        .is_some_and(|word| word.text.ends_with("auditctl"));
+    let dmesg = call.name().ends_with("dmesg");
+    let auditctl = call.name().ends_with("auditctl");
     let plain = call.has(&["c"]) && !dmesg;
     if (changes && !plain) || auditctl {
         out.push(Effect::Deed(Deed::Machine));

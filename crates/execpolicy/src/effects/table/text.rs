@@ -58,7 +58,7 @@ pub(super) const ROWS: &[Row] = &[
         ("date", On::Value),
     ]),
     Row::of(&[
-        "id", "users", "who", "w", "last", "lastlog", "finger", "pinky", "getent",
+        "id", "users", "who", "w", "last", "lastlog", "finger", "pinky",
     ]),
     Row::of(&["hostname"]).operands(Operands::None).on(&[
         ("F", On::With(Deed::Machine)),
