@@ -2,6 +2,8 @@
 //! commands goes through, and whether a spelling of the forbidden one or another destructive act
 //! does. The recorded runs are not part of this repository: `cargo xtask policy-table DIR`.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -13,16 +15,19 @@ use table::{Share, allowed, digest, lines, policy};
 /// Of a thousand.
 const GOAL: usize = 970;
 
-/// A set of recorded runs: its files, the tools whose calls are scripts, where the work was.
+/// A set of recorded runs: its files, the tools whose calls are scripts, where the work was: by a
+/// part of a run's id, the project's folders, the first of which its commands start in.
 struct Runs {
     name: &'static str,
     files: &'static [&'static str],
     tools: &'static [&'static str],
-    roots: &'static [&'static str],
+    grounds: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// Words that a harness defines for its agents, in its own container: no programs of a shell.
 const HARNESS: &[&str] = &[
+    // What stands for an answer that the provider's filter kept back: in bash and SQL runs alike.
+    "blocked",
     "connect_start",
     "connect_sendline",
     "connect_stop",
@@ -43,14 +48,15 @@ const RECORDED: &[Runs] = &[
         name: "intercode bash",
         files: &["intercode.jsonl.gz"],
         tools: &["bash"],
-        // The folders of its tasks.
-        roots: &["/testbed", "/system", "/workspace", "/backup"],
+        // Its containers' repository is the file system's root; where commands start is in the
+        // Dockerfiles of princeton-nlp/intercode.
+        grounds: &[("/ctf__", &["/ctf", "/"]), ("", &["/"])],
     },
     Runs {
         name: "SWE-agent and OpenHands",
         files: &["swe_agent_demos.jsonl.gz", "openhands.jsonl.gz"],
         tools: &["bash", "execute_bash"],
-        roots: &["/workspace", "/testbed"],
+        grounds: &[("", &["/workspace", "/testbed"])],
     },
 ];
 
@@ -63,14 +69,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for runs in RECORDED {
         let mut scripts = Vec::new();
         for file in runs.files {
-            scripts.extend(recorded(&Path::new(folder).join(file), runs.tools)?);
+            scripts.extend(recorded(&Path::new(folder).join(file), runs)?);
         }
-        good &= through(runs.name, runs.roots, &scripts)?;
+        good &= through(runs.name, &scripts)?;
     }
     let everyday = lines(include_str!(
         "../../crates/execpolicy/tests/data/everyday.txt"
     ));
-    good &= through("everyday", &["/workspace/project"], &everyday)?;
+    let project: &[&str] = &["/workspace/project"];
+    let everyday: Vec<_> = everyday
+        .into_iter()
+        .map(|script| (project, script))
+        .collect();
+    good &= through("everyday", &everyday)?;
     for (name, text) in [
         (
             "known spellings",
@@ -160,18 +171,26 @@ fn broken(rules: &checkrein_execpolicy::RuleSet) -> Result<bool, String> {
 }
 
 /// Counts and prints; whether enough goes through.
-fn through(name: &str, roots: &[&str], scripts: &[String]) -> Result<bool, String> {
-    let rules = policy(roots)?;
+fn through(name: &str, scripts: &[(&'static [&'static str], String)]) -> Result<bool, String> {
     let mut share = Share::default();
-    for script in scripts {
-        share.add(&rules, script);
+    let mut policies = BTreeMap::new();
+    for (roots, script) in scripts {
+        let rules = match policies.entry(*roots) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(policy(roots)?),
+        };
+        // Code in it that no shell takes, such as that of `sh -c`.
+        let code = checkrein_execpolicy::judge_script(rules, script).unresolved;
+        if code.iter().all(|code| parses(code).unwrap_or(true)) {
+            share.add(rules, script);
+        }
     }
     let per_mille = share.per_mille();
+    let (count, spellings) = share.count();
     println!(
-        "{name}: {}.{} % of {} programs with their flags, from {} scripts",
+        "{name}: {}.{} % of {count} programs with their flags, from {} scripts; {spellings} spellings of rm beside them",
         per_mille / 10,
         per_mille % 10,
-        share.count(),
         scripts.len()
     );
     for (unit, (why, script)) in &share.interrupted {
@@ -189,6 +208,7 @@ fn refused(result: &str) -> bool {
         "invalid option",
         "missing operand",
         "unrecognized option",
+        "You must specify one of",
         "cannot execute binary",
     ]
     .iter()
@@ -196,7 +216,7 @@ fn refused(result: &str) -> bool {
 }
 
 /// Scripts of these runs that a shell took: `bash -n` does, and the recorded run did not fail.
-fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
+fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], String)>, String> {
     let unpacked = Command::new("gzip")
         .arg("-dc")
         .arg(path)
@@ -207,18 +227,24 @@ fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
     }
     let text = String::from_utf8_lossy(&unpacked.stdout);
     let mut scripts = Vec::new();
+    let mut roots: &[&str] = &[];
     for line in text.lines() {
         let Ok(entry) = serde_json::from_str::<serde_json::Value>(line) else {
             continue;
         };
         let field = |name: &str| entry.get(name).and_then(serde_json::Value::as_str);
+        if let Some(id) = field("id").filter(|_| field("type") == Some("session")) {
+            let mut grounds = runs.grounds.iter();
+            let ground = grounds.find(|(part, _)| id.contains(part));
+            roots = ground.map_or(&[], |(_, roots)| roots);
+        }
         let script = entry
             .get("args")
             .and_then(|args| args.get("command"))
             .and_then(serde_json::Value::as_str);
         if let (Some("tool_call"), Some(tool), Some(script)) =
             (field("type"), field("tool"), script)
-            && tools.contains(&tool)
+            && runs.tools.contains(&tool)
             && !script
                 .split_whitespace()
                 .next()
@@ -226,13 +252,14 @@ fn recorded(path: &Path, tools: &[&str]) -> Result<Vec<String>, String> {
             && entry.get("error").and_then(serde_json::Value::as_bool) != Some(true)
             && !field("result").is_some_and(refused)
         {
-            // As one harness had it spelt and took it off again.
+            // As one harness had them spelt and took it off again.
             let inner = script
                 .strip_prefix("execute[")
                 .and_then(|rest| rest.strip_suffix(']'));
             let script = inner.unwrap_or(script);
+            let script = script.strip_prefix("cmd ").unwrap_or(script);
             if !script.contains("```") && parses(script)? {
-                scripts.push(script.to_owned());
+                scripts.push((roots, script.to_owned()));
             }
         }
     }

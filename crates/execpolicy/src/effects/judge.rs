@@ -425,9 +425,12 @@ impl Sight<'_, '_> {
         let Some((name, above)) = parts.split_last() else {
             return;
         };
-        let named = |own: &&str| *name != "?*" && glob::meets(own, name);
+        let meant = |own: &&str| *name != "?*" && glob::meets(own, name);
         let agents = |part: &&str| matches!(*part, ".claude" | ".codex");
-        let open = above.contains(&"**") || above.iter().any(agents);
+        // A folder that is named goes with all that is in it, as if it were removed itself.
+        let top = self.scene.ground.below_top(spot).unwrap_or_default();
+        let named = top.first().is_some_and(|first| !glob::wild(first));
+        let open = above.contains(&"**") && !named || above.iter().any(agents);
         let settings = [
             "settings.json",
             "settings.local.json",
@@ -436,9 +439,9 @@ impl Sight<'_, '_> {
         ];
         if agents(name)
             || above.iter().any(agents) && *name == "?*"
-            || above.iter().any(agents) && settings.iter().any(named)
-            || open && glob::wild(name) && settings.iter().any(named)
-            || ["checkrein.toml"].iter().any(named) && (!glob::wild(name) || name.starts_with('c'))
+            || above.iter().any(agents) && settings.iter().any(meant)
+            || open && glob::wild(name) && settings.iter().any(meant)
+            || ["checkrein.toml"].iter().any(meant) && (!glob::wild(name) || name.starts_with('c'))
         {
             self.asks_at(spot, "changes what checks this work");
         }

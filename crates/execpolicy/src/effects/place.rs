@@ -2,7 +2,7 @@
 //! that only the run knows. No file system is asked, so a symlink is taken for what it is called.
 
 use super::credentials;
-use super::glob::wild;
+use super::glob::{meets, wild};
 
 /// The project's tree where its path is not known.
 pub(crate) const TREE: &str = "/\u{2}tree";
@@ -170,9 +170,29 @@ impl Ground {
     fn below_root<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
         self.roots.iter().find_map(|root| {
             let begins = known.len() >= root.len()
-                && root.iter().zip(known).all(|(root, part)| root == part);
+                && root.iter().zip(known).all(|(root, part)| root == part)
+                && !self.is_foreign(root.len(), known);
             begins.then(|| known.get(root.len()..)).flatten()
         })
+    }
+
+    /// Whether what lies below a root of so many parts is not the project's for all that: a
+    /// container's `/` also holds the system, a home its person's settings.
+    fn is_foreign(&self, root: usize, known: &[&str]) -> bool {
+        let home = || self.home.iter().map(String::as_str);
+        let at_home =
+            known.len() > self.home.len() && home().eq(known.iter().copied().take(self.home.len()));
+        match (root, known) {
+            (0, []) => true,
+            (0, [first, ..]) => {
+                let system = SYSTEM.iter().any(|folder| meets(folder, first));
+                first.starts_with('\u{2}') || *first != PIECE && system
+            }
+            (_, _) if root <= self.home.len() && at_home => known
+                .get(self.home.len())
+                .is_some_and(|name| *name == "Library" || name.starts_with('.') && *name != ".git"),
+            _ => false,
+        }
     }
 
     fn scratch<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
@@ -256,6 +276,38 @@ impl Ground {
     }
 }
 
+/// Folders of a file system that no project brings with it.
+const SYSTEM: &[&str] = &[
+    "Applications",
+    "Library",
+    "System",
+    "Users",
+    "Volumes",
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "media",
+    "mnt",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+];
+
 /// Files of a home that a shell or a session reads by itself.
 const STARTUP: &[&str] = &[
     ".bashrc",
@@ -338,6 +390,39 @@ fn is_all(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_root_above_the_system_does_not_own_it() {
+        let check = |root: &str, text: &str, expected: Place| {
+            let ground = Ground::new(&[root.to_owned()]);
+            let spot = ground.spot(&ground.start(), text);
+            assert_eq!(ground.place(&spot), expected, "{root}: {text}");
+        };
+        let tree = Place::Tree { sure: true };
+        for own in ["/app/x", "x", "*.tmp"] {
+            check("/", own, tree);
+        }
+        for foreign in [
+            "/",
+            "*",
+            "/*/x",
+            "/e*/hosts",
+            "/etc/hosts",
+            "/usr/bin/x",
+            "/home/dev/x",
+            "~",
+            "~/x",
+        ] {
+            check("/", foreign, Place::Outside);
+        }
+        check("/", "/dev/sda", Place::Device);
+        check("/", "/tmp/x", Place::Scratch { sure: true });
+        check("/", "/etc/crontab", Place::Startup);
+        check("/home/dev", "notes/x", tree);
+        check("/home/dev", ".git/config", Place::Git);
+        check("/home/dev", ".bashrc", Place::Startup);
+        check("/home/dev", ".aws/x", Place::Outside);
+    }
 
     #[test]
     fn where_a_path_points() {

@@ -710,7 +710,7 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
         // Found by the grammar.
         _ if language == Shell => {}
         Feed::Open | Feed::Nothing if language == Other => {}
-        Feed::Text { sure: true, .. } if language == Sent => {}
+        Feed::Open | Feed::Text { sure: true, .. } if language == Sent => {}
         _ if language == Sent => effects.push(Effect::Deed(Deed::Uploads)),
         Feed::Text { text, sure: true } => code::read(language, text, effects),
         // A file, or nothing at all: for a database that is not known.

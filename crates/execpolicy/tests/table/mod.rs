@@ -82,21 +82,26 @@ impl Share {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.units.len()
+    /// How many there are, and how many more are spellings of what the added rule forbids.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let spellings = self.units.keys().filter(|unit| meant(unit)).count();
+        (self.units.len() - spellings, spellings)
     }
 
     /// The share that goes through, each unit counted once by how often it does, in tenths of a
     /// per cent. What the added rule forbids is left out: it is meant to be interrupted.
     pub(crate) fn per_mille(&self) -> usize {
-        let meant = |unit: &&String| unit.as_str() == "rm" || unit.starts_with("rm ");
         let units = || self.units.iter().filter(|(unit, _)| !meant(unit));
         let sum: usize = units()
             .map(|(_, (all, through))| through * 100_000 / all)
             .sum();
         sum / units().count().max(1) / 100
     }
+}
+
+/// Whether the added rule forbids it.
+fn meant(unit: &str) -> bool {
+    unit == "rm" || unit.starts_with("rm ")
 }
 
 fn why(facts: &ToolFacts) -> String {

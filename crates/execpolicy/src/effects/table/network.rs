@@ -3,7 +3,7 @@
 
 use crate::effects::call::Call;
 use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
+use crate::effects::{Act, Effect, Language};
 use crate::shell::Word;
 
 const NET: &[Deed] = &[Deed::Network];
@@ -205,9 +205,13 @@ fn ssh(call: &Call<'_>, out: &mut Vec<Effect>) {
 fn pipes(call: &Call<'_>, out: &mut Vec<Effect>) {
     let name = call.name();
     let looks = match name {
-        // Whether a port is open.
         "nc" | "ncat" | "netcat" => {
-            call.has(&["z"]) && !call.has(&["e", "c", "exec", "sh-exec", "l"])
+            let runs = ["e", "c", "exec", "sh-exec", "lua-exec", "l", "listen"];
+            // Without `-z`, which only looks whether a port is open, it sends what it reads.
+            if !call.has(&runs) && !call.has(&["z"]) {
+                return out.push(Effect::Fed(Language::Sent));
+            }
+            !call.has(&runs)
         }
         "tailscale" => matches!(call.operand(0), Some("status" | "ip" | "ping" | "version")),
         "wg" => matches!(call.operand(0), None | Some("show")),
