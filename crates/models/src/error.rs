@@ -1,0 +1,76 @@
+//! What went wrong with a model. No variant holds a key, and no text of one does.
+
+use std::time::Duration;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The name says no provider that this build knows, or no model.
+    #[error("no model '{name}': {why}")]
+    Name {
+        /// As it was given.
+        name: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// No key for the provider.
+    #[error("no key for {provider}: {how}")]
+    NoKey {
+        /// The provider.
+        provider: String,
+        /// Where one is looked for.
+        how: String,
+    },
+    /// The provider said no for good.
+    #[error("{provider} answered {status}: {what}")]
+    Refused {
+        /// The provider.
+        provider: String,
+        /// HTTP status.
+        status: u16,
+        /// What it said, bounded.
+        what: String,
+    },
+    /// The provider said not now, until our patience was spent.
+    #[error("{provider} is busy ({status})")]
+    Busy {
+        /// The provider.
+        provider: String,
+        /// HTTP status of the last try.
+        status: u16,
+        /// How long it asked us to wait.
+        after: Option<Duration>,
+    },
+    /// There was no connection, or it broke.
+    #[error("{provider} cannot be reached: {what}")]
+    Connection {
+        /// The provider.
+        provider: String,
+        /// What broke.
+        what: String,
+    },
+    /// It took longer than it may.
+    #[error("{provider} did not answer within {} s", .limit.as_secs())]
+    Timeout {
+        /// The provider.
+        provider: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The answer is larger than is read.
+    #[error("the answer of {provider} is larger than {limit} bytes")]
+    TooLarge {
+        /// The provider.
+        provider: String,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The answer is not what the provider's format says.
+    #[error("the answer of {provider} cannot be read: {what}")]
+    Unreadable {
+        /// The provider.
+        provider: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}

@@ -1,0 +1,25 @@
+//! Language models of several providers behind one trait. What a model says is testimony: whoever
+//! asks weighs it, bounds it and counts what it costs; nothing here decides anything.
+
+mod error;
+mod reply;
+mod request;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use error::ModelError;
+pub use reply::{Ended, Reply, Usage};
+pub use request::{Call, Message, Request, Shape, Tool};
+
+/// A future that can be sent between threads; who waits for it chooses the executor.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A model that can be asked. Dropping the future cancels the request.
+pub trait Model: Send + Sync {
+    /// `provider/model`, as configs name it.
+    fn name(&self) -> &str;
+
+    /// Asks once. Retries, time and size limits are the implementation's; the caller only waits.
+    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>>;
+}

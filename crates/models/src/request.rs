@@ -1,0 +1,76 @@
+//! What a model is asked.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// One request, in nobody's wire format.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    /// Instructions that no message can overrule.
+    pub system: String,
+    /// The conversation, oldest first.
+    pub messages: Vec<Message>,
+    /// Tools that the model may call.
+    pub tools: Vec<Tool>,
+    /// The shape that the answer must have, where the provider can see to that.
+    pub shape: Option<Shape>,
+    /// Most output tokens; `None` leaves it to the provider.
+    pub max_tokens: Option<u32>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// From the person, or from us in their place.
+    User(String),
+    /// From the model.
+    Assistant {
+        /// What it said.
+        text: String,
+        /// What it wants done.
+        calls: Vec<Call>,
+    },
+    /// What came of a call.
+    Result {
+        /// [`Call::id`].
+        call: String,
+        /// [`Call::tool`].
+        tool: String,
+        /// What the tool said.
+        text: String,
+        /// Whether it failed.
+        failed: bool,
+    },
+}
+
+/// A tool call that the model wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The provider's id of it, or one made here where it gives none.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments; a text that is no JSON is kept as it came, for the agent to be told.
+    pub arguments: Result<Value, String>,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub schema: Arc<Value>,
+}
+
+/// The shape of a structured answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// A name of letters, digits, `_` and `-`, which some providers ask for.
+    pub name: &'static str,
+    /// JSON Schema of an object; of a strict kind: every property required, none else allowed.
+    pub schema: Arc<Value>,
+}
