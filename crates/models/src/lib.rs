@@ -2,6 +2,7 @@
 //! asks weighs it, bounds it and counts what it costs; nothing here decides anything.
 
 mod error;
+pub mod quoted;
 mod reply;
 mod request;
 
