@@ -50,7 +50,7 @@ pub enum ModelError {
         what: String,
     },
     /// It took longer than it may.
-    #[error("{provider} did not answer within {} s", .limit.as_secs())]
+    #[error("{provider} did not answer within {limit:?}")]
     Timeout {
         /// The provider.
         provider: String,
@@ -71,6 +71,12 @@ pub enum ModelError {
         /// The provider.
         provider: String,
         /// What is wrong with it.
+        what: String,
+    },
+    /// There is no way to wait for an answer here.
+    #[error("no answer can be waited for: {what}")]
+    Wait {
+        /// What the system said.
         what: String,
     },
 }

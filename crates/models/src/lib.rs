@@ -1,17 +1,29 @@
 //! Language models of several providers behind one trait. What a model says is testimony: whoever
 //! asks weighs it, bounds it and counts what it costs; nothing here decides anything.
 
+mod connection;
 mod error;
+mod executor;
+mod key;
+mod limits;
+mod pauses;
+mod providers;
 pub mod quoted;
+mod remote;
 mod reply;
 mod request;
+mod wires;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use error::ModelError;
+pub use executor::wait;
+pub use limits::Limits;
+pub use remote::Remote;
 pub use reply::{Ended, Reply, Usage};
 pub use request::{Call, Message, Request, Shape, Tool};
+pub use wires::{Wire, read};
 
 /// A future that can be sent between threads; who waits for it chooses the executor.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -53,6 +53,8 @@ pub struct Call {
     pub tool: String,
     /// Its arguments; a text that is no JSON is kept as it came, for the agent to be told.
     pub arguments: Result<Value, String>,
+    /// What the provider wants to see again with the call, and nobody else reads.
+    pub kept: Option<String>,
 }
 
 /// A tool as the model is told of it.

@@ -1,0 +1,121 @@
+//! Who waits for an answer: the caller's own executor where it has one, else one that is started
+//! when the first model is asked. A process that asks none starts none.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::ModelError;
+
+static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+
+/// One thread drives the connections, also while nobody waits.
+fn runtime() -> Result<&'static Runtime, ModelError> {
+    let started = RUNTIME.get_or_init(|| {
+        Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("models")
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())
+    });
+    started
+        .as_ref()
+        .map_err(|what| ModelError::Wait { what: what.clone() })
+}
+
+/// Whether the caller's executor is of the kind that drives our connections.
+pub(crate) fn is_here() -> bool {
+    Handle::try_current().is_ok()
+}
+
+/// Waits for an answer in a caller that is not asynchronous. From any number of threads; also
+/// from one that an executor owns, which then stands still as long.
+pub fn wait<T, E>(future: impl Future<Output = Result<T, E>> + Send) -> Result<T, E>
+where
+    T: Send,
+    E: From<ModelError> + Send,
+{
+    let runtime = runtime()?;
+    if !is_here() {
+        return runtime.block_on(future);
+    }
+    // It would panic to wait on this thread.
+    let waited = std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .spawn_scoped(scope, || runtime.block_on(future))
+            .map(std::thread::ScopedJoinHandle::join)
+    });
+    match waited {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(failed(&error).into()),
+    }
+}
+
+/// Runs a question on our executor; dropping it cancels the question.
+pub(crate) async fn spawned<T: Send + 'static>(
+    future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
+) -> Result<T, ModelError> {
+    Cancelled(runtime()?.spawn(future))
+        .await
+        .unwrap_or_else(|error| Err(failed(&error)))
+}
+
+fn failed(error: &dyn std::error::Error) -> ModelError {
+    ModelError::Wait {
+        what: error.to_string(),
+    }
+}
+
+/// With the handle that waits for it.
+struct Cancelled<T>(JoinHandle<T>);
+
+impl<T> Future for Cancelled<T> {
+    type Output = Result<T, tokio::task::JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for Cancelled<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_wait_at_once() {
+        let waited: Vec<u32> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|number| {
+                    scope.spawn(move || {
+                        wait(async move {
+                            tokio::task::yield_now().await;
+                            Ok::<_, ModelError>(number)
+                        })
+                    })
+                })
+                .collect();
+            let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+            joined.collect::<Result<_, _>>().unwrap()
+        });
+        assert_eq!(waited, (0..16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn inside_of_an_executor_nothing_panics() {
+        let outer = Builder::new_current_thread().build().unwrap();
+        let answer = outer.block_on(async { wait(async { Ok::<_, ModelError>(7) }) });
+        assert_eq!(answer, Ok(7));
+    }
+}

@@ -1,0 +1,198 @@
+//! Keys of providers: from the environment, else from the system's keyring through the
+//! system's own program. A key is shown by nothing here.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::ModelError;
+use crate::providers::{Environment, Provider};
+
+/// Longer than a keyring that is open takes; one that asks a person first is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer than any key.
+const LONGEST: u64 = 8 * 1024;
+/// Under which the keyring holds it.
+const SERVICE: &str = "checkrein";
+
+/// A key. It is compared with nothing and printed by nothing.
+#[derive(Clone)]
+pub(crate) struct Key(String);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Key")
+    }
+}
+
+impl Key {
+    /// For the header that carries it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// The text without the key, should a stranger have put it there.
+    pub(crate) fn blank(&self, text: &str) -> String {
+        text.replace(&self.0, "[key]")
+    }
+}
+
+/// The provider's key; `None` where it needs none. Blocks for as long as the keyring takes, and
+/// not longer than [`PATIENCE`].
+pub(crate) fn find(
+    provider: &Provider,
+    environment: &Environment,
+) -> Result<Option<Key>, ModelError> {
+    let found = provider.key(environment).or_else(|| {
+        // Whoever runs a model at home has seldom a key for it in the keyring.
+        if provider.local {
+            return None;
+        }
+        keyring(provider.account, environment)
+    });
+    let how = match found {
+        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => return Ok(Some(Key(key))),
+        Some(_) => "the one found has characters that no key has".to_owned(),
+        None if provider.local => return Ok(None),
+        None => {
+            let variables = provider.key_variables.join(" or ");
+            match store(provider.account) {
+                Some(command) => format!("set {variables}, or keep it in the keyring: {command}"),
+                None => format!("set {variables}"),
+            }
+        }
+    };
+    Err(ModelError::NoKey {
+        provider: provider.name.to_owned(),
+        how,
+    })
+}
+
+/// The program that reads the system's keyring, and its arguments.
+fn lookup(account: &str) -> Option<(&'static str, Vec<&str>)> {
+    if cfg!(target_os = "linux") {
+        let arguments = vec!["lookup", "service", SERVICE, "account", account];
+        Some(("secret-tool", arguments))
+    } else if cfg!(target_os = "macos") {
+        let arguments = vec!["find-generic-password", "-s", SERVICE, "-a", account, "-w"];
+        Some(("security", arguments))
+    } else {
+        None
+    }
+}
+
+/// What a person types to put a key there.
+fn store(account: &str) -> Option<String> {
+    if cfg!(target_os = "linux") {
+        Some(format!(
+            "secret-tool store --label='{SERVICE} {account}' service {SERVICE} account {account}"
+        ))
+    } else if cfg!(target_os = "macos") {
+        Some(format!(
+            "security add-generic-password -s {SERVICE} -a {account} -w"
+        ))
+    } else {
+        None
+    }
+}
+
+/// `None`: there is no keyring, it is locked, or it does not have it.
+fn keyring(account: &str, environment: &Environment) -> Option<String> {
+    let (program, arguments) = lookup(account)?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let output = child.stdout.take();
+    let (send, receive) = mpsc::channel();
+    let reader = std::thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let read = output.map(|output| output.take(LONGEST).read_to_string(&mut text));
+        // Whoever waited may have gone.
+        let _ = send.send(matches!(read, Some(Ok(_))).then_some(text));
+    });
+    let found = match reader {
+        Ok(_) => receive.recv_timeout(PATIENCE).ok().flatten(),
+        Err(_) => None,
+    };
+    // It has said all it will, or has had its time.
+    let _ = child.kill();
+    let _ = child.wait();
+    let found = found?;
+    let key = found.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::providers::parse;
+
+    #[test]
+    fn a_key_is_shown_by_nothing() {
+        let (provider, _) = parse("openai/m").unwrap();
+        let environment = Environment::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
+        let key = find(provider, &environment).unwrap().unwrap();
+        assert_eq!(key.reveal(), "sk-abcdef");
+        assert!(!format!("{key:?}").contains("abc"), "{key:?}");
+        assert_eq!(key.blank("bad key 'sk-abcdef'!"), "bad key '[key]'!");
+    }
+
+    #[test]
+    fn the_keys_of_all_are_looked_for_where_they_usually_are() {
+        for (name, variable) in [
+            ("gemini/m", "GEMINI_API_KEY"),
+            ("google/m", "GOOGLE_API_KEY"),
+            ("openai-chat/m", "OPENAI_API_KEY"),
+            ("openrouter/m", "OPENROUTER_API_KEY"),
+        ] {
+            let (provider, _) = parse(name).unwrap();
+            let environment = Environment::from([(variable.into(), "k-1".into())]);
+            let key = find(provider, &environment).unwrap();
+            assert_eq!(key.unwrap().reveal(), "k-1", "{name}");
+        }
+    }
+
+    #[test]
+    fn a_key_with_a_line_in_it_is_none() {
+        let (provider, _) = parse("xai/m").unwrap();
+        let environment = Environment::from([("XAI_API_KEY".into(), "a\nx-evil: 1".into())]);
+        let error = find(provider, &environment).unwrap_err().to_string();
+        assert!(
+            error.contains("characters") && !error.contains("evil"),
+            "{error}"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_keyring_is_asked_through_its_own_program() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("secret-tool");
+        let script =
+            "#!/bin/sh\n[ \"$*\" = 'lookup service checkrein account groq' ] && echo k-2\n";
+        std::fs::write(&program, script).unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let environment = Environment::from([("PATH".into(), folder.path().into())]);
+        let (groq, _) = parse("groq/m").unwrap();
+        assert_eq!(find(groq, &environment).unwrap().unwrap().reveal(), "k-2");
+        let (xai, _) = parse("xai/m").unwrap();
+        let error = find(xai, &environment).unwrap_err().to_string();
+        assert!(
+            error.contains("XAI_API_KEY") && error.contains("secret-tool store"),
+            "{error}"
+        );
+        // And nobody is asked for a key that is not needed.
+        let (ollama, _) = parse("ollama/m").unwrap();
+        assert!(find(ollama, &environment).unwrap().is_none());
+    }
+}

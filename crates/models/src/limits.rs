@@ -1,0 +1,34 @@
+//! How long and how much is waited for.
+
+use std::time::Duration;
+
+/// What one question may cost in time and bytes. Retries share these limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Between two pieces of an answer, its first included. Some models think for minutes
+    /// without a word.
+    pub gap: Duration,
+    /// In all, with every retry and the waits between them.
+    pub whole: Duration,
+    /// Bytes of an answer as they come over the line.
+    pub bytes: usize,
+    /// Requests in all, the first included.
+    pub tries: u32,
+    /// The wait before the second try; it doubles with each further one.
+    pub pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            gap: Duration::from_secs(120),
+            whole: Duration::from_secs(600),
+            bytes: 8 * 1024 * 1024,
+            tries: 4,
+            pause: Duration::from_millis(500),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! Who can be asked: a provider's wire, where it is and where its key is looked for; and names
+//! of the form `provider/model`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use crate::ModelError;
+use crate::wires::{Dialect, Wire};
+
+/// The environment that is looked at, which is the caller's and not the process's.
+pub(crate) type Environment = BTreeMap<OsString, OsString>;
+
+/// One provider.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    /// As names of models begin.
+    pub(crate) name: &'static str,
+    /// Under which its key and its prices are kept, where that is another name.
+    pub(crate) account: &'static str,
+    pub(crate) wire: Wire,
+    pub(crate) dialect: Dialect,
+    /// Where it is, unless a variable says otherwise.
+    base: &'static str,
+    base_variables: &'static [&'static str],
+    pub(crate) key_variables: &'static [&'static str],
+    /// It runs on the person's own machine, where most need no key.
+    pub(crate) local: bool,
+}
+
+const STRICT: Dialect = Dialect {
+    holds_shapes: true,
+    max_tokens: "max_tokens",
+};
+/// Takes no schema, or none together with a stream or tools.
+const LOOSE: Dialect = Dialect {
+    holds_shapes: false,
+    ..STRICT
+};
+const OPENAI: Dialect = Dialect {
+    max_tokens: "max_completion_tokens",
+    ..STRICT
+};
+
+const fn chat(
+    name: &'static str,
+    dialect: Dialect,
+    base: &'static str,
+    base_variables: &'static [&'static str],
+    key_variables: &'static [&'static str],
+) -> Provider {
+    Provider {
+        name,
+        account: name,
+        wire: Wire::Chat,
+        dialect,
+        base,
+        base_variables,
+        key_variables,
+        local: false,
+    }
+}
+
+/// All of them.
+pub(crate) const PROVIDERS: &[Provider] = &[
+    Provider {
+        wire: Wire::Anthropic,
+        ..chat(
+            "anthropic",
+            STRICT,
+            "https://api.anthropic.com",
+            &["ANTHROPIC_BASE_URL"],
+            &["ANTHROPIC_API_KEY"],
+        )
+    },
+    Provider {
+        wire: Wire::Responses,
+        ..chat(
+            "openai",
+            OPENAI,
+            "https://api.openai.com/v1",
+            &["OPENAI_BASE_URL"],
+            &["OPENAI_API_KEY"],
+        )
+    },
+    Provider {
+        account: "openai",
+        ..chat(
+            "openai-chat",
+            OPENAI,
+            "https://api.openai.com/v1",
+            &["OPENAI_BASE_URL"],
+            &["OPENAI_API_KEY"],
+        )
+    },
+    Provider {
+        wire: Wire::Gemini,
+        ..chat(
+            "gemini",
+            STRICT,
+            GEMINI,
+            &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        )
+    },
+    Provider {
+        wire: Wire::Gemini,
+        account: "gemini",
+        ..chat(
+            "google",
+            STRICT,
+            GEMINI,
+            &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        )
+    },
+    Provider {
+        local: true,
+        ..chat(
+            "ollama",
+            STRICT,
+            "http://127.0.0.1:11434/v1",
+            &[OLLAMA_HOST],
+            &["OLLAMA_API_KEY"],
+        )
+    },
+    Provider {
+        local: true,
+        ..chat(
+            "vllm",
+            STRICT,
+            "http://127.0.0.1:8000/v1",
+            &["VLLM_BASE_URL"],
+            &["VLLM_API_KEY"],
+        )
+    },
+    Provider {
+        local: true,
+        ..chat(
+            "lmstudio",
+            STRICT,
+            "http://127.0.0.1:1234/v1",
+            &["LMSTUDIO_BASE_URL"],
+            &["LMSTUDIO_API_KEY"],
+        )
+    },
+    chat(
+        "openrouter",
+        STRICT,
+        "https://openrouter.ai/api/v1",
+        &["OPENROUTER_BASE_URL"],
+        &["OPENROUTER_API_KEY"],
+    ),
+    chat(
+        "groq",
+        LOOSE,
+        "https://api.groq.com/openai/v1",
+        &["GROQ_BASE_URL"],
+        &["GROQ_API_KEY"],
+    ),
+    chat(
+        "deepseek",
+        LOOSE,
+        "https://api.deepseek.com/v1",
+        &["DEEPSEEK_BASE_URL"],
+        &["DEEPSEEK_API_KEY"],
+    ),
+    chat(
+        "mistral",
+        STRICT,
+        "https://api.mistral.ai/v1",
+        &["MISTRAL_BASE_URL"],
+        &["MISTRAL_API_KEY"],
+    ),
+    chat(
+        "xai",
+        STRICT,
+        "https://api.x.ai/v1",
+        &["XAI_BASE_URL"],
+        &["XAI_API_KEY"],
+    ),
+    chat(
+        "together",
+        STRICT,
+        "https://api.together.xyz/v1",
+        &["TOGETHER_BASE_URL"],
+        &["TOGETHER_API_KEY"],
+    ),
+    chat(
+        "fireworks",
+        STRICT,
+        "https://api.fireworks.ai/inference/v1",
+        &["FIREWORKS_BASE_URL"],
+        &["FIREWORKS_API_KEY"],
+    ),
+    chat(
+        "cerebras",
+        LOOSE,
+        "https://api.cerebras.ai/v1",
+        &["CEREBRAS_BASE_URL"],
+        &["CEREBRAS_API_KEY"],
+    ),
+];
+
+const GEMINI: &str = "https://generativelanguage.googleapis.com";
+/// An address and not a URL: where the server listens, without the path of this wire.
+const OLLAMA_HOST: &str = "OLLAMA_HOST";
+
+/// What models are called, so that a bare one can be told its provider.
+const FAMILIES: &[(&str, &str)] = &[
+    ("claude", "anthropic"),
+    ("gpt", "openai"),
+    ("chatgpt", "openai"),
+    ("codex", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "gemini"),
+    ("grok", "xai"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+    ("ministral", "mistral"),
+    ("codestral", "mistral"),
+    ("devstral", "mistral"),
+    ("magistral", "mistral"),
+    ("llama", "ollama"),
+    ("qwen", "ollama"),
+    ("gemma", "ollama"),
+];
+
+/// Longer than any model's name.
+const LONGEST: usize = 200;
+
+/// The provider that a name begins with, and the provider's own name of the model.
+pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError> {
+    let wrong = |why: String| {
+        Err(ModelError::Name {
+            name: name.chars().take(LONGEST).collect(),
+            why,
+        })
+    };
+    let Some((first, model)) = name.split_once('/') else {
+        let lower = name.to_ascii_lowercase();
+        let family = FAMILIES.iter().find(|(begin, _)| lower.starts_with(begin));
+        return wrong(match (find(name), family) {
+            (Some(provider), _) => format!("it names no model; write {}/MODEL", provider.name),
+            (None, Some((_, provider))) if !name.is_empty() => {
+                format!("it names no provider; did you mean '{provider}/{name}'?")
+            }
+            _ => format!("write PROVIDER/MODEL; providers are {}", known()),
+        });
+    };
+    let Some(provider) = find(first) else {
+        let lower = first.to_ascii_lowercase();
+        let near = PROVIDERS
+            .iter()
+            .map(|provider| (strsim::jaro_winkler(&lower, provider.name), provider.name))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(likeness, _)| *likeness > 0.8);
+        return wrong(match near {
+            Some((_, near)) => {
+                format!("there is no provider '{first}'; did you mean '{near}/{model}'?")
+            }
+            None => format!("there is no provider '{first}'; providers are {}", known()),
+        });
+    };
+    if model.is_empty() {
+        return wrong(format!("it names no model; write {first}/MODEL"));
+    }
+    // The name may stand in a URL.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.:@+".contains(c);
+    let climbs = model.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if model.len() > LONGEST || climbs || !model.chars().all(plain) {
+        return wrong("no model is called so".to_owned());
+    }
+    Ok((provider, model))
+}
+
+fn find(name: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+fn known() -> String {
+    let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
+    names.join(", ")
+}
+
+impl Provider {
+    /// Where requests go, without a slash at the end.
+    pub(crate) fn base(&self, environment: &Environment) -> Result<String, ModelError> {
+        let Some((variable, value)) = first(environment, self.base_variables) else {
+            return Ok(self.base.to_owned());
+        };
+        let base = if variable == OLLAMA_HOST {
+            ollama(&value)
+        } else {
+            value.trim_end_matches('/').to_owned()
+        };
+        if reqwest::Url::parse(&base)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none())
+        {
+            return Ok(base);
+        }
+        // Its value may hold a password.
+        Err(ModelError::Name {
+            name: self.name.to_owned(),
+            why: format!("{variable} is no http or https URL"),
+        })
+    }
+
+    /// The key that a variable holds.
+    pub(crate) fn key(&self, environment: &Environment) -> Option<String> {
+        first(environment, self.key_variables).map(|(_, value)| value)
+    }
+}
+
+/// The first of these variables that says something.
+pub(crate) fn first(
+    environment: &Environment,
+    variables: &[&'static str],
+) -> Option<(&'static str, String)> {
+    variables.iter().find_map(|variable| {
+        let value = environment.get(std::ffi::OsStr::new(variable))?.to_str()?;
+        let value = value.trim();
+        (!value.is_empty()).then(|| (*variable, value.to_owned()))
+    })
+}
+
+/// As Ollama itself reads it: scheme and port may be missing, and an address to listen on
+/// everywhere is this machine.
+fn ollama(host: &str) -> String {
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.trim_end_matches('/');
+    let rest = rest.strip_suffix("/v1").unwrap_or(rest);
+    let (address, path) = match rest.split_once('/') {
+        Some((address, path)) => (address, format!("/{path}")),
+        None => (rest, String::new()),
+    };
+    let port = |after: &str| after.parse::<u16>().is_ok();
+    let (name, port) = match address.rsplit_once(':') {
+        Some((name, after)) if port(after) && (!name.contains(':') || name.ends_with(']')) => {
+            (name, after)
+        }
+        _ if host.contains("://") && scheme == "https" => (address, "443"),
+        _ if host.contains("://") => (address, "80"),
+        _ => (address, "11434"),
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        other => other,
+    };
+    format!("{scheme}://{name}:{port}{path}/v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_name_is_told_the_right_one() {
+        for (name, expected) in [
+            ("gpt-5", "'openai/gpt-5'"),
+            ("claude-opus-5", "'anthropic/claude-opus-5'"),
+            ("antropic/claude-opus-5", "'anthropic/claude-opus-5'"),
+            ("Open-AI/gpt-5", "'openai/gpt-5'"),
+            ("openai", "openai/MODEL"),
+            ("openai/", "openai/MODEL"),
+            ("", "providers are anthropic"),
+            ("zzz/m", "providers are anthropic"),
+            ("gemini/../../x", "no model is called so"),
+            ("gemini/a?key=1", "no model is called so"),
+        ] {
+            let error = parse(name).unwrap_err().to_string();
+            assert!(error.contains(expected), "{name}: {error}");
+        }
+        let (provider, model) = parse("openrouter/anthropic/claude-opus-5:free").unwrap();
+        assert_eq!(
+            (provider.name, model),
+            ("openrouter", "anthropic/claude-opus-5:free")
+        );
+    }
+
+    #[test]
+    fn variables_say_where_a_provider_is() {
+        let base = |name: &str, variable: &str, value: &str| {
+            let environment = Environment::from([(variable.into(), value.into())]);
+            find(name).unwrap().base(&environment)
+        };
+        assert_eq!(
+            base("openai", "X", "").unwrap(),
+            "https://api.openai.com/v1"
+        );
+        assert_eq!(
+            base("openai-chat", "OPENAI_BASE_URL", " http://h:1/v1/ ").unwrap(),
+            "http://h:1/v1"
+        );
+        for (host, expected) in [
+            ("10.0.0.7", "http://10.0.0.7:11434/v1"),
+            ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0:9000", "http://127.0.0.1:9000/v1"),
+            (":9000", "http://127.0.0.1:9000/v1"),
+            ("[::]:9000", "http://[::1]:9000/v1"),
+            ("https://ollama.com", "https://ollama.com:443/v1"),
+            ("http://box/", "http://box:80/v1"),
+            ("http://box:9/v1", "http://box:9/v1"),
+            ("http://box:9/up", "http://box:9/up/v1"),
+        ] {
+            assert_eq!(
+                base("ollama", OLLAMA_HOST, host).unwrap(),
+                expected,
+                "{host}"
+            );
+        }
+        let error = base("anthropic", "ANTHROPIC_BASE_URL", "ftp://u:secret@h").unwrap_err();
+        assert!(error.to_string().contains("ANTHROPIC_BASE_URL"), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        for (at, provider) in PROVIDERS.iter().enumerate() {
+            let (_, rest) = PROVIDERS.split_at(at + 1);
+            assert!(rest.iter().all(|other| other.name != provider.name));
+            assert!(find(provider.account).is_some(), "{}", provider.account);
+        }
+    }
+}

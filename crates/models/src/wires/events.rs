@@ -1,0 +1,112 @@
+//! Server-sent events: lines to the data they carry. Names of events are not read, since every
+//! wire repeats them in the data.
+
+use super::Fault;
+
+/// Text that comes in pieces, cut into events. What is kept is at most what was fed, which the
+/// caller bounds.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    /// Of a line whose end has not come.
+    line: Vec<u8>,
+    /// A line that ended in CR may go on with LF.
+    carriage: bool,
+    data: Option<String>,
+}
+
+impl Events {
+    /// Hands on each event that is whole. Stops at the first that `take` refuses.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&str) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        for byte in bytes {
+            match byte {
+                b'\n' if self.carriage => self.carriage = false,
+                b'\n' | b'\r' => {
+                    self.carriage = *byte == b'\r';
+                    let line = std::mem::take(&mut self.line);
+                    if let Some(event) = self.end_of_line(&line)? {
+                        take(&event)?;
+                    }
+                }
+                _ => {
+                    self.carriage = false;
+                    self.line.push(*byte);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The event that the line ends.
+    fn end_of_line(&mut self, line: &[u8]) -> Result<Option<String>, Fault> {
+        let line = std::str::from_utf8(line)
+            .map_err(|_| Fault::Unreadable("it is not UTF-8".to_owned()))?;
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        if line.is_empty() {
+            return Ok(self.data.take());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                let data = self.data.get_or_insert_default();
+                if !data.is_empty() {
+                    data.push('\n');
+                }
+                data.push_str(value);
+            }
+            // A comment, or what only a browser needs.
+            "" | "event" | "id" | "retry" => {}
+            // The format says to ignore it. But it is a page of a proxy, or a server that does
+            // not stream, and the first line tells which.
+            _ => {
+                return Err(Fault::Unreadable(format!(
+                    "it is no stream of events: {line}"
+                )));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> Result<Vec<String>, Fault> {
+        let (mut events, mut found) = (Events::default(), Vec::new());
+        for piece in pieces {
+            events.feed(piece, |data| {
+                found.push(data.to_owned());
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn lines_end_in_three_ways_and_anywhere() {
+        let whole =
+            "event: a\r\ndata: {\"x\":1}\r\n\r\n: note\rdata:2\rdata: ü\r\rdata: 3\n\nid: 7\n\n";
+        let expected = ["{\"x\":1}", "2\nü", "3"];
+        assert_eq!(read(&[whole.as_bytes()]).unwrap(), expected);
+        let bytes: Vec<&[u8]> = whole.as_bytes().chunks(1).collect();
+        assert_eq!(read(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_event_that_was_not_ended_is_none() {
+        assert!(read(&[b"data: 1\n"]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn another_format_is_said() {
+        for other in ["<html>\n", "{\"error\":1}\n", "data: \u{fffd}\nnonsense\n"] {
+            assert!(read(&[other.as_bytes()]).is_err(), "{other}");
+        }
+        assert!(read(&[b"data: \xff\n"]).is_err());
+    }
+}
