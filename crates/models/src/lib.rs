@@ -3,6 +3,7 @@
 
 mod error;
 pub mod quoted;
+pub mod reading;
 mod reply;
 mod request;
 
