@@ -25,6 +25,7 @@ fn judge(definition: &str, message: &str) -> Report {
         retries: 0,
         advisory: false,
         stance: Stance::Block,
+        judge: None,
     };
     let logs = std::env::temp_dir().join("checkrein-fuzz-logs");
     let job = Job {

@@ -9,6 +9,7 @@ mod limits;
 mod pauses;
 mod providers;
 pub mod quoted;
+pub mod reading;
 mod remote;
 mod reply;
 mod request;
