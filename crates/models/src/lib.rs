@@ -19,12 +19,20 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use error::ModelError;
-pub use executor::wait;
+pub use executor::{wait, wait_unless};
 pub use limits::Limits;
 pub use remote::Remote;
 pub use reply::{Ended, Reply, Usage};
 pub use request::{Call, Message, Request, Shape, Tool};
 pub use wires::{Wire, read};
+
+/// Whether a model of this name, `provider/model`, can be asked at all. Nothing is looked up.
+///
+/// # Errors
+/// What is wrong with the name, and what would be right.
+pub fn check(name: &str) -> Result<(), ModelError> {
+    providers::parse(name).map(drop)
+}
 
 /// A future that can be sent between threads; who waits for it chooses the executor.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

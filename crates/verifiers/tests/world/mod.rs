@@ -9,7 +9,10 @@ use std::time::Instant;
 
 use checkrein_core::evidence::{Cause, Retryable, Verdict};
 use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{Job, Report, find};
+
+pub(crate) mod model;
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -18,6 +21,7 @@ pub(crate) struct World {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: AtomicBool,
     pub(crate) message: Option<String>,
+    pub(crate) case: Option<Case>,
 }
 
 impl World {
@@ -31,6 +35,7 @@ impl World {
             deadline: None,
             cancelled: AtomicBool::new(false),
             message: None,
+            case: None,
         }
     }
 
@@ -70,11 +75,13 @@ impl World {
             retries: 0,
             advisory: false,
             stance: Stance::Block,
+            judge: None,
         };
         let job = Job {
             spec: &spec,
             root: &self.root(),
             message: self.message.as_deref(),
+            case: self.case.as_ref(),
             deadline: self.deadline,
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,
