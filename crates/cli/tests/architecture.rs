@@ -76,9 +76,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jsonschema", &["checkrein-verifiers"]),
     ("libc", &["checkrein-verifiers"]),
     ("pulldown-cmark", &["checkrein-verifiers"]),
+    ("reqwest", &["checkrein-models"]),
     ("rusqlite", &["checkrein-store"]),
+    ("rustls", &["checkrein-models"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
+    ("tokio", &["checkrein-models"]),
     // Our own config, and Codex's.
     ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),

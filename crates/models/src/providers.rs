@@ -279,6 +279,11 @@ fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
+/// Under which name a provider's keys and prices are kept.
+pub(crate) fn account(name: &str) -> &str {
+    find(name).map_or(name, |provider| provider.account)
+}
+
 fn known() -> String {
     let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
     names.join(", ")

@@ -152,10 +152,15 @@ impl Reader {
     }
 }
 
-/// For the fuzzer and for whoever has an answer's bytes at hand: all of them at once.
-pub fn read(wire: Wire, bytes: &[u8]) -> Option<Reply> {
+/// Reads a recorded answer from the pieces of its stream, without a connection. `None`: it is
+/// none of this format, or not whole.
+pub fn read<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<Reply> {
     let mut reader = Reader::new(wire);
-    reader.feed(bytes).ok()?;
+    for piece in pieces {
+        if reader.feed(piece).ok()? {
+            break;
+        }
+    }
     reader.finish().ok()
 }
 
