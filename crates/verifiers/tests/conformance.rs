@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::evidence::{Cause, MAX_FINDINGS, Retryable, Verdict};
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{ALL, Report, find};
-use world::World;
-use world::model::Model;
+use world::{World, witness};
 
 /// Definitions of one kind.
 struct Samples {
@@ -125,8 +124,8 @@ fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
     world.timeout_ms = timeout_ms;
     // For those that judge the final message.
     world.message = Some(format!("{{\"x\": \"{}b\"}}", "a".repeat(40)));
-    let model = Model::start();
-    world.env = [("OLLAMA_HOST".into(), model.address.into())].into();
+    let model = witness();
+    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     if kind == "command" {
         world.env.extend(std::env::vars_os());
     }

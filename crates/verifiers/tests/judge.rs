@@ -10,11 +10,11 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_scripted::witness::prompt;
 use checkrein_verifiers::Report;
 use checkrein_verifiers::judge::{Case, Turn};
 use serde_json::{Value, json};
-use world::World;
-use world::model::{Model, prompt};
+use world::{World, witness};
 
 fn definition(model: &str) -> Value {
     json!({
@@ -33,13 +33,12 @@ fn case() -> Case {
 }
 
 fn asked(definition: &Value, case: Case) -> (Report, Vec<Value>) {
-    let model = Model::start();
+    let model = witness();
     let mut world = World::new();
-    world.env = [("OLLAMA_HOST".into(), model.address.clone().into())].into();
+    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     world.case = Some(case);
     let report = world.verify("judge", &definition.to_string());
-    let asked = model.asked.lock().unwrap().clone();
-    (report, asked)
+    (report, model.asked())
 }
 
 #[test]
@@ -190,9 +189,9 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
 
 #[test]
 fn it_is_waited_for_no_longer_than_the_answer_may_take() {
-    let model = Model::start();
+    let model = witness();
     let mut world = World::new();
-    world.env = [("OLLAMA_HOST".into(), model.address.into())].into();
+    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     world.case = Some(case());
     world.deadline = Some(Instant::now() + Duration::from_millis(200));
     let report = world.verify("judge", &definition("hang").to_string());

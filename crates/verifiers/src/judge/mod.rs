@@ -219,7 +219,7 @@ fn count(testimony: &mut Testimony, reply: &Reply) {
         known.then(|| read.into_iter().flatten().sum()),
     );
     add(&mut testimony.output, usage.output);
-    let cost = None;
+    let cost = checkrein_models::Prices::default().cost(&testimony.model, usage);
     add(&mut testimony.cost, cost);
 }
 
