@@ -136,11 +136,9 @@ impl Reader {
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
         let (wire, draft, begun) = (self.wire, &mut self.draft, &mut self.begun);
         self.events.feed(bytes, |data| {
-            if !draft.closed {
-                wire.take(draft, data)?;
-                *begun = true;
-            }
-            Ok(())
+            wire.take(draft, data)?;
+            *begun = true;
+            Ok(draft.closed)
         })?;
         Ok(self.draft.closed)
     }
