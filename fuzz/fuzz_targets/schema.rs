@@ -25,12 +25,14 @@ fn judge(definition: &str, message: &str) -> Report {
         retries: 0,
         advisory: false,
         stance: Stance::Block,
+        judge: None,
     };
     let logs = std::env::temp_dir().join("checkrein-fuzz-logs");
     let job = Job {
         spec: &spec,
         root: Path::new("/nowhere"),
         message: Some(message),
+        case: None,
         deadline: None,
         log_dir: &logs,
         cancelled: &AtomicBool::new(false),

@@ -2,7 +2,7 @@
 
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::input::StanceAt;
+use checkrein_core::input::{Calling, StanceAt};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
@@ -25,6 +25,10 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Internal => "could not be run",
         Cause::Unanswered => "nobody has answered yet",
         Cause::Expired => "nobody answered in time",
+        Cause::NotAsked => "was not asked",
+        Cause::ModelUnavailable => "its model did not answer",
+        Cause::Unreadable => "its model's answer cannot be read",
+        Cause::Wavering => "asked twice, it said yes and no",
     }
 }
 
@@ -209,6 +213,20 @@ pub(crate) fn because(because: &Because) -> String {
             }
             words
         }
+        Because::NotAsked { verifier, calling } => {
+            format!("{verifier} was not asked: {}", not_asked(*calling))
+        }
+        Because::Shadow {
+            verifier,
+            sends_back: true,
+        } => format!("{verifier} is in shadow; it would have sent the agent back"),
+        Because::Shadow { verifier, .. } => {
+            format!("{verifier} is in shadow; it would have let the answer stand")
+        }
+        Because::JudgesSpent { seen, attempts } => format!(
+            "judges have seen {}; {attempts} are allowed",
+            counted(*seen, "answer")
+        ),
         Because::TreeUnknown { why } => format!("the tree could not be read: {why}"),
         Because::TreeMoved => {
             "the tree moved while it was judged, so it was judged anew".to_owned()
@@ -243,6 +261,19 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Truncated => "the answer was cut by its output limit".to_owned(),
         Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
         Because::StanceUsed { stance, why } => stance_used(StanceAt::Stop, *stance, why),
+    }
+}
+
+fn not_asked(calling: Calling) -> &'static str {
+    match calling {
+        Calling::Keyword | Calling::Always | Calling::Heartbeat => "it was not needed",
+        Calling::Nothing => "nothing in the answer calls for it",
+        Calling::OtherSurface => "it does not judge this kind of conversation",
+        Calling::CallsPending => "tool calls were pending",
+        Calling::Delivered => "a messaging tool had delivered the answer",
+        Calling::Streamed => "the answer had been streamed",
+        Calling::Empty => "the answer is empty",
+        Calling::HeartbeatOff => "it leaves heartbeats alone",
     }
 }
 

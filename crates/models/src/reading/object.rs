@@ -1,0 +1,166 @@
+//! One JSON object at the beginning of a text: its fields, each value as it is written. A text that
+//! ends inside keeps the fields before; a comma after the last one is read past.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::Error;
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+use super::Unreadable;
+
+/// A field.
+#[derive(Debug, Clone)]
+pub(super) struct Field<'a> {
+    key: Cow<'a, str>,
+    held: Held<'a>,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Held<'a> {
+    /// Valid JSON.
+    Whole(&'a str),
+    /// The text ended in it; if it is a text, what there is of it.
+    Cut(Option<String>),
+}
+
+/// What stands at the beginning of a text.
+pub(super) enum Walked<'a> {
+    /// An object, and its length.
+    Whole(Vec<Field<'a>>, usize),
+    /// The text ended in it.
+    Cut(Vec<Field<'a>>),
+    /// No object, for this reason.
+    Not(serde_json::Error),
+}
+
+/// A text with its escapes resolved.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The text that a raw value is.
+pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
+    // Most values are none, and an error costs more than this look.
+    if !raw.starts_with('"') {
+        return None;
+    }
+    serde_json::from_str::<Text<'_>>(raw)
+        .ok()
+        .map(|text| text.0)
+}
+
+/// What the field of this name holds, letter case aside.
+pub(super) fn held<'f, 'a>(
+    fields: &'f [Field<'a>],
+    key: &str,
+) -> Result<Option<&'f Held<'a>>, Unreadable> {
+    let mut named = fields
+        .iter()
+        .filter(|field| field.key.eq_ignore_ascii_case(key))
+        .map(|field| &field.held);
+    let first = named.next();
+    // Twice with different values: which of them was meant?
+    if named.any(|other| Some(other) != first) {
+        return Err(Unreadable::Disagree);
+    }
+    Ok(first)
+}
+
+/// Reads the object that begins with this text's first byte, a `{`.
+pub(super) fn walk(text: &str) -> Walked<'_> {
+    let mut fields = Vec::new();
+    let mut at = 1;
+    loop {
+        at = past_blanks(text, at);
+        match text.as_bytes().get(at) {
+            None => return Walked::Cut(fields),
+            Some(b'}') => return Walked::Whole(fields, at + 1),
+            Some(_) => {}
+        }
+        let key = match next::<Text<'_>>(text, at) {
+            Next::Read(key, end) => {
+                at = past_blanks(text, end);
+                key.0
+            }
+            Next::Ended => return Walked::Cut(fields),
+            Next::Not(error) => return Walked::Not(error),
+        };
+        match text.as_bytes().get(at) {
+            None => return Walked::Cut(fields),
+            Some(b':') => at = past_blanks(text, at + 1),
+            Some(_) => return Walked::Not(wrong(text, at)),
+        }
+        match next::<&RawValue>(text, at) {
+            // A number that the text ends with may have had more digits.
+            Next::Read(raw, end) if end < text.len() || !raw.get().ends_with(is_number) => {
+                let held = Held::Whole(raw.get());
+                fields.push(Field { key, held });
+                at = past_blanks(text, end);
+            }
+            Next::Read(..) | Next::Ended => {
+                let held = Held::Cut(begun(text.get(at..).unwrap_or_default()));
+                fields.push(Field { key, held });
+                return Walked::Cut(fields);
+            }
+            Next::Not(error) => return Walked::Not(error),
+        }
+        match text.as_bytes().get(at) {
+            Some(b',') => at += 1,
+            None | Some(b'}') => {}
+            Some(_) => return Walked::Not(wrong(text, at)),
+        }
+    }
+}
+
+fn is_number(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// What comes next in a text.
+enum Next<T> {
+    /// A value, and where it ends.
+    Read(T, usize),
+    /// The text is over before it is.
+    Ended,
+    /// No such value.
+    Not(serde_json::Error),
+}
+
+fn next<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Next<T> {
+    let rest = text.get(at..).unwrap_or_default();
+    let mut values = Deserializer::from_str(rest).into_iter::<T>();
+    match values.next() {
+        Some(Ok(value)) => Next::Read(value, at + values.byte_offset()),
+        None => Next::Ended,
+        Some(Err(error)) if error.is_eof() => Next::Ended,
+        Some(Err(error)) => Next::Not(error),
+    }
+}
+
+/// What a JSON reader says of what stands there instead of a comma or colon.
+fn wrong(text: &str, at: usize) -> serde_json::Error {
+    let found = text.get(at..).and_then(|rest| rest.chars().next());
+    serde_json::Error::custom(format!(
+        "'{}' after a key or a value",
+        found.unwrap_or(' ').escape_default()
+    ))
+}
+
+/// What there is of a text that was cut, without half an escape.
+fn begun(raw: &str) -> Option<String> {
+    let inner = raw.strip_prefix('"')?;
+    // The longest escape is a pair of surrogates, of twelve bytes.
+    (0..12).find_map(|less| {
+        let kept = inner.get(..inner.len().checked_sub(less)?)?;
+        serde_json::from_str::<String>(&format!("\"{kept}\"")).ok()
+    })
+}
+
+fn past_blanks(text: &str, mut at: usize) -> usize {
+    while matches!(text.as_bytes().get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        at += 1;
+    }
+    at
+}

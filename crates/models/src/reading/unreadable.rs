@@ -1,0 +1,55 @@
+//! Why an answer cannot be read, or not be believed. Each is evidence, none an error to an agent.
+
+/// The cause.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Nothing was said.
+    #[error("the answer is empty")]
+    Empty,
+    /// More was said than is read.
+    #[error(
+        "the answer has {bytes} bytes, and at most {} are read",
+        super::MAX_TEXT
+    )]
+    Large {
+        /// How much it was.
+        bytes: usize,
+    },
+    /// It was still thinking.
+    #[error("the answer is all thoughts")]
+    Thoughts,
+    /// It is prose.
+    #[error("there is no JSON object in the answer")]
+    Prose,
+    /// There is something like an object. Single quotes are no JSON: where such a text ends, with an
+    /// apostrophe in it, is a guess.
+    #[error("what looks like an object in the answer is no JSON: {0}")]
+    NotJson(String),
+    /// There are more braces in it than are looked at.
+    #[error("the answer has too many braces to look at")]
+    Braces,
+    /// Answers in it that differ.
+    #[error("the answer says several things that disagree")]
+    Disagree,
+    /// It repeats the number of another request: quoted, or made up.
+    #[error("the answer carries a number that is not this request's")]
+    Number,
+    /// It has no such field.
+    #[error("the answer has no '{0}'")]
+    Missing(&'static str),
+    /// The text ended in it.
+    #[error("the answer was cut in '{0}'")]
+    Cut(&'static str),
+    /// Not the kind of value that was asked for.
+    #[error("'{0}' of the answer is of another kind than was asked for")]
+    Kind(&'static str),
+    /// Not one of the words that were asked for.
+    #[error("'{0}' of the answer is none of the words that were asked for")]
+    Word(&'static str),
+    /// A number outside of its range.
+    #[error("'{0}' of the answer is not between 0 and 1")]
+    Range(&'static str),
+    /// Nested deeper than is read.
+    #[error("'{0}' of the answer is nested too deep")]
+    Deep(&'static str),
+}

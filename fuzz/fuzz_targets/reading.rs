@@ -1,0 +1,44 @@
+//! What a model said: read or not, never a panic. What is signed carries the number, what is plain JSON
+//! is read as what it is, and whatever is read lies within its bounds.
+#![no_main]
+
+use checkrein_models::reading::{MAX_TEXT, Unreadable, Wanted, read};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+const WANTED: Wanted = Wanted {
+    number: 48_213_947,
+    keys: &["verdict", "confidence", "new_args"],
+};
+
+const WORDS: &[(&str, &str)] = &[("allow", "allow"), ("veto", "veto"), ("rewrite", "rewrite")];
+
+fuzz_target!(|text: &str| {
+    let answer = match read(text, WANTED) {
+        Ok(answer) => answer,
+        Err(cause) => {
+            assert!(cause.to_string().len() < 300, "{cause}");
+            assert_eq!(
+                matches!(cause, Unreadable::Large { .. }),
+                text.len() > MAX_TEXT
+            );
+            return;
+        }
+    };
+    if answer.signed() {
+        assert!(text.contains("48213947"), "signed by nobody");
+    }
+    if let Ok(share) = answer.thousandths("confidence") {
+        assert!(share <= 1000);
+    }
+    let word = answer.word("verdict", WORDS);
+    let _ = (answer.object("new_args"), answer.value("x"));
+    if let Some(reason) = answer.text("reason") {
+        assert!(reason.len() <= text.len());
+    }
+    if let Ok(Value::Object(plain)) = serde_json::from_str::<Value>(text)
+        && let (Some(Value::String(said)), Ok(word)) = (plain.get("verdict"), word)
+    {
+        assert_eq!(said.trim().to_ascii_lowercase(), word);
+    }
+});
