@@ -70,12 +70,14 @@ impl Model for Remote {
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
-        if executor::is_here() {
-            return Box::pin(self.0.ask(request));
-        }
-        // An executor of another kind drives no connection: ours does.
-        let (inner, request) = (Arc::clone(&self.0), request.clone());
-        Box::pin(executor::spawned(async move { inner.ask(&request).await }))
+        Box::pin(async move {
+            if executor::is_here() {
+                return self.0.ask(request).await;
+            }
+            // An executor of another kind drives no connection: ours does.
+            let (inner, request) = (Arc::clone(&self.0), request.clone());
+            executor::spawned(async move { inner.ask(&request).await }).await
+        })
     }
 }
 
