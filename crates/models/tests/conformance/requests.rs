@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use checkrein_models::{Call, Message, Model, Remote, Request, Shape, Tool, wait};
+use checkrein_models::{Call, Message, Model, Remote, Reply, Request, Shape, Tool, wait};
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
-use crate::wires::{KEY, Wire, all};
+use crate::wires::{End, KEY, Said, Wire, all};
 use crate::{LIMITS, ask, question, said};
 
 fn sent(wire: &Wire, request: &Request) -> Value {
@@ -171,6 +171,168 @@ fn conversation() -> Request {
         }],
         ..question()
     }
+}
+
+/// What comes back when the answer with thoughts and two calls is in the conversation; `None`
+/// refuses that once.
+fn sent_again(wire: &Wire, refuse: bool) -> (Reply, Vec<Value>) {
+    let said = Said {
+        thought: Some("hm"),
+        calls: vec![
+            ("c1", "read", vec!["{\"path\":", "\"a\"}"]),
+            ("c2", "read", vec![]),
+        ],
+        end: End::Calls,
+        ..said()
+    };
+    let last = Answer::stream(&(wire.say)(&crate::said()));
+    let no = Answer::error(
+        "400 Bad Request",
+        "",
+        &json!({ "error": { "message": "signature" } }),
+    );
+    let mut answers = vec![Answer::stream(&(wire.say)(&said)), last.clone()];
+    if refuse {
+        answers = vec![answers[0].clone(), no.clone(), last, no];
+    }
+    let server = Server::start(answers);
+    let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+    let mut request = question();
+    let reply = wait(model.ask(&request)).unwrap();
+    let results = reply.calls.iter().map(|call| Message::Result {
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        text: "read".to_owned(),
+        failed: false,
+    });
+    let results: Vec<_> = results.collect();
+    request.messages.push(Message::Assistant {
+        text: reply.text.clone(),
+        calls: reply.calls.clone(),
+    });
+    request.messages.extend(results);
+    wait(model.ask(&request)).unwrap();
+    (
+        reply,
+        server.seen(|seen| seen[1..].iter().map(|seen| seen.body.clone()).collect()),
+    )
+}
+
+#[test]
+fn what_a_provider_wants_to_see_again_is_sent_again() {
+    let wires = all();
+    let call = |id: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": "read", "input": input });
+    let (reply, bodies) = sent_again(of(&wires, "anthropic"), false);
+    // Whoever keeps the conversation reads nothing of it as text.
+    assert_eq!(reply.text, "It is döne.\n");
+    let expected = json!([
+        { "type": "thinking", "thinking": "hm", "signature": "c2ln" },
+        { "type": "redacted_thinking", "data": "eHl6" },
+        { "type": "text", "text": "It is döne.\n" },
+        call("c1", json!({ "path": "a" })),
+        call("c2", json!({})),
+    ]);
+    assert_eq!(bodies[0]["messages"][1]["content"], expected);
+
+    let (_, bodies) = sent_again(of(&wires, "gemini"), false);
+    let parts = &bodies[0]["contents"][1]["parts"];
+    assert_eq!(parts[1]["thoughtSignature"], "c2ln");
+    assert_eq!(parts[1]["functionCall"]["args"], json!({ "path": "a" }));
+
+    // Nobody else is sent thoughts.
+    for name in ["openai/", "openai-chat", "ollama"] {
+        let (reply, bodies) = sent_again(of(&wires, name), false);
+        assert_eq!(reply.calls[0].kept, None, "{name}");
+        assert!(!bodies[0].to_string().contains("hm"), "{name}");
+    }
+}
+
+#[test]
+fn what_is_refused_again_is_left_out() {
+    let wires = all();
+    for (name, signed) in [("anthropic", "thinking"), ("gemini", "c2ln")] {
+        let (_, bodies) = sent_again(of(&wires, name), true);
+        let has: Vec<bool> = bodies
+            .iter()
+            .map(|body| body.to_string().contains(signed))
+            .collect();
+        assert_eq!(has, [true, false], "{name}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_changed_is_sent_without_its_thoughts() {
+    let kept = json!([
+        { "type": "thinking", "thinking": "hm", "signature": "c2ln" },
+        { "type": "tool_use", "id": "c1" },
+    ]);
+    let call = |id: &str| Call {
+        id: id.to_owned(),
+        tool: "read".to_owned(),
+        arguments: Ok(json!({})),
+        kept: Some(kept.to_string()),
+    };
+    for (text, calls) in [
+        ("", vec![call("c1"), call("c2")]),
+        ("", vec![call("c2")]),
+        ("said by us", vec![call("c1")]),
+    ] {
+        let mut request = question();
+        let text = text.to_owned();
+        request.messages.push(Message::Assistant { text, calls });
+        let body = sent(of(&all(), "anthropic"), &request);
+        assert!(!body.to_string().contains("thinking"), "{body}");
+    }
+}
+
+#[test]
+fn providers_of_one_wire_differ() {
+    let wires = all();
+    let chat = of(&wires, "openai-chat");
+    let said = Said {
+        thought: Some("hm"),
+        calls: vec![("c1", "read", vec![])],
+        end: End::Calls,
+        ..said()
+    };
+    let server = Server::start(vec![
+        Answer::stream(&(chat.say)(&said)),
+        Answer::stream(&(chat.say)(&said)),
+        Answer::stream(&(chat.say)(&said)),
+    ]);
+    let environment = ["DEEPSEEK", "MISTRAL"].iter().flat_map(|name| {
+        [
+            (
+                format!("{name}_BASE_URL").into(),
+                server.base.clone().into(),
+            ),
+            (format!("{name}_API_KEY").into(), KEY.into()),
+        ]
+    });
+    let environment = environment.collect();
+    let deepseek = Remote::new("deepseek/m", &environment, LIMITS).unwrap();
+    let mistral = Remote::new("mistral/m", &environment, LIMITS).unwrap();
+    let mut request = question();
+    let reply = wait(deepseek.ask(&request)).unwrap();
+    request.messages.push(Message::Assistant {
+        text: reply.text,
+        calls: reply.calls,
+    });
+    request.messages.push(Message::Assistant {
+        text: "and".to_owned(),
+        calls: vec![],
+    });
+    wait(deepseek.ask(&request)).unwrap();
+    wait(mistral.ask(&request)).unwrap();
+    server.seen(|seen| {
+        let messages = &seen[1].body["messages"];
+        assert_eq!(messages[2]["reasoning_content"], "hm");
+        assert_eq!(messages[3]["reasoning_content"], "");
+        assert!(seen[1].body.get("stream_options").is_some());
+        // It refuses every field that it does not know.
+        assert_eq!(seen[2].body.get("stream_options"), None);
+        assert_eq!(seen[2].body["messages"][2].get("reasoning_content"), None);
+    });
 }
 
 #[test]
