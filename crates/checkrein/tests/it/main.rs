@@ -2,6 +2,12 @@
 //! what is counted. Tests that begin with `s004_` and `s001_` are rows of the documents that these were asked for
 //! with: config, methods, fields, traces.
 
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test needs to be there may fail as loudly as the test"
+)]
+
 mod replies;
 mod scripted;
 mod supervisor;

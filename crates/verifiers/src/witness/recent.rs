@@ -90,6 +90,7 @@ mod tests {
             id: "1".to_owned(),
             tool: "grep".to_owned(),
             arguments: Ok(serde_json::json!({"pattern": "x"})),
+            kept: None,
         };
         let result = |text: &str, failed| Message::Result {
             call: "1".to_owned(),
@@ -115,7 +116,7 @@ mod tests {
             serde_json::to_value(recent).unwrap(),
             serde_json::json!([
                 {"user": "find the first one[... 8 bytes cut]"},
-                {"assistant": "Looking.\ngrep({\"pa[... 11 bytes cut]"},
+                {"assistant": "Looking.\ngrep({\"pa[... 12 bytes cut]"},
                 {"result": "a:1: x"},
                 {"failed": "no such file"},
             ])
