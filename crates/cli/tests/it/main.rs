@@ -38,4 +38,5 @@ mod terminal;
 mod tree;
 mod trust;
 mod unending;
+mod watching;
 mod world;

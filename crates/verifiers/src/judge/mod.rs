@@ -75,6 +75,14 @@ fn parse(definition: &str) -> Result<Definition, DefinitionError> {
     Ok(judge)
 }
 
+/// Whether a model of this name can be asked at all.
+///
+/// # Errors
+/// What is wrong with the name, and what would be right.
+pub fn check_model(name: &str) -> Result<(), String> {
+    checkrein_models::check(name).map_err(|error| error.to_string())
+}
+
 /// The model that judges an agent of this name, and whether it is of the agent's own family.
 pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
     let family = match agent {
