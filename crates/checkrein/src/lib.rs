@@ -36,13 +36,23 @@
 mod approvals;
 mod engine;
 mod session;
+pub mod supervisor;
+mod tool;
 
 pub use engine::Engine;
 pub use session::{Session, ToolCall};
+pub use supervisor::{
+    PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier, VerifierConfig,
+    VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,
+};
+pub use tool::{Tool, ToolEnded, ToolOutput, ToolUse};
 
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
 pub use checkrein_core::ids::Millis;
 pub use checkrein_core::input::PersonAnswer;
 pub use checkrein_core::transition::{Reason, Transition};
+pub use checkrein_models as models;
+pub use checkrein_runtime::veto::Misfit;
+pub use checkrein_runtime::witness::{NoShare, Share, Silent};
 pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError, now};
 pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};

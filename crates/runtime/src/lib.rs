@@ -41,6 +41,7 @@ pub mod whole;
 mod workspace;
 
 pub use check::{Check, CheckReport};
+pub use checkrein_verifiers::{progress, veto, witness};
 pub use clock::now;
 pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};
 pub use driver::Runtime;

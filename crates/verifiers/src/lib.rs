@@ -21,10 +21,13 @@ pub mod judge;
 mod logs;
 mod output;
 mod patterns;
+pub mod progress;
 pub mod regular;
 mod runners;
 mod schema;
 pub mod tree;
+pub mod veto;
+pub mod witness;
 
 pub use command::withheld;
 pub use command::{Command, process};

@@ -1,6 +1,6 @@
 //! Explanations are data; here they become sentences.
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::input::{Calling, StanceAt};
 use checkrein_core::policy::Stance;
@@ -8,6 +8,7 @@ use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
 use crate::off;
+use crate::ui::printable::printable;
 use crate::ui::style::counted;
 
 /// Why a verdict is inconclusive.
@@ -262,6 +263,28 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
         Because::StanceUsed { stance, why } => stance_used(StanceAt::Stop, *stance, why),
     }
+}
+
+/// Who was asked, and what that took.
+pub(crate) fn testimony(testimony: &Testimony) -> String {
+    let mut words = format!("asked {}", printable(&testimony.model));
+    if testimony.asked > 1 {
+        words = format!("{words} {}", counted(testimony.asked, "time"));
+    }
+    if let Some(score) = testimony.score {
+        words = format!("{words}, score {}.{:03}", score / 1_000, score % 1_000);
+        words.truncate(words.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    let tokens = [(testimony.input, "read"), (testimony.output, "written")];
+    for (count, what) in tokens {
+        if let Some(count) = count {
+            words = format!("{words}, {count} tokens {what}");
+        }
+    }
+    if let Some(cost) = testimony.cost {
+        words = format!("{words}, ${}.{:06}", cost / 1_000_000, cost % 1_000_000);
+    }
+    words
 }
 
 fn not_asked(calling: Calling) -> &'static str {

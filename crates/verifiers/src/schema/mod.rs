@@ -6,6 +6,7 @@ mod bounded;
 mod budget;
 mod definition;
 mod document;
+pub(crate) mod fitting;
 mod json;
 mod markdown;
 mod problems;

@@ -1,0 +1,111 @@
+//! The supervisor's knobs.
+
+use checkrein_runtime::witness::Share;
+
+/// What it does, and how often.
+///
+/// ```
+/// use checkrein::{Share, VerifierConfig};
+///
+/// let config = VerifierConfig {
+///     veto_min_confidence: "0.8".parse()?,
+///     progress_window: 5,
+///     ..VerifierConfig::default()
+/// };
+/// assert_eq!(config.progress_threshold, Share::thousandths(400));
+/// # Ok::<(), checkrein::NoShare>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifierConfig {
+    /// Whether calls are judged before they run.
+    pub veto_enabled: bool,
+    /// What an intervention must be sure of; with less the call is allowed.
+    pub veto_min_confidence: Share,
+    /// Whether steps are rated.
+    pub progress_enabled: bool,
+    /// Below this a step brought nothing.
+    pub progress_threshold: Share,
+    /// So many steps in a row that brought nothing make a nudge.
+    pub progress_window: u32,
+    /// Most calls that the model is asked about in a run.
+    pub max_pretool_calls_per_run: u32,
+    /// Most steps that it is asked about in a run.
+    pub max_progress_calls_per_run: u32,
+    /// Which calls it is asked about.
+    pub scope: Scope,
+}
+
+/// Which calls the model is asked about. What needs no model is checked for every call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    #[default]
+    All,
+    /// Those of tools that do not only look ([`Tool::read_only`](crate::Tool::read_only)).
+    Risky,
+}
+
+impl Default for VerifierConfig {
+    fn default() -> Self {
+        Self {
+            veto_enabled: true,
+            veto_min_confidence: Share::thousandths(600),
+            progress_enabled: true,
+            progress_threshold: Share::thousandths(400),
+            progress_window: 3,
+            max_pretool_calls_per_run: 50,
+            max_progress_calls_per_run: 30,
+            scope: Scope::All,
+        }
+    }
+}
+
+/// A setting with which nothing would ever happen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{key}' is 0, with which {so}; to switch that off say {instead}")]
+pub struct ConfigError {
+    key: &'static str,
+    so: &'static str,
+    instead: &'static str,
+}
+
+impl VerifierConfig {
+    /// Whether it can be meant.
+    ///
+    /// # Errors
+    /// What cannot, and what to say instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let veto = "'veto_enabled: false'";
+        let progress = "'progress_enabled: false'";
+        let zeros = [
+            (
+                "max_pretool_calls_per_run",
+                self.max_pretool_calls_per_run == 0,
+                "no call would be judged",
+                veto,
+            ),
+            (
+                "max_progress_calls_per_run",
+                self.max_progress_calls_per_run == 0,
+                "no step would be rated",
+                progress,
+            ),
+            (
+                "progress_window",
+                self.progress_window == 0,
+                "every step would be followed by a nudge",
+                progress,
+            ),
+            (
+                "progress_threshold",
+                self.progress_threshold == Share::ZERO,
+                "no score is below it",
+                progress,
+            ),
+        ];
+        match zeros.into_iter().find(|(_, zero, ..)| *zero) {
+            None => Ok(()),
+            Some((key, _, so, instead)) => Err(ConfigError { key, so, instead }),
+        }
+    }
+}

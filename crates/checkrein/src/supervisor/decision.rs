@@ -1,0 +1,148 @@
+//! What the supervisor says, and on what ground. What nobody judged is not an `Allow`.
+
+use checkrein_models::Message;
+use checkrein_runtime::veto::Misfit;
+use checkrein_runtime::witness::{Share, Silent};
+use serde_json::{Map, Value};
+
+use super::NotWorth;
+
+/// What should become of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VerifierVerdict {
+    /// It runs as it is.
+    Allow,
+    /// It does not run.
+    Veto,
+    /// It runs with other arguments.
+    Rewrite,
+    /// Nobody judged it. It runs, as it would without a supervisor.
+    Unjudged,
+}
+
+/// The answer to one call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreToolDecision {
+    /// What should become of it.
+    pub verdict: VerifierVerdict,
+    /// Why, for people and for the agent.
+    pub reason: String,
+    /// What it runs with, if rewritten.
+    pub new_args: Option<Map<String, Value>>,
+    /// How sure the model is; `None` if it did not say, or was not asked.
+    pub confidence: Option<Share>,
+    /// What the verdict rests on.
+    pub basis: Basis,
+    /// Whether it is the answer to an earlier call like this one.
+    pub cached: bool,
+}
+
+/// What a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// The model's word.
+    Model,
+    /// The model was for this, and too unsure: the call is allowed.
+    TooUnsure(VerifierVerdict),
+    /// No model is needed to see that the call cannot be right.
+    Misfit(Misfit),
+    /// The host's policy refuses it.
+    Policy,
+    /// Nobody judged it.
+    Unjudged(Unjudged),
+}
+
+/// Why nobody judged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unjudged {
+    /// It is switched off.
+    #[error("switched off")]
+    Disabled,
+    /// It stays off in this run.
+    #[error("not worth it: {0}")]
+    NotWorth(NotWorth),
+    /// The tool only looks, and such calls are not asked about.
+    #[error("not asked: the tool only reads")]
+    OutOfScope,
+    /// As often as it may the model has been asked in this run.
+    #[error("the cap of {cap} questions a run is spent")]
+    CapSpent {
+        /// The cap.
+        cap: u32,
+    },
+    /// The model said nothing that counts.
+    #[error("{0}")]
+    Silent(Silent),
+}
+
+impl PreToolDecision {
+    /// Whether the call runs, if with other arguments.
+    pub fn runs(&self) -> bool {
+        self.verdict != VerifierVerdict::Veto
+    }
+
+    /// What the agent is told of a call that did not run.
+    pub(super) fn told(&self, tool: &str) -> String {
+        let reason = match self.reason.as_str() {
+            "" => "the supervisor is against it",
+            reason => reason,
+        };
+        let sure = match self.confidence {
+            Some(confidence) => format!(" (confidence {confidence})"),
+            None => String::new(),
+        };
+        format!(
+            "[verifier-veto] {tool} was not run: {reason}{sure}. Do not repeat this call; find another way to the goal."
+        )
+    }
+
+    pub(super) fn unjudged(why: Unjudged) -> Self {
+        Self {
+            verdict: VerifierVerdict::Unjudged,
+            reason: why.to_string(),
+            new_args: None,
+            confidence: None,
+            basis: Basis::Unjudged(why),
+            cached: false,
+        }
+    }
+
+    pub(super) fn refused(reason: String, basis: Basis) -> Self {
+        Self {
+            verdict: VerifierVerdict::Veto,
+            reason,
+            new_args: None,
+            confidence: None,
+            basis,
+            cached: false,
+        }
+    }
+}
+
+/// How much a step brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgressCheck {
+    /// From 0 to 1; `None` if nobody rated it.
+    pub score: Option<Share>,
+    /// What the step was, or why nobody rated it.
+    pub summary: String,
+    /// What to try instead.
+    pub suggested_action: Option<String>,
+    /// Why nobody rated it.
+    pub unjudged: Option<Unjudged>,
+}
+
+/// What a stalling agent is told, as the message of a user.
+pub(super) fn nudge(window: u32, suggestion: Option<&str>) -> Message {
+    let steps = if window == 1 {
+        "Your last step".to_owned()
+    } else {
+        format!("Your last {window} steps")
+    };
+    let action = suggestion.unwrap_or(
+        "say what you know by now and what stands in the way, then take one step of another kind",
+    );
+    Message::User(format!(
+        "[progress-check] {steps} brought you no nearer to the goal. Try something else: {action}"
+    ))
+}

@@ -1,0 +1,22 @@
+//! A second, cheap model beside an agent: should this call run, and is this getting anywhere? Both only when
+//! asked for, both with hard caps, and whatever it does not say is told from what it says.
+
+mod book;
+mod config;
+mod decision;
+mod network;
+mod pre_tool;
+mod progress;
+mod shapes;
+mod stats;
+mod worth;
+mod wrapped;
+
+pub use config::{ConfigError, Scope, VerifierConfig};
+pub use decision::{Basis, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
+pub use network::VerifierNetwork;
+pub use pre_tool::{Policy, PreToolVerifier};
+pub use progress::ProgressVerifier;
+pub use stats::VerifierStats;
+pub use worth::{Expected, NotWorth};
+pub use wrapped::{Verified, wrap_tool_with_verifier};

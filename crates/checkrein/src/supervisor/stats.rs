@@ -1,0 +1,104 @@
+//! What the supervisor did in a run, counted where it decides.
+
+use checkrein_models::Usage;
+use checkrein_runtime::witness::Share;
+
+use super::{Basis, NotWorth, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
+
+/// So many scores are kept.
+const SCORES: usize = 10;
+
+/// Counters of one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VerifierStats {
+    /// Calls that were checked.
+    pub pretool_calls: u64,
+    /// Allowed by the model, those included where its veto was too unsure.
+    pub pretool_allow: u64,
+    /// Vetoed: by the model, or without one.
+    pub pretool_veto: u64,
+    /// Run with other arguments.
+    pub pretool_rewrite: u64,
+    /// Judged by nobody, for whatever reason.
+    pub pretool_unjudged: u64,
+    /// Of these, because the cap was spent.
+    pub pretool_cap_spent: u64,
+    /// Of these, because the model said nothing that counts.
+    pub pretool_silent: u64,
+    /// Answered as an earlier call like it.
+    pub pretool_cached: u64,
+    /// Interventions that were too unsure.
+    pub pretool_too_unsure: u64,
+    /// Questions that went to the model.
+    pub pretool_asked: u32,
+    /// Steps that were rated, or were to be.
+    pub progress_calls: u64,
+    /// Rated below the threshold.
+    pub progress_below_threshold: u64,
+    /// Rated by nobody, for whatever reason.
+    pub progress_unjudged: u64,
+    /// Questions that went to the model.
+    pub progress_asked: u32,
+    /// Nudges that were handed out.
+    pub nudges_injected: u64,
+    /// The last ten scores, oldest first.
+    pub last_progress_scores: Vec<Share>,
+    /// Input tokens of its own questions, as far as providers say.
+    pub input_tokens: u64,
+    /// Output tokens likewise.
+    pub output_tokens: u64,
+    /// Answers of which the provider did not say both.
+    pub uncounted_answers: u64,
+    /// Why the veto stayed off in this run.
+    pub veto_off: Option<NotWorth>,
+    /// Why progress stayed off in this run.
+    pub progress_off: Option<NotWorth>,
+}
+
+impl VerifierStats {
+    pub(super) fn decided(&mut self, decision: &PreToolDecision) {
+        self.pretool_calls += 1;
+        match decision.verdict {
+            VerifierVerdict::Allow => self.pretool_allow += 1,
+            VerifierVerdict::Veto => self.pretool_veto += 1,
+            VerifierVerdict::Rewrite => self.pretool_rewrite += 1,
+            VerifierVerdict::Unjudged => self.pretool_unjudged += 1,
+        }
+        self.pretool_cached += u64::from(decision.cached);
+        match &decision.basis {
+            Basis::TooUnsure(_) => self.pretool_too_unsure += 1,
+            Basis::Unjudged(Unjudged::CapSpent { .. }) => self.pretool_cap_spent += 1,
+            Basis::Unjudged(Unjudged::Silent(_)) => self.pretool_silent += 1,
+            Basis::Unjudged(Unjudged::NotWorth(why)) => self.veto_off = Some(*why),
+            Basis::Model | Basis::Misfit(_) | Basis::Policy => {}
+            Basis::Unjudged(Unjudged::Disabled | Unjudged::OutOfScope) => {}
+        }
+    }
+
+    pub(super) fn rated(&mut self, check: &ProgressCheck, below: bool) {
+        self.progress_calls += 1;
+        self.progress_below_threshold += u64::from(below);
+        if let Some(Unjudged::NotWorth(why)) = check.unjudged {
+            self.progress_off = Some(why);
+        }
+        match check.score {
+            None => self.progress_unjudged += 1,
+            Some(score) => {
+                if self.last_progress_scores.len() == SCORES {
+                    self.last_progress_scores.remove(0);
+                }
+                self.last_progress_scores.push(score);
+            }
+        }
+    }
+
+    pub(super) fn used(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else {
+            return;
+        };
+        let parts = [usage.input, usage.cached, usage.written];
+        self.input_tokens += parts.into_iter().flatten().sum::<u64>();
+        self.output_tokens += usage.output.unwrap_or_default();
+        self.uncounted_answers += u64::from(usage.input.is_none() || usage.output.is_none());
+    }
+}

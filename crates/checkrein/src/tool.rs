@@ -1,0 +1,116 @@
+//! A tool that an agent can call, as a host gives it to us.
+
+use std::sync::Arc;
+
+use checkrein_models::{Message, Pending};
+use serde_json::Value;
+
+use crate::supervisor::PreToolDecision;
+
+/// A tool. What else a host's tools can do stays reachable when they are wrapped: a wrapper derefs to
+/// what it wraps.
+pub trait Tool: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// What it is for, as the model is told.
+    fn description(&self) -> &str;
+
+    /// JSON Schema of its arguments.
+    fn schema(&self) -> Arc<Value>;
+
+    /// Whether it only looks.
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    /// Runs it. Its own failure is an output, [`ToolOutput::failed`].
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput>;
+}
+
+/// One use of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolUse<'a> {
+    /// The arguments.
+    pub arguments: &'a Value,
+    /// The conversation so far, oldest first: whoever judges the call is shown its end.
+    pub history: &'a [Message],
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// What the agent is told.
+    pub text: String,
+    /// How it ended.
+    pub ended: ToolEnded,
+    /// What the supervisor said of the call, if one was asked.
+    pub decision: Option<Box<PreToolDecision>>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolEnded {
+    /// It ran.
+    Ran,
+    /// It ran and failed.
+    Failed,
+    /// It did not run: the supervisor was against it.
+    Vetoed,
+}
+
+impl ToolOutput {
+    /// Of a tool that did what it is for.
+    pub fn ran(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ended: ToolEnded::Ran,
+            decision: None,
+        }
+    }
+
+    /// Of a tool that could not.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self {
+            ended: ToolEnded::Failed,
+            ..Self::ran(text)
+        }
+    }
+}
+
+/// A tool as a model is told of it.
+pub(crate) fn told(tool: &(impl Tool + ?Sized)) -> checkrein_models::Tool {
+    checkrein_models::Tool {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        schema: tool.schema(),
+    }
+}
+
+macro_rules! tool_behind {
+    ($($pointer:ty),*) => {$(
+        impl<T: Tool + ?Sized> Tool for $pointer {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
+
+            fn description(&self) -> &str {
+                (**self).description()
+            }
+
+            fn schema(&self) -> Arc<Value> {
+                (**self).schema()
+            }
+
+            fn read_only(&self) -> bool {
+                (**self).read_only()
+            }
+
+            fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+                (**self).run(call)
+            }
+        }
+    )*};
+}
+
+tool_behind!(&T, Box<T>, Arc<T>);

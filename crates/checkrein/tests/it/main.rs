@@ -1,0 +1,13 @@
+//! The library's model-based halves at their front door: what a scripted model is asked, what an agent is told,
+//! what is counted. Tests that begin with `s004_` and `s001_` are rows of the documents that these were asked for
+//! with: config, methods, fields, traces.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test needs to be there may fail as loudly as the test"
+)]
+
+mod replies;
+mod scripted;
+mod supervisor;

@@ -1,0 +1,188 @@
+//! The tools that an agent has: what can be said of a call without a model.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use checkrein_models::Tool;
+use checkrein_models::quoted::{Keep, clip};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::schema::fitting::Fitting;
+
+/// Bytes that are shown of all names, and of one schema.
+const MAX_NAMES: usize = 600;
+const MAX_SCHEMA: usize = 1_500;
+/// More like a name than this is a slip of it.
+const NEAR: f64 = 0.8;
+
+/// All tools of an agent, prepared to be asked about again and again.
+#[derive(Debug)]
+pub struct Tools {
+    known: BTreeMap<String, Known>,
+    names: Box<RawValue>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct Known {
+    schema: Box<RawValue>,
+    /// `None` if its schema asks for nothing, or cannot be used.
+    fitting: Option<Mutex<Fitting>>,
+    doubt: Option<String>,
+}
+
+/// Why a call cannot be right, whatever it is for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// There is no such tool.
+    #[error("there is no tool '{tool}'{hint}")]
+    NoTool {
+        /// The name that was called.
+        tool: String,
+        /// What there is instead.
+        hint: String,
+    },
+    /// There is, and it takes other arguments.
+    #[error("the arguments do not fit the schema of '{tool}': {what}")]
+    Arguments {
+        /// The tool.
+        tool: String,
+        /// What does not fit.
+        what: String,
+    },
+}
+
+impl Tools {
+    /// Prepares these tools.
+    pub fn new<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
+        let known: BTreeMap<String, Known> = tools
+            .into_iter()
+            .map(|tool| (tool.name.clone(), Known::new(tool)))
+            .collect();
+        let names = raw(&shown(&known));
+        Self { known, names }
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<&Known> {
+        self.known.get(name)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// What is wrong with schemas that arguments cannot be laid against.
+    pub fn doubts(&self) -> impl Iterator<Item = &str> {
+        self.known
+            .values()
+            .filter_map(|known| known.doubt.as_deref())
+    }
+
+    /// Whether such a call can be right.
+    ///
+    /// # Errors
+    /// Why it cannot, in words for the agent.
+    pub fn check(&self, tool: &str, arguments: &Value) -> Result<(), Misfit> {
+        let Some(known) = self.known.get(tool) else {
+            return Err(Misfit::NoTool {
+                tool: clip(tool, 100, Keep::Start).into_owned(),
+                hint: self.hint(tool),
+            });
+        };
+        known.check(tool, arguments)
+    }
+
+    pub(super) fn names(&self) -> &RawValue {
+        &self.names
+    }
+
+    fn hint(&self, tool: &str) -> String {
+        let near = self
+            .known
+            .keys()
+            .map(|name| (strsim::jaro_winkler(name, tool), name))
+            .filter(|(likeness, _)| *likeness > NEAR)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match near {
+            Some((_, name)) => format!("; did you mean '{name}'?"),
+            None if self.known.is_empty() => String::new(),
+            None => format!("; there are: {}", shown(&self.known).join(", ")),
+        }
+    }
+}
+
+/// The names, as far as there is room for them.
+fn shown(known: &BTreeMap<String, Known>) -> Vec<String> {
+    let mut room = MAX_NAMES;
+    let mut names = Vec::new();
+    for name in known.keys() {
+        let Some(left) = room.checked_sub(name.len()) else {
+            names.push(format!("and {} more", known.len() - names.len()));
+            break;
+        };
+        room = left;
+        names.push(name.clone());
+    }
+    names
+}
+
+impl Known {
+    /// Prepares one.
+    pub fn new(tool: &Tool) -> Self {
+        let text = tool.schema.to_string();
+        let schema = if text.len() > MAX_SCHEMA {
+            raw(&clip(&text, MAX_SCHEMA, Keep::Start))
+        } else {
+            raw(&*tool.schema)
+        };
+        let (fitting, doubt) = match Fitting::new(&tool.name, text) {
+            Ok(fitting) => (fitting.map(Mutex::new), None),
+            Err(what) => (None, Some(what)),
+        };
+        Self {
+            schema,
+            fitting,
+            doubt,
+        }
+    }
+
+    /// Whether a call of it with these arguments can be right.
+    ///
+    /// # Errors
+    /// Why it cannot, in words for the agent.
+    pub fn check(&self, tool: &str, arguments: &Value) -> Result<(), Misfit> {
+        self.fit(arguments).map_err(|what| Misfit::Arguments {
+            tool: tool.to_owned(),
+            what,
+        })
+    }
+
+    pub(super) fn schema(&self) -> &RawValue {
+        &self.schema
+    }
+
+    /// Whether these arguments fit; else what does not.
+    pub(super) fn fit(&self, arguments: &Value) -> Result<(), String> {
+        match &self.fitting {
+            None => Ok(()),
+            // A validation that panicked left nothing half done: its budget is set anew.
+            Some(fitting) => fitting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .fit(arguments),
+        }
+    }
+}
+
+fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
+    // Texts and JSON values can be written as JSON.
+    to_raw_value(value).unwrap_or_default()
+}

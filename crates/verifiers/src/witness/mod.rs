@@ -1,0 +1,114 @@
+//! What a model that watches another agent has in common, whatever it is asked: one question, data in a
+//! block of its own, an answer that repeats the question's number, and a cause where nothing was said
+//! that counts. Never an error, never a verdict that nobody gave.
+
+mod recent;
+mod share;
+
+use checkrein_models::quoted::Quotes;
+use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
+use checkrein_models::{Ended, Message, Model, ModelError, Reply, Request, Shape, Usage};
+use serde::Serialize;
+
+pub(crate) use recent::Recent;
+pub use share::{NoShare, Share};
+
+/// Most tokens of an answer: of one that thinks first as well.
+const MAX_TOKENS: u32 = 2048;
+
+/// Why a witness said nothing that counts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Silent {
+    /// It gave no answer.
+    #[error("the model gave no answer: {0}")]
+    Model(ModelError),
+    /// It would not answer, or its provider would not let it.
+    #[error("the model refused to answer")]
+    Refused,
+    /// What it said cannot be read.
+    #[error("{0}")]
+    Unreadable(#[from] Unreadable),
+    /// The number of the question is not in the answer, so that it may be quoted from the data.
+    #[error("the answer does not repeat the number of its question")]
+    Unsigned,
+    /// It wants other arguments, and names none.
+    #[error("the answer rewrites a call without saying how")]
+    NoArguments,
+    /// The arguments that it wants are none of the tool's.
+    #[error("the arguments of the rewritten call do not fit: {0}")]
+    Unfit(String),
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked<T> {
+    /// What it said, or why that is nothing.
+    pub said: Result<T, Silent>,
+    /// What the answer used; `None` if there was none.
+    pub usage: Option<Usage>,
+}
+
+/// A kind of question: what is the same whenever it is asked.
+pub(crate) struct Question {
+    pub(crate) system: &'static str,
+    /// What our block of data is called.
+    pub(crate) label: &'static str,
+    pub(crate) shape: Shape,
+    /// See [`Wanted::keys`].
+    pub(crate) keys: &'static [&'static str],
+}
+
+impl Question {
+    /// Asks it about this data.
+    pub(crate) async fn ask<T>(
+        &self,
+        model: &dyn Model,
+        data: &impl Serialize,
+        read: impl FnOnce(&Answer<'_>) -> Result<T, Silent>,
+    ) -> Asked<T> {
+        let quotes = Quotes::fresh();
+        let request = self.request(quotes, data);
+        match model.ask(&request).await {
+            Ok(reply) => Asked {
+                said: self
+                    .answer(&reply, quotes.number())
+                    .and_then(|answer| read(&answer)),
+                usage: Some(reply.usage),
+            },
+            Err(error) => Asked {
+                said: Err(Silent::Model(error)),
+                usage: None,
+            },
+        }
+    }
+
+    fn request(&self, quotes: Quotes, data: &impl Serialize) -> Request {
+        // A map with keys of text: this does not fail.
+        let data = serde_json::to_string(data).unwrap_or_default();
+        let mut prompt = quotes.heading();
+        quotes.put(&mut prompt, self.label, &data);
+        Request {
+            system: self.system.to_owned(),
+            messages: vec![Message::User(prompt)],
+            tools: Vec::new(),
+            shape: Some(self.shape.clone()),
+            max_tokens: Some(MAX_TOKENS),
+        }
+    }
+
+    fn answer<'a>(&self, reply: &'a Reply, number: u32) -> Result<Answer<'a>, Silent> {
+        if reply.ended == Ended::Refused {
+            return Err(Silent::Refused);
+        }
+        let wanted = Wanted {
+            number,
+            keys: self.keys,
+        };
+        let answer = read(&reply.text, wanted)?;
+        if answer.signed() {
+            Ok(answer)
+        } else {
+            Err(Silent::Unsigned)
+        }
+    }
+}

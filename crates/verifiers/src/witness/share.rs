@@ -1,0 +1,100 @@
+//! A share of one in thousandths: confidences, scores and their thresholds. No floats, so that two machines
+//! never differ about which side of a threshold something is on.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// From 0 to 1.
+///
+/// ```
+/// # use checkrein_verifiers::witness::Share;
+/// let threshold: Share = "0.6".parse()?;
+/// assert_eq!(threshold, Share::thousandths(600));
+/// assert_eq!(threshold.to_string(), "0.6");
+/// # Ok::<(), checkrein_verifiers::witness::NoShare>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share(u16);
+
+impl Share {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// All.
+    pub const ONE: Self = Self(1000);
+
+    /// So many thousandths; more than all of them are all.
+    pub const fn thousandths(count: u16) -> Self {
+        Self(if count > 1000 { 1000 } else { count })
+    }
+
+    /// How many thousandths.
+    pub const fn in_thousandths(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 1000, self.0 % 1000);
+        if rest == 0 {
+            return write!(out, "{whole}");
+        }
+        let digits = format!("{rest:03}");
+        write!(out, "{whole}.{}", digits.trim_end_matches('0'))
+    }
+}
+
+/// A text that is no number from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no number from 0 to 1 with at most three decimals")]
+pub struct NoShare {
+    text: String,
+}
+
+impl FromStr for Share {
+    type Err = NoShare;
+
+    fn from_str(text: &str) -> Result<Self, NoShare> {
+        let wrong = || NoShare {
+            text: text.to_owned(),
+        };
+        let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+        let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        if !plain(whole) || !plain(rest) || rest.len() > 3 {
+            return Err(wrong());
+        }
+        let whole: u16 = whole.parse().map_err(|_| wrong())?;
+        let rest: u16 = format!("{rest:0<3}").parse().map_err(|_| wrong())?;
+        match (whole, rest) {
+            (0, rest) => Ok(Self(rest)),
+            (1, 0) => Ok(Self::ONE),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_written_and_read() {
+        for (text, thousandths) in [
+            ("0", 0),
+            ("0.005", 5),
+            ("0.6", 600),
+            ("0.92", 920),
+            ("1", 1000),
+        ] {
+            let share = Share::thousandths(thousandths);
+            assert_eq!(share.to_string(), text);
+            assert_eq!(text.parse(), Ok(share));
+        }
+        assert_eq!(Share::thousandths(1001), Share::ONE);
+        for wrong in [
+            "", ".", ".5", "1.001", "2", "-0.5", "0.1234", "60%", "nan", "+1",
+        ] {
+            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        }
+    }
+}
