@@ -9,6 +9,7 @@ mod documented;
 mod first_hour;
 mod fixes;
 mod gone;
+mod judge;
 mod never;
 mod patch;
 mod prompt;
@@ -46,6 +47,7 @@ pub(super) const ALL: &[Case] = &[
     documented::CASE,
     first_hour::CASE,
     fixes::CASE,
+    judge::CASE,
     never::CASE,
     prompt::CASE,
     patch::CASE,
