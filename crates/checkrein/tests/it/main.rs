@@ -11,3 +11,4 @@
 mod replies;
 mod scripted;
 mod supervisor;
+mod verification;
