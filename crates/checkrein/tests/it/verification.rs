@@ -503,7 +503,7 @@ impl Agent for Numbered {
             for _ in 0..=self.0 % 7 {
                 breath().await;
             }
-            let done = self.0 % 2 == 0 || !history.is_empty();
+            let done = self.0.is_multiple_of(2) || !history.is_empty();
             let word = if done { "tests" } else { "draft" };
             let output = format!("{} {word} lint", self.0);
             let mut messages = history.to_vec();
