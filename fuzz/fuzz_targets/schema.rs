@@ -32,6 +32,7 @@ fn judge(definition: &str, message: &str) -> Report {
         spec: &spec,
         root: Path::new("/nowhere"),
         message: Some(message),
+        case: None,
         deadline: None,
         log_dir: &logs,
         cancelled: &AtomicBool::new(false),

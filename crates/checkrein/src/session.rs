@@ -6,8 +6,8 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
-    ToolReturned, TreeUnknown,
+    AnswerFact, Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind,
+    ToolRequested, ToolReturned, TreeUnknown,
 };
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
@@ -195,6 +195,8 @@ impl<'a> Session<'a> {
             truncated: false,
             background: 0,
             over,
+            answer: AnswerFact::default(),
+            judges: Vec::new(),
             tokens: None,
         });
         let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;

@@ -24,7 +24,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("checkrein-models", &["checkrein-core"]),
     (
         "checkrein-verifiers",
-        &["checkrein-core", "checkrein-models"],
+        // The last is for its tests: judges ask a model on loopback.
+        &["checkrein-core", "checkrein-models", "checkrein-scripted"],
     ),
     ("checkrein-store", &["checkrein-core"]),
     ("checkrein-scripted", &[]),
@@ -76,9 +77,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jsonschema", &["checkrein-verifiers"]),
     ("libc", &["checkrein-verifiers"]),
     ("pulldown-cmark", &["checkrein-verifiers"]),
+    ("reqwest", &["checkrein-models"]),
     ("rusqlite", &["checkrein-store"]),
+    ("rustls", &["checkrein-models"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
+    ("tokio", &["checkrein-models"]),
     // Our own config, and Codex's.
     ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),

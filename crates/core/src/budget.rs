@@ -74,7 +74,7 @@ fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
         let shown = state.shows_rounds.then_some(totals.rounds);
         over(Cap::ToolCalls, Some(totals.tool_calls), calls, when)
             .or_else(|| over(Cap::Iterations, shown, rounds, When::Used))
-            .or_else(|| over(Cap::Tokens, totals.output_tokens, tokens, When::Used))
+            .or_else(|| over(Cap::Tokens, totals.spent_tokens(), tokens, When::Used))
     };
     of(
         &task.totals,

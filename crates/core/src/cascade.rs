@@ -8,10 +8,13 @@
 mod judged;
 mod soft;
 
-use self::judged::{Judged, Line, check_feedback, explain, failure_set, judge, went_astray};
+use self::judged::{
+    Asks, Judged, Line, check_feedback, explain, failure_set, judge, subjects, testimony,
+    went_astray,
+};
 use crate::accept::Truth;
 use crate::decision::{CheckFeedback, Decision, Feedback, StopDecision, TokenTarget};
-use crate::digest::Digest;
+use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
 use crate::explain::{Because, Why};
@@ -35,13 +38,6 @@ pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
     if task.scope(scope).is_some_and(|scope| scope.halted) {
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer(seq, scope, accept, vec![Because::Halted]);
-    }
-    if !scope.is_main() && !is_verified(draft.policy, task, scope) {
-        let accept = Decision::Stop(StopDecision::Accept { transition: None });
-        return draft.answer(seq, scope, accept, vec![Because::Subagent]);
-    }
-    if scope.is_main() && nothing_changed(draft.policy, task, stop) {
-        return accept_unchanged(draft, seq, stop);
     }
     ask(draft, scope);
 }
@@ -74,6 +70,16 @@ pub(crate) fn stand_in(draft: &mut Draft<'_>, seq: Seq, used: StanceUsed) {
     finish(draft, seq, &used.scope, transition, why);
 }
 
+/// Who is asked at this stop. Judges that something calls for are, also where nothing else is.
+fn asks(policy: &Policy, task: &Task, scope: &ScopeId, pending: &Pending) -> Asks {
+    match scope.is_main() {
+        true if nothing_changed(policy, task, pending) => Asks::JudgesOnly,
+        true => Asks::All,
+        false if is_verified(policy, task, scope) => Asks::NoPersons,
+        false => Asks::JudgesOnly,
+    }
+}
+
 fn is_verified(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
     match policy.subagents.verify {
         SubagentVerify::Never => false,
@@ -83,18 +89,22 @@ fn is_verified(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
 
 /// Step 0: a question must not run the test suite. What a person thinks of a tree is not told by
 /// the tree: they may have said yes to it since, and the prompt is how the agent hears of that.
-fn nothing_changed(policy: &Policy, task: &Task, stop: &StopRequested) -> bool {
+fn nothing_changed(policy: &Policy, task: &Task, pending: &Pending) -> bool {
     let is_view = |spec: &VerifierSpec| policy.views && spec.tier == Tier::Person;
     let judges_tree_only = policy
         .verifiers
         .iter()
         .filter(|spec| policy.is_required(&spec.name))
         .all(|spec| spec.subject == SubjectKind::Tree && !is_view(spec));
-    let unchanged = match (&task.start, &stop.tree) {
+    let unchanged = match (&task.start, &pending.tree) {
         (Some(start), Ok(now)) => start.tree == now.tree && start.subjects == now.subjects,
         _ => false,
     };
-    task.stops == 1
+    // Judges may have sent it back since: that is no reason to run anything else.
+    let sent_back = task
+        .scope(&ScopeId::main())
+        .map_or(0, |main| main.sent_back);
+    task.stops == 1 + sent_back
         && task.opened_by == OpenedBy::Prompt
         && unchanged
         && judges_tree_only
@@ -103,9 +113,27 @@ fn nothing_changed(policy: &Policy, task: &Task, stop: &StopRequested) -> bool {
         && !policy.verifiers.is_empty()
 }
 
-fn accept_unchanged(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
+/// Nothing but judges was asked, and they let it stand.
+fn accept_unverified(
+    draft: &mut Draft<'_>,
+    scope: &ScopeId,
+    pending: &Pending,
+    judged: &Judged,
+    said: Why,
+) {
+    if !scope.is_main() {
+        let mut why = vec![Because::Subagent];
+        why.extend(said);
+        return finish(
+            draft,
+            pending.stop,
+            scope,
+            accepted(draft.policy, judged),
+            why,
+        );
+    }
     let mut why = vec![Because::NoChange];
-    let tree = stop.tree.as_ref().map(|tree| tree.tree).ok();
+    let tree = pending.tree.as_ref().map(|tree| tree.tree).ok();
     if draft
         .state
         .last_judged
@@ -113,11 +141,12 @@ fn accept_unchanged(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
     {
         why.push(Because::KnownFailing);
     }
-    if stop.background > 0 {
+    if pending.background > 0 {
         why.push(Because::Background {
-            count: stop.background,
+            count: pending.background,
         });
     }
+    why.extend(said);
     let task = draft.state.task.as_ref();
     let asked = task.and_then(|task| task.asked.as_ref());
     let refused = task.and_then(|task| task.refused);
@@ -129,7 +158,7 @@ fn accept_unchanged(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
     } else {
         Transition::new(Reason::Unverified, "no_change")
     };
-    finish(draft, seq, &stop.scope, transition, why);
+    finish(draft, pending.stop, scope, transition, why);
 }
 
 /// The agent stopped while a person was to be asked. That they did not answer in time is no
@@ -172,7 +201,7 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
         .unwrap_or_else(|| Transition::plain(Reason::Error));
     let mut transition = halt;
     if let Some(pending) = draft.state.pending(scope).filter(|_| scope.is_main()) {
-        let judged = judge(draft.policy, pending);
+        let judged = judge(draft.policy, task, pending, Asks::All);
         if judged.stale.is_empty() && judged.is_complete() {
             why.extend(explain(draft.policy, pending, &judged));
             transition = Transition {
@@ -187,11 +216,12 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
 
 /// Asks for what is missing; concludes when nothing is.
 fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
-    let Some(pending) = draft.state.pending(scope) else {
+    let (Some(task), Some(pending)) = (&draft.state.task, draft.state.pending(scope)) else {
         return;
     };
     let stop = pending.stop;
-    let judged = judge(draft.policy, pending);
+    let asks = asks(draft.policy, task, scope, pending);
+    let judged = judge(draft.policy, task, pending, asks);
 
     if !judged.stale.is_empty() {
         // Evidence about another tree than the stop's came back: the tree moved meanwhile.
@@ -209,14 +239,23 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
         };
         return draft.request(stop, scope, effects);
     }
-    // A person is asked only if the rest does not say no already. Sub-agents ask nobody.
-    if judged.value == Truth::Open && !judged.unasked.is_empty() && scope.is_main() {
+    // Persons and judges are asked only if the rest does not say no already.
+    if judged.value == Truth::Open && !judged.unasked.is_empty() {
         let effects = run(scope, &judged.unasked);
         return draft.request(stop, scope, effects);
     }
+    if judged.value != Truth::False && !judged.called.is_empty() {
+        let effects = run(scope, &judged.called);
+        return draft.request(stop, scope, effects);
+    }
     // The last look before an accepting answer.
-    let may_accept = judged.value != Truth::False;
-    let has_subject = pending.tree.is_ok() && !judged.lines.is_empty();
+    let sends_back = matches!(
+        weigh(draft, scope, pending, &judged),
+        Testimony::Against(..)
+    );
+    let may_accept = judged.value != Truth::False && !sends_back;
+    let nobody = judged.lines.is_empty() && judged.witnesses.is_empty();
+    let has_subject = pending.tree.is_ok() && !nobody;
     if may_accept && has_subject && !pending.confirmed && !pending.moving {
         return draft.request(
             stop,
@@ -227,7 +266,7 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
             }],
         );
     }
-    conclude(draft, scope, judged);
+    conclude(draft, scope, judged, asks);
 }
 
 fn run(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
@@ -239,14 +278,36 @@ fn run(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
     wanted.iter().map(effect).collect()
 }
 
-fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
-    let Some(task) = &draft.state.task else {
-        return;
-    };
+fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged, asks: Asks) {
     let Some(pending) = draft.state.pending(scope).cloned() else {
         return;
     };
-    let mut why = explain(draft.policy, &pending, &judged);
+    let mut why = match asks {
+        Asks::JudgesOnly => testimony(draft.policy, &pending, &judged),
+        Asks::All | Asks::NoPersons => explain(draft.policy, &pending, &judged),
+    };
+    match weigh(draft, scope, &pending, &judged) {
+        Testimony::Nothing(because) => why.extend(because),
+        Testimony::Leaves(line) => {
+            let transition = Transition::new(Reason::AwaitingHuman, line.verifier.as_str());
+            return finish(draft, pending.stop, scope, transition, why);
+        }
+        Testimony::Against(against, told) => {
+            // Kept so that the same words about the same answer are not said twice.
+            let task = draft.state.task.as_ref().filter(|_| scope.is_main());
+            let of = task.map(|task| against_what(draft.policy, task, &pending, &against));
+            if let Some((subjects, set)) = of {
+                draft.emit(Event::FailureSetMet { set, subjects });
+            }
+            return send_back(draft, scope, &pending, &against, told, why);
+        }
+    }
+    let Some(task) = &draft.state.task else {
+        return;
+    };
+    if asks == Asks::JudgesOnly {
+        return accept_unverified(draft, scope, &pending, &judged, why);
+    }
     if let Some(asked) = &task.asked {
         let transition = asked_of_a_person(asked, draft.state.now, &mut why);
         return finish(draft, pending.stop, scope, transition, why);
@@ -270,6 +331,72 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged) {
         }
         Truth::False => refuse(draft, scope, &pending, &judged, why),
     }
+}
+
+/// What follows from judges that `accept` does not name. What they say weighs less than evidence:
+/// where going on is not worth it, or they have had their say, the answer stands as evidence
+/// makes it.
+enum Testimony<'a> {
+    /// Nothing.
+    Nothing(Why),
+    /// One cannot tell, and leaves it to a person.
+    Leaves(&'a Line),
+    /// The agent is sent back.
+    Against(Vec<&'a Line>, Told),
+}
+
+fn weigh<'a>(
+    draft: &Draft<'_>,
+    scope: &ScopeId,
+    pending: &Pending,
+    judged: &'a Judged,
+) -> Testimony<'a> {
+    let policy = draft.policy;
+    let spec = |line: &&Line| policy.verifier(&line.verifier);
+    let counts = |line: &&Line| spec(line).is_some_and(VerifierSpec::is_enforced);
+    let said: Vec<&Line> = judged.witnesses.iter().filter(counts).collect();
+    let says_no = |line: &&Line| line.truth == Truth::False;
+    let against: Vec<&Line> = said.iter().copied().filter(says_no).collect();
+    if judged.value == Truth::False || against.is_empty() {
+        let leaves = said.into_iter().find(|line| line.truth == Truth::Open);
+        let leaves = leaves.filter(|_| scope.is_main() && judged.value != Truth::False);
+        return leaves.map_or(Testimony::Nothing(Why::new()), Testimony::Leaves);
+    }
+    let (seen, attempts) = (soft::seen(draft, scope), attempts(policy, &against));
+    if seen >= attempts {
+        return Testimony::Nothing(vec![Because::JudgesSpent { seen, attempts }]);
+    }
+    let mut why = Why::new();
+    if soft::not_worth_it(draft, scope, judged, pending, 0, &mut why).is_some() {
+        return Testimony::Nothing(why);
+    }
+    let task = draft.state.task.as_ref();
+    let of = task.map(|task| against_what(policy, task, pending, &against));
+    let told = Told {
+        met: seen,
+        attempts,
+        repeat: scope.is_main() && task.is_some_and(|task| task.last_failure == of),
+    };
+    Testimony::Against(against, told)
+}
+
+/// Identity of the subjects that these judges are about, and of what they have against them.
+fn against_what(
+    policy: &Policy,
+    task: &Task,
+    pending: &Pending,
+    against: &[&Line],
+) -> (Short, Short) {
+    let named = |spec: &VerifierSpec| against.iter().any(|line| line.verifier == spec.name);
+    let set = failure_set(against.iter().copied());
+    (subjects(policy, task, pending, named), set)
+}
+
+/// How many answers these judges may see.
+fn attempts(policy: &Policy, judges: &[&Line]) -> u32 {
+    let terms = |line: &&Line| policy.verifier(&line.verifier)?.judge;
+    let attempts = judges.iter().filter_map(terms);
+    attempts.map(|terms| terms.max_attempts).max().unwrap_or(1)
 }
 
 /// How an accepted stop is called.
@@ -303,7 +430,7 @@ fn refuse(
     let Some(task) = &draft.state.task else {
         return;
     };
-    let (set, subjects) = (failure_set(judged), judged.subjects);
+    let (set, subjects) = (failure_set(judged.lines.iter()), judged.subjects);
     let repeat = main && task.last_failure == Some((subjects, set));
     if main && !cut {
         draft.emit(Event::FailureSetMet { set, subjects });
@@ -312,24 +439,60 @@ fn refuse(
         return;
     };
     let met = if main { task.met(set) } else { 0 };
-    let limit = soft::continues_limit(policy, pending);
-    let given = soft::continues(policy, scope, pending);
 
     let verdict = soft::not_worth_it(draft, scope, judged, pending, met, &mut why);
     if let Some(transition) = verdict {
         return finish(draft, pending.stop, scope, transition, why);
     }
-    let mut checks: Vec<CheckFeedback> = judged
-        .lines
+    let refused = |line: &&Line| line.is_refused();
+    let against: Vec<&Line> = judged.lines.iter().filter(refused).collect();
+    // What judges alone have against it is counted by the answers that they have seen.
+    let testimony = against.iter().all(|line| line.tier == Tier::Judge);
+    let told = Told {
+        met: match testimony {
+            true => soft::seen(draft, scope),
+            false => met.max(1),
+        },
+        attempts: match testimony {
+            true => attempts(policy, &against).min(policy.caps.attempts),
+            false => policy.caps.attempts,
+        },
+        repeat,
+    };
+    send_back(draft, scope, pending, &against, told, why);
+}
+
+/// How often what a refused stop says was said.
+struct Told {
+    met: u32,
+    attempts: u32,
+    repeat: bool,
+}
+
+/// Answers that it goes on, with what these have against it.
+fn send_back(
+    draft: &mut Draft<'_>,
+    scope: &ScopeId,
+    pending: &Pending,
+    against: &[&Line],
+    told: Told,
+    why: Why,
+) {
+    let main = scope.is_main();
+    let limit = soft::continues_limit(draft.policy, pending);
+    let given = soft::continues(draft.policy, scope, pending);
+    let Some(task) = &draft.state.task else {
+        return;
+    };
+    let mut checks: Vec<CheckFeedback> = against
         .iter()
-        .filter(|line| line.is_refused())
         .map(|line| {
             let told = if main { task.told(&line.verifier) } else { &[] };
             check_feedback(told, line)
         })
         .collect();
     // What the text has no room to name is not told now, but at a later stop.
-    let mut room = if repeat {
+    let mut room = if told.repeat {
         0
     } else {
         feedback::room(checks.len())
@@ -340,10 +503,14 @@ fn refuse(
     }
     let feedback = Feedback {
         stop: if main { task.stops } else { 0 },
-        met: met.max(1),
-        attempts: policy.caps.attempts,
+        met: told.met,
+        attempts: told.attempts,
         continues_left: limit.saturating_sub(given + 1),
-        repeat,
+        repeat: told.repeat,
+        judges: against
+            .iter()
+            .filter(|line| line.tier == Tier::Judge)
+            .count() as u32,
         checks,
         background: pending.background,
         target: None,
@@ -382,6 +549,7 @@ fn send_on(
         continues_left: limit.saturating_sub(given + 1),
         repeat: false,
         checks: Vec::new(),
+        judges: 0,
         background: pending.background,
         target: Some(target),
         edited: Vec::new(),

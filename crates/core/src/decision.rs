@@ -101,9 +101,17 @@ pub struct Feedback {
     /// Guarded files that were edited, and of which the agent was not told yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<String>,
+    /// How many of the checks are judges.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub judges: u32,
     /// The checks pass; what is left is a budget that is to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TokenTarget>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How much of a token budget that is a target is used.

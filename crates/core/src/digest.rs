@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// Eight bytes of a digest: enough to tell entries of one task apart, small enough
 /// for windows and sets in the state cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Short(pub u64);
 
 // A number in JSON; in the state cache eight plain bytes, as a varint takes ten.

@@ -46,6 +46,14 @@ pub enum Cause {
     Unanswered,
     /// The person did not answer in time.
     Expired,
+    /// A judge was not asked: there was nothing to judge, or nothing that could be taken back.
+    NotAsked,
+    /// The model that was to be asked did not answer.
+    ModelUnavailable,
+    /// What the model answered cannot be read as a verdict.
+    Unreadable,
+    /// Asked twice in another order, a judge said yes and no.
+    Wavering,
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.
@@ -168,6 +176,27 @@ pub struct Evidence {
     /// Versions of the tools that its command names, as they call themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// Of a judge: who was asked, and what that took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub testimony: Option<Testimony>,
+}
+
+/// A model that was asked, and what that took. `None` where the provider does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Testimony {
+    /// `provider/model`.
+    pub model: String,
+    /// How often it was asked.
+    pub asked: u32,
+    /// Its score, in thousandths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
+    /// Tokens that it read.
+    pub input: Option<u64>,
+    /// Tokens that it wrote, thinking included.
+    pub output: Option<u64>,
+    /// What that cost, in millionths of a dollar.
+    pub cost: Option<u64>,
 }
 
 /// What the core keeps of evidence: no text, only what decides.
@@ -199,6 +228,14 @@ pub struct EvidenceFact {
     pub duration_ms: u64,
     /// Taken from an earlier run on the same subject.
     pub cached: bool,
+    /// Of a judge: output tokens of its model, which count like the agent's own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl EvidenceFact {
@@ -227,6 +264,10 @@ impl EvidenceFact {
             findings_total: evidence.findings_total,
             duration_ms: evidence.duration_ms,
             cached,
+            tokens: match &evidence.testimony {
+                Some(testimony) if !cached => testimony.output.unwrap_or(0),
+                _ => 0,
+            },
         }
     }
 }

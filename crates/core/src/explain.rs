@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Cap;
 use crate::evidence::{Cause, Verdict};
 use crate::ids::{DetectorName, Millis, VerifierName};
+use crate::input::Calling;
 use crate::policy::Stance;
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -100,6 +101,27 @@ pub enum Because {
         required: bool,
         /// Its stance was used.
         by_stance: bool,
+    },
+    /// A judge was not asked.
+    NotAsked {
+        /// Which.
+        verifier: VerifierName,
+        /// Why.
+        calling: Calling,
+    },
+    /// A judge in shadow was asked; this is what would have followed had its word counted.
+    Shadow {
+        /// Which.
+        verifier: VerifierName,
+        /// The agent would have been sent back.
+        sends_back: bool,
+    },
+    /// Judges have sent this conversation back as often as they may: the answer stands.
+    JudgesSpent {
+        /// Answers they saw.
+        seen: u32,
+        /// Answers they may see.
+        attempts: u32,
     },
     /// The tree could not be read.
     TreeUnknown {

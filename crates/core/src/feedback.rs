@@ -56,7 +56,12 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         text.push_str(&edited(feedback));
         return text;
     }
+    let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
     let head = match feedback.stop {
+        _ if testimony => format!(
+            "checkrein: not done yet. A reviewer read your answer and finds it wanting (answer {} of {}):\n",
+            feedback.met, feedback.attempts,
+        ),
         0 => "checkrein: not done yet. These checks do not pass:\n".to_owned(),
         stop => format!(
             "checkrein: not done yet. These checks do not pass (stop {stop}; the same failures end the task after {left} more):\n",
@@ -71,7 +76,11 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         );
     }
     foot.push_str(&edited(feedback));
-    foot.push_str("\nFix only these, then stop again.");
+    foot.push_str(if testimony {
+        "\nMend this, then answer the request anew and in full."
+    } else {
+        "\nFix only these, then stop again."
+    });
 
     let found: Vec<Option<Evidence>> = feedback
         .checks
@@ -229,6 +238,10 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::Internal) | None => "could not be run",
             Some(Cause::Unanswered) => "no person has answered yet",
             Some(Cause::Expired) => "no person answered in time",
+            Some(Cause::NotAsked) => "was not asked: there was nothing to judge",
+            Some(Cause::ModelUnavailable) => "its model did not answer",
+            Some(Cause::Unreadable) => "its model answered what cannot be read as a verdict",
+            Some(Cause::Wavering) => "asked twice, it said yes and no",
         }
         .to_owned(),
     }
@@ -319,6 +332,7 @@ mod tests {
             tries: 1,
             stripped: Vec::new(),
             tools: Vec::new(),
+            testimony: None,
         }
     }
 
@@ -341,6 +355,7 @@ mod tests {
             }],
             background: 0,
             target: None,
+            judges: 0,
             edited: Vec::new(),
         };
         let text = render(&feedback, &|_| Some(evidence.clone()));
@@ -418,6 +433,7 @@ mod tests {
                 })
                 .collect(),
             background: 0,
+            judges: 0,
             target: None,
             edited: Vec::new(),
         };

@@ -270,8 +270,88 @@ pub struct StopRequested {
     /// Under `run`: how the agent's own program ended for good, if it cannot be sent back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Transition>,
+    /// What is known of the answer beside its text.
+    #[serde(default, skip_serializing_if = "AnswerFact::is_plain")]
+    pub answer: AnswerFact,
+    /// For each judge of the policy, whether something calls for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgeFact>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
+}
+
+/// What is known of an answer beside its text. Whoever says nothing of it means a last, ordinary
+/// answer that nobody has seen yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerFact {
+    /// Tool calls of the same response have not come back: it is no last answer.
+    pub calls_pending: bool,
+    /// It was handed over by a tool that sends messages.
+    pub delivered: bool,
+    /// It was streamed to the person already.
+    pub streamed: bool,
+    /// It answers a heartbeat: nobody asked for anything.
+    pub heartbeat: bool,
+}
+
+impl AnswerFact {
+    fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether something calls for a judge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgeFact {
+    /// Which.
+    pub verifier: VerifierName,
+    /// What calls for it, or why it is not asked.
+    pub calling: Calling,
+}
+
+/// What calls for a judge, or why it is not asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calling {
+    /// The answer holds one of its keywords.
+    Keyword,
+    /// It judges every answer.
+    Always,
+    /// It judges every answer to a heartbeat, and this is one.
+    Heartbeat,
+    /// Nothing does. If `accept` names it, it is asked all the same.
+    Nothing,
+    /// It does not judge this kind of conversation.
+    OtherSurface,
+    /// Tool calls are pending.
+    CallsPending,
+    /// The answer was delivered by a messaging tool.
+    Delivered,
+    /// The answer was streamed already.
+    Streamed,
+    /// The answer is empty.
+    Empty,
+    /// It answers a heartbeat, and this judge leaves those alone.
+    HeartbeatOff,
+}
+
+impl Calling {
+    /// Something calls for it.
+    pub fn calls(self) -> bool {
+        matches!(self, Self::Keyword | Self::Always | Self::Heartbeat)
+    }
+
+    /// There is nothing to judge, or nothing that could be taken back: not even a judge that
+    /// `accept` names is asked.
+    pub fn rules_out(self) -> bool {
+        match self {
+            Self::Keyword | Self::Always | Self::Heartbeat => false,
+            Self::Nothing | Self::OtherSurface => false,
+            Self::CallsPending | Self::Delivered | Self::Streamed => true,
+            Self::Empty | Self::HeartbeatOff => true,
+        }
+    }
 }
 
 /// Digests of the tree: the whole, and the part that each verifier depends on.

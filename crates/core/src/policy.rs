@@ -292,6 +292,8 @@ pub enum SubjectKind {
     Tree,
     /// The final message.
     Message,
+    /// The final message, with the tree and the prompt that it answers.
+    Answer,
 }
 
 /// One verifier as the policy knows it. What it runs is opaque to the core.
@@ -319,9 +321,28 @@ pub struct VerifierSpec {
     pub advisory: bool,
     /// What its inconclusive verdict counts as.
     pub stance: Stance,
+    /// Of a judge: what follows from its verdicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeTerms>,
+}
+
+/// What follows from a judge's verdicts. What it is asked, and when it is called, is in its
+/// definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgeTerms {
+    /// Answers of one conversation that judges may see, the first included: at the last of them
+    /// nobody is sent back.
+    pub max_attempts: u32,
+    /// It is asked, what would have followed is recorded, and nothing follows.
+    pub shadow: bool,
 }
 
 impl VerifierSpec {
+    /// Whether what this judge says can send the agent back though `accept` does not name it.
+    pub(crate) fn is_enforced(&self) -> bool {
+        !self.advisory && self.judge.is_some_and(|terms| !terms.shadow)
+    }
+
     /// Digest of everything that can change its verdict on one and the same subject.
     pub fn definition_digest(&self) -> Digest {
         Digest::of_parts([

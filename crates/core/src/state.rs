@@ -17,7 +17,7 @@ use crate::digest::{Digest, Short};
 use crate::event::{Cap, OpenedBy};
 use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
 use crate::ids::{AgentName, Millis, ScopeId, Seq, TaskId, VerifierName};
-use crate::input::{Stamped, TreeFact, TreeUnknown};
+use crate::input::{Calling, JudgeFact, Stamped, TreeFact, TreeUnknown};
 use crate::transition::Transition;
 
 pub use self::delivered::Delivered;
@@ -34,7 +34,7 @@ const MAX_WINDOWS: usize = 9;
 const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
-const MAX_SEEN: usize = 184;
+const MAX_SEEN: usize = 172;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
 /// Bytes of the names of edited files remembered per task; the log has them all.
@@ -66,6 +66,8 @@ pub struct State {
     pub cursors: Vec<(ScopeId, String)>,
     /// The tree on which the newest main stop was judged, and whether it failed there.
     pub last_judged: Option<(Digest, bool)>,
+    /// Identity of the newest prompt's text.
+    pub prompt: Short,
     /// The newest task, open or ended.
     pub task: Option<Task>,
     /// An input that found no task, until the task it opens is recorded.
@@ -85,6 +87,15 @@ pub struct Totals {
     pub busy_ms: u64,
     /// Continuations given.
     pub continues: u32,
+    /// Output tokens of models that were asked to judge. They count with the agent's.
+    pub witnesses: u64,
+}
+
+impl Totals {
+    /// Output tokens that count for budgets; `None` until a reading of the agent's succeeded.
+    pub fn spent_tokens(&self) -> Option<u64> {
+        Some(self.output_tokens?.saturating_add(self.witnesses))
+    }
 }
 
 /// The work between a prompt and its transition.
@@ -96,6 +107,8 @@ pub struct Task {
     pub opened_by: OpenedBy,
     /// When.
     pub opened_at: Millis,
+    /// Identity of the prompt that opened it.
+    pub prompt: Short,
     /// The tree at its start.
     pub start: Option<TreeFact>,
     /// Since when the agent has been at work; `None` while we judge or it rests.
@@ -192,6 +205,8 @@ pub struct Scope {
     pub criticals: u32,
     /// The one call over its cap was answered.
     pub grace: bool,
+    /// Stops at which a judge sent it back.
+    pub sent_back: u32,
     /// The stop being judged.
     pub pending: Option<Pending>,
 }
@@ -225,6 +240,8 @@ pub struct Pending {
     pub tree: Result<TreeFact, TreeUnknown>,
     /// Digest of the final message.
     pub message: Digest,
+    /// What calls for judges.
+    pub judges: Vec<JudgeFact>,
     /// The agent's own cap on blocks in a row.
     pub block_cap: Option<u32>,
     /// The last answer was cut.
@@ -316,6 +333,7 @@ impl Scope {
             halted: false,
             criticals: 0,
             grace: false,
+            sent_back: 0,
             pending: None,
         }
     }
@@ -422,6 +440,25 @@ impl Pending {
     pub fn settling(&self, name: &VerifierName, subject: Digest) -> Option<&Held> {
         let about = |held: &&Held| held.fact.verifier == *name && held.fact.subject == subject;
         self.verdicts.iter().rev().find(about)
+    }
+
+    /// What a judge of this name is about: the final message, the tree as far as it can be read,
+    /// and the prompt of the task.
+    pub fn answer(&self, name: &VerifierName, prompt: Short) -> Digest {
+        let tree = self.tree.as_ref().map(|tree| tree.subject(name));
+        let tree = tree.unwrap_or(Digest::of(b""));
+        Digest::of_parts([
+            &self.message.as_bytes()[..],
+            &tree.as_bytes()[..],
+            &prompt.0.to_le_bytes(),
+        ])
+    }
+
+    /// What calls for this judge. A log that was written before there were any does not say.
+    pub fn calling(&self, name: &VerifierName) -> Calling {
+        let of = |fact: &&JudgeFact| fact.verifier == *name;
+        let fact = self.judges.iter().find(of);
+        fact.map_or(Calling::Nothing, |fact| fact.calling)
     }
 
     /// Continuations of sub-agents, as if each stop that was being judged had one.

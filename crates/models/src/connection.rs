@@ -38,13 +38,13 @@ pub(crate) fn client(
 
 /// The usual variables, in lower case first as other programs have it.
 fn proxy(base: &str, environment: &Environment) -> Result<Option<Proxy>, String> {
-    let variables = if base.starts_with("https:") {
-        ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    let variables: &[_] = if base.starts_with("https:") {
+        &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     } else {
         // A CGI server sets HTTP_PROXY from a header of a stranger.
-        ["http_proxy", "http_proxy", "all_proxy", "ALL_PROXY"]
+        &["http_proxy", "all_proxy", "ALL_PROXY"]
     };
-    let Some((variable, address)) = first(environment, &variables) else {
+    let Some((variable, address)) = first(environment, variables) else {
         return Ok(None);
     };
     let except = first(environment, &["no_proxy", "NO_PROXY"])

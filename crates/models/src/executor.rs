@@ -4,12 +4,17 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::ModelError;
+
+/// How long to wait before looking whether an answer is still wanted.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 
@@ -55,6 +60,27 @@ where
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => Err(failed(&error).into()),
     }
+}
+
+/// The same, given up once the flag is set: `None`.
+pub fn wait_unless<T>(
+    cancelled: &AtomicBool,
+    future: impl Future<Output = Result<T, ModelError>> + Send,
+) -> Option<Result<T, ModelError>>
+where
+    T: Send,
+{
+    let watched = async {
+        let mut future = std::pin::pin!(future);
+        loop {
+            match tokio::time::timeout(LOOK_AGAIN, &mut future).await {
+                Ok(answer) => return answer.map(Some),
+                Err(_) if cancelled.load(Ordering::Relaxed) => return Ok(None),
+                Err(_) => {}
+            }
+        }
+    };
+    wait(watched).transpose()
 }
 
 /// Runs a question on our executor; dropping it cancels the question.

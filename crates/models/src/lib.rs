@@ -7,6 +7,7 @@ mod executor;
 mod key;
 mod limits;
 mod pauses;
+mod prices;
 mod providers;
 pub mod quoted;
 pub mod reading;
@@ -19,12 +20,21 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use error::ModelError;
-pub use executor::wait;
+pub use executor::{wait, wait_unless};
 pub use limits::Limits;
+pub use prices::{Price, Prices};
 pub use remote::Remote;
 pub use reply::{Ended, Reply, Usage};
 pub use request::{Call, Message, Request, Shape, Tool};
 pub use wires::{Wire, read};
+
+/// Whether a model of this name, `provider/model`, can be asked at all. Nothing is looked up.
+///
+/// # Errors
+/// What is wrong with the name, and what would be right.
+pub fn check(name: &str) -> Result<(), ModelError> {
+    providers::parse(name).map(drop)
+}
 
 /// A future that can be sent between threads; who waits for it chooses the executor.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

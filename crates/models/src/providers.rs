@@ -27,14 +27,24 @@ pub(crate) struct Provider {
     pub(crate) local: bool,
 }
 
-const STRICT: Dialect = Dialect {
+pub(crate) const STRICT: Dialect = Dialect {
     holds_shapes: true,
+    asks_usage: true,
+    wants_thoughts: false,
     max_tokens: "max_tokens",
 };
 /// Takes no schema, or none together with a stream or tools.
 const LOOSE: Dialect = Dialect {
     holds_shapes: false,
     ..STRICT
+};
+const MISTRAL: Dialect = Dialect {
+    asks_usage: false,
+    ..STRICT
+};
+const DEEPSEEK: Dialect = Dialect {
+    wants_thoughts: true,
+    ..LOOSE
 };
 const OPENAI: Dialect = Dialect {
     max_tokens: "max_completion_tokens",
@@ -159,14 +169,14 @@ pub(crate) const PROVIDERS: &[Provider] = &[
     ),
     chat(
         "deepseek",
-        LOOSE,
+        DEEPSEEK,
         "https://api.deepseek.com/v1",
         &["DEEPSEEK_BASE_URL"],
         &["DEEPSEEK_API_KEY"],
     ),
     chat(
         "mistral",
-        STRICT,
+        MISTRAL,
         "https://api.mistral.ai/v1",
         &["MISTRAL_BASE_URL"],
         &["MISTRAL_API_KEY"],
@@ -277,6 +287,11 @@ pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError>
 
 fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+/// Under which name a provider's keys and prices are kept.
+pub(crate) fn account(name: &str) -> &str {
+    find(name).map_or(name, |provider| provider.account)
 }
 
 fn known() -> String {

@@ -12,7 +12,9 @@ use tokio::time::{Instant, timeout};
 use crate::key::{self, Key};
 use crate::providers::{self, Environment, Provider};
 use crate::wires::{self, Fault, Reader};
-use crate::{Limits, Model, ModelError, Pending, Reply, Request, connection, executor, pauses};
+use crate::{
+    Limits, Message, Model, ModelError, Pending, Reply, Request, connection, executor, pauses,
+};
 
 /// Most of an error's body that is read, in bytes.
 const MOST_READ: usize = 64 * 1024;
@@ -68,12 +70,14 @@ impl Model for Remote {
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
-        if executor::is_here() {
-            return Box::pin(self.0.ask(request));
-        }
-        // An executor of another kind drives no connection: ours does.
-        let (inner, request) = (Arc::clone(&self.0), request.clone());
-        Box::pin(executor::spawned(async move { inner.ask(&request).await }))
+        Box::pin(async move {
+            if executor::is_here() {
+                return self.0.ask(request).await;
+            }
+            // An executor of another kind drives no connection: ours does.
+            let (inner, request) = (Arc::clone(&self.0), request.clone());
+            executor::spawned(async move { inner.ask(&request).await }).await
+        })
     }
 }
 
@@ -107,8 +111,8 @@ impl Inner {
     ) -> Result<Reply, ModelError> {
         let key = self.key().await?;
         let client = self.client()?;
-        let Provider { wire, dialect, .. } = self.provider;
-        let body = wire.body(&self.model, request, *dialect).to_string();
+        let mut body = self.body(request);
+        let mut bare = without_kept(request).map(|bare| self.body(&bare));
         let mut tried = 0;
         loop {
             let failed = match self.try_once(client, key, &body).await {
@@ -116,6 +120,14 @@ impl Inner {
                 Err(failed) => failed,
             };
             tried += 1;
+            // Thoughts of another model, or before which the conversation was changed, may be
+            // refused. An answer without them is better than none.
+            if matches!(failed.error, ModelError::Refused { status: 400, .. })
+                && let Some(bare) = bare.take()
+            {
+                body = bare;
+                continue;
+            }
             let Again::After(asked) = failed.again else {
                 return Err(failed.error);
             };
@@ -128,6 +140,11 @@ impl Inner {
             }
             tokio::time::sleep(wait).await;
         }
+    }
+
+    fn body(&self, request: &Request) -> String {
+        let Provider { wire, dialect, .. } = self.provider;
+        wire.body(&self.model, request, *dialect).to_string()
     }
 
     async fn try_once(
@@ -165,7 +182,7 @@ impl Inner {
     }
 
     async fn read(&self, mut response: Response, key: Option<&Key>) -> Result<Reply, Failed> {
-        let mut reader = Reader::new(self.provider.wire);
+        let mut reader = Reader::new(self.provider.wire, self.provider.dialect);
         let mut size = 0_usize;
         let again = |reader: &Reader| {
             if reader.begun {
@@ -326,6 +343,20 @@ impl Inner {
         };
         Ok(self.key.get_or_try_init(look).await?.as_ref())
     }
+}
+
+/// The same request without what providers want to see again; `None` if there is nothing of it.
+fn without_kept(request: &Request) -> Option<Request> {
+    let mut bare = request.clone();
+    let mut found = false;
+    for message in &mut bare.messages {
+        if let Message::Assistant { calls, .. } = message {
+            for call in calls {
+                found |= call.kept.take().is_some();
+            }
+        }
+    }
+    found.then_some(bare)
 }
 
 /// A stranger's text as it is told: without the key, in one line, and not all of it.

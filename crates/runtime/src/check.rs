@@ -4,7 +4,7 @@ use checkrein_core::accept::Truth;
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Origin, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
-use checkrein_core::policy::{Policy, Stance, VerifierSpec};
+use checkrein_core::policy::{Policy, Stance, Tier, VerifierSpec};
 
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
@@ -54,7 +54,9 @@ impl Runtime {
                 patience.limits(),
             )
             .map_err(RuntimeError::Tree)?;
-        let chosen = |spec: &&VerifierSpec| names.is_empty() || names.contains(&spec.name);
+        // A judge reads the answer of an agent, and here is none.
+        let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != Tier::Judge;
+        let chosen = |spec: &&VerifierSpec| by_hand(spec) || names.contains(&spec.name);
         let wanted: Vec<Wanted> = policy
             .verifiers
             .iter()
@@ -80,6 +82,7 @@ impl Runtime {
             &wanted,
             Origin::Manual,
             use_cache,
+            None,
             None,
             None,
             patience,

@@ -20,6 +20,7 @@ mod error;
 mod facts;
 mod fit;
 mod guard;
+mod judging;
 mod kept;
 mod lies;
 mod links;

@@ -15,6 +15,7 @@ use checkrein_core::evidence::{Cause, Evidence, Finding, Origin, Retryable, Verd
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_store::{Approval, Claim, Standing};
+use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::tree::TreeReading;
 use checkrein_verifiers::{Job, Report};
 
@@ -79,6 +80,7 @@ impl Runtime {
         use_cache: bool,
         since: Option<Millis>,
         message: Option<&str>,
+        case: Option<&Case>,
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
         on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
@@ -92,6 +94,7 @@ impl Runtime {
             use_cache,
             since,
             message,
+            case,
             patience,
             progress,
             before: OnceLock::new(),
@@ -142,6 +145,8 @@ struct Batch<'a> {
     since: Option<Millis>,
     /// The final message, whole, where this process has it.
     message: Option<&'a str>,
+    /// What judges are shown, where it is this process's answer that they judge.
+    case: Option<&'a Case>,
     patience: Patience<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
     /// The tree before the first check ran; not read at all if nothing has to run.
@@ -186,8 +191,18 @@ impl<'a> Batch<'a> {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
             Turn::Mine(claim) => claim,
         };
-        if spec.subject == SubjectKind::Message {
-            return self.of_message(spec, subject, key);
+        match spec.subject {
+            SubjectKind::Message => {
+                // At a stop of another message than ours, that one's own process judges it.
+                let ours = |message: &str| Digest::of(message.as_bytes()) == subject;
+                let theirs = self.message.is_some_and(|message| !ours(message));
+                return self.of_message(spec, subject, key, theirs);
+            }
+            SubjectKind::Answer => {
+                let theirs = self.origin == Origin::Gate && self.case.is_none();
+                return self.of_message(spec, subject, key, theirs);
+            }
+            SubjectKind::Tree => {}
         }
         let before = self.before.get_or_init(|| self.read());
         let before = match before {
@@ -219,11 +234,15 @@ impl<'a> Batch<'a> {
     }
 
     /// What is about the message alone: the tree is not looked at, and nothing can move.
-    fn of_message(&self, spec: &VerifierSpec, subject: Digest, key: Digest) -> Answer<'a> {
+    fn of_message(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+        theirs: bool,
+    ) -> Answer<'a> {
         let none = Digest::of(b"");
-        // At a stop of another message than ours, that one's own process judges it.
-        let ours = |message: &str| Digest::of(message.as_bytes()) == subject;
-        if self.message.is_some_and(|message| !ours(message)) {
+        if theirs {
             let why = "another process was judging another message of this agent";
             let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
             let evidence = self.evidence(spec, report, subject, subject, none, none);
@@ -377,6 +396,9 @@ impl<'a> Batch<'a> {
                                 | Cause::MissingProgram
                                 | Cause::MissingFile
                                 | Cause::VacuousPass
+                                | Cause::ModelUnavailable
+                                | Cause::Unreadable
+                                | Cause::Wavering
                         )
                     )
             }
@@ -401,6 +423,7 @@ impl<'a> Batch<'a> {
             spec,
             root: &place.root,
             message: self.message,
+            case: self.case,
             deadline: self.patience.deadline,
             log_dir: &logs,
             cancelled: self.patience.cancelled,
@@ -543,6 +566,7 @@ impl<'a> Batch<'a> {
             tries: 1,
             stripped: report.stripped,
             tools: report.tools,
+            testimony: report.testimony,
         }
     }
 

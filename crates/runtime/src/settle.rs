@@ -11,9 +11,10 @@ use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, Tier};
 use checkrein_core::state::{State, Task};
 use checkrein_store::Approval;
+use checkrein_verifiers::judge::Case;
 
 use crate::delivery::{Delivery, Patience, Progress};
 use crate::driver::Runtime;
@@ -155,6 +156,7 @@ impl Runtime {
             let key = format!("tree:{asked_by}:{again}:{sealed:x}");
             keep(self.handle(own(session, Some(key), input), patience)?);
         }
+        let case = self.case_of(session, policy, scope, &wanted, message)?;
         self.perform(
             session,
             policy,
@@ -163,6 +165,7 @@ impl Runtime {
             true,
             since,
             message,
+            case.as_ref(),
             patience,
             progress,
             &mut |mut done| {
@@ -190,6 +193,33 @@ impl Runtime {
             Some(handled) => Ok(handled),
             None => self.look_for_answer(session, stop, scope, patience),
         }
+    }
+
+    /// What the judges among these are shown, if it is this message that they are asked about.
+    fn case_of(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        scope: &ScopeId,
+        wanted: &[Wanted],
+        message: Option<&str>,
+    ) -> Result<Option<Case>, RuntimeError> {
+        let is_judge = |wanted: &Wanted| {
+            let spec = policy.verifier(&wanted.verifier);
+            spec.is_some_and(|spec| spec.tier == Tier::Judge)
+        };
+        let Some(message) = message.filter(|_| wanted.iter().any(is_judge)) else {
+            return Ok(None);
+        };
+        let Some((state, _)) = self.peek(session)? else {
+            return Ok(None);
+        };
+        let ours = Digest::of(message.as_bytes());
+        let pending = state.pending(scope);
+        if pending.is_none_or(|pending| pending.message != ours) {
+            return Ok(None);
+        }
+        self.case(session, policy, &state, scope, message).map(Some)
     }
 
     /// Another process is finding out: waits for its decision, takes over what it left.

@@ -26,7 +26,7 @@ use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, facts, fit, load, patches, summary};
+use crate::{clock, facts, fit, judging, load, patches, summary};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -81,13 +81,18 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
         let session = delivery.session.clone();
+        // Keywords are looked for in all of it.
+        let message = match &delivery.input {
+            Input::StopRequested(stop) => stop.message.clone(),
+            _ => String::new(),
+        };
         fit::input(&self.redactor, &mut delivery.input);
         if let Some(short) = delivery.key.as_deref().and_then(fit::id) {
             delivery.key = Some(short);
         }
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
-        self.read_subjects(&mut delivery, &mut compiled, patience)?;
+        self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
@@ -130,6 +135,7 @@ impl Runtime {
     fn read_subjects(
         &self,
         delivery: &mut Delivery<'_>,
+        message: &str,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
@@ -161,6 +167,7 @@ impl Runtime {
                 let always = self.place.tracked(Some(&delivery.session), patience);
                 let reading = self.place.read(&always, &policy, patience.limits());
                 stop.tree = tree_fact(reading)?;
+                stop.judges = judging::called(&policy, stop, message);
             }
             _ => {}
         }

@@ -8,6 +8,8 @@ mod http;
 mod model;
 mod responses;
 mod script;
+pub mod witness;
 
 pub use model::{Model, Seen, Wire};
 pub use script::{Act, Asked, Script, output_tokens, rounds};
+pub use witness::Witness;

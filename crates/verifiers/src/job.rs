@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use checkrein_core::evidence::{Cause, Finding, Retryable, Verdict};
+use checkrein_core::evidence::{Cause, Finding, Retryable, Testimony, Verdict};
 use checkrein_core::policy::VerifierSpec;
+
+use crate::judge::Case;
 
 /// One run of one verifier.
 #[derive(Clone, Copy)]
@@ -18,6 +20,8 @@ pub struct Job<'a> {
     pub root: &'a Path,
     /// The final message, whole, where a stop is judged.
     pub message: Option<&'a str>,
+    /// What a judge is shown, where there is one.
+    pub case: Option<&'a Case>,
     /// When the agent must have its answer: a run still going then is cut.
     pub deadline: Option<Instant>,
     /// Where the full output goes, in a file named after the verifier and a nonce.
@@ -65,6 +69,8 @@ pub struct Report {
     pub stripped: Vec<String>,
     /// Versions of the tools that its command names.
     pub tools: Vec<String>,
+    /// Of a judge: who was asked, and what that took.
+    pub testimony: Option<Testimony>,
 }
 
 impl Report {
@@ -84,6 +90,7 @@ impl Report {
             output_bytes: 0,
             stripped: Vec::new(),
             tools: Vec::new(),
+            testimony: None,
         }
     }
 }

@@ -17,6 +17,7 @@
 mod command;
 mod findings;
 mod job;
+pub mod judge;
 mod logs;
 mod output;
 mod patterns;
@@ -31,6 +32,7 @@ pub mod witness;
 pub use command::withheld;
 pub use command::{Command, process};
 pub use job::{Job, Redact, Report};
+pub use judge::Judge;
 pub use schema::{MAX_SCHEMA, Schema};
 
 /// A way of finding out.
@@ -54,7 +56,7 @@ pub trait Verifier: Sync {
 }
 
 /// Every kind.
-pub const ALL: &[&dyn Verifier] = &[&Command, &Schema];
+pub const ALL: &[&dyn Verifier] = &[&Command, &Schema, &Judge];
 
 /// The kind of this name.
 pub fn find(kind: &str) -> Option<&'static dyn Verifier> {
@@ -82,6 +84,12 @@ pub enum DefinitionError {
     #[error("{what}")]
     Schema {
         /// What is wrong, and where.
+        what: String,
+    },
+    /// A judge whose model cannot be asked, whoever tries.
+    #[error("{what}")]
+    Judge {
+        /// What is wrong with it.
         what: String,
     },
     /// What a schema is to be about is nothing that can be named.

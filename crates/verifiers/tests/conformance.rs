@@ -12,8 +12,9 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{Cause, MAX_FINDINGS, Retryable, Verdict};
+use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{ALL, Report, find};
-use world::World;
+use world::{World, witness};
 
 /// Definitions of one kind.
 struct Samples {
@@ -26,6 +27,17 @@ struct Samples {
     absurd: &'static [&'static str],
     /// Cannot be run, which must be told before it is.
     malformed: &'static [&'static str],
+}
+
+/// A judge by this model.
+macro_rules! judge {
+    ($model:literal) => {
+        concat!(
+            r#"{"model": ""#,
+            $model,
+            r#"", "trigger": "always", "keywords": [], "heartbeat": false, "surfaces": ["main"], "min_score": 700}"#
+        )
+    };
 }
 
 /// Each of its definitions asks the next one three times: 3^30 questions.
@@ -80,6 +92,29 @@ fn samples(kind: &str) -> Samples {
                 r#"{"schema": "s.json", "text": "{\"$ref\": \"http://localhost/x\"}", "target": "message"}"#,
             ],
         },
+        "judge" => Samples {
+            pass: judge!("ollama/pass"),
+            fail: judge!("ollama/fail"),
+            // Nobody has a key for it here.
+            hopeless: judge!("xai/grok-4"),
+            hangs: judge!("ollama/hang"),
+            absurd: &[
+                judge!("ollama/prose"),
+                judge!("ollama/bytes"),
+                judge!("ollama/huge"),
+                judge!("ollama/both"),
+                judge!("ollama/gone"),
+            ],
+            malformed: &[
+                "",
+                "{}",
+                "[]",
+                "true",
+                judge!("grok-4"),
+                judge!("nobody/x"),
+                r#"{"trigger": "sometimes", "keywords": [], "heartbeat": false, "surfaces": [], "min_score": 700}"#,
+            ],
+        },
         other => panic!("add samples of the kind '{other}'"),
     }
 }
@@ -89,6 +124,16 @@ fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
     world.timeout_ms = timeout_ms;
     // For those that judge the final message.
     world.message = Some(format!("{{\"x\": \"{}b\"}}", "a".repeat(40)));
+    let model = witness();
+    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
+    if kind == "command" {
+        world.env.extend(std::env::vars_os());
+    }
+    world.case = Some(Case {
+        request: "Say x.".to_owned(),
+        answer: "Done: x.".to_owned(),
+        ..Case::default()
+    });
     let started = Instant::now();
     let report = world.verify(kind, definition);
     let context = format!("{kind} {definition}: {report:?}");

@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{Input, StopFailed, StopRequested, TreeUnknown};
+use checkrein_core::input::{AnswerFact, Input, StopFailed, StopRequested, TreeUnknown};
 use serde_json::{Value, json};
 
 use crate::Env;
@@ -29,6 +29,8 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
         truncated: false,
         background: running(fields.list("background_tasks"), fields.id("agent_id")),
         over: None,
+        answer: AnswerFact::default(),
+        judges: Vec::new(),
         tokens: None,
     }));
 }

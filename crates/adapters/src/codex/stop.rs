@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{Input, StopRequested, TreeUnknown};
+use checkrein_core::input::{AnswerFact, Input, StopRequested, TreeUnknown};
 use serde_json::json;
 
 use crate::fields::Fields;
@@ -25,6 +25,8 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
         truncated: false,
         background: 0,
         over: None,
+        answer: AnswerFact::default(),
+        judges: Vec::new(),
         tokens: None,
     }));
 }

@@ -1,7 +1,7 @@
 //! One message of `checkrein hook generic`: a line of the trace format plus `session`.
 
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::ToolKind;
+use checkrein_core::input::{AnswerFact, ToolKind};
 use serde_json::Value;
 
 use super::{tools, trace};
@@ -41,7 +41,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Knock, Unreadable> {
         }
         "tool_call" => call(&fields, &mut knock)?,
         "tool_result" => result(&fields, &mut knock)?,
-        "stop" => knock.input = Some(trace::stop_input(fields.text("text").unwrap_or_default())),
+        "stop" => {
+            let said = |key: &str| fields.value(key).as_bool().unwrap_or(false);
+            let answer = AnswerFact {
+                calls_pending: said("pending_tool_calls"),
+                delivered: said("delivered"),
+                streamed: said("streamed"),
+                heartbeat: said("heartbeat"),
+            };
+            let text = fields.text("text").unwrap_or_default();
+            knock.input = Some(trace::stop_input(text, answer));
+        }
         "end" => {
             let outcome = fields.value("success").as_bool();
             knock.input = Some(trace::end_input(outcome, fields.text("label")));

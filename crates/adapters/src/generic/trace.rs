@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::ids::{AgentName, ScopeId};
 use checkrein_core::input::{
-    Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted, StopRequested,
-    TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+    AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted,
+    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -130,7 +130,10 @@ impl Reader {
                 self.tell(round_input(tokens), None);
             }
             "user" => self.tell(prompt_input(&text(wire.text).unwrap_or_default()), None),
-            "stop" => self.tell(stop_input(&text(wire.text).unwrap_or_default()), None),
+            "stop" => {
+                let text = text(wire.text).unwrap_or_default();
+                self.tell(stop_input(&text, AnswerFact::default()), None);
+            }
             "session" => {
                 self.calls = 0;
                 self.open.clear();
@@ -390,7 +393,7 @@ pub(super) fn round_input(tokens: Option<TokenUse>) -> Input {
     })
 }
 
-pub(super) fn stop_input(text: &str) -> Input {
+pub(super) fn stop_input(text: &str, answer: AnswerFact) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main(),
         message: text.to_owned(),
@@ -402,6 +405,8 @@ pub(super) fn stop_input(text: &str) -> Input {
         truncated: false,
         background: 0,
         over: None,
+        answer,
+        judges: Vec::new(),
         tokens: None,
     })
 }

@@ -167,6 +167,8 @@ fn claude_code_stops() {
             truncated: false,
             background,
             over: None,
+            answer: checkrein_core::input::AnswerFact::default(),
+            judges: Vec::new(),
             tokens: None,
         })
     };

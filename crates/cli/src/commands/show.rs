@@ -107,13 +107,14 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Input::EvidenceArrived(arrived) = &stamped.input else {
         return Vec::new();
     };
-    if arrived.evidence.verdict == Verdict::Pass {
-        return Vec::new();
-    }
     let kept = store.evidence(&arrived.evidence.key).ok().flatten();
     let Some(found) = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes)) else {
         return Vec::new();
     };
+    let asked = found.testimony.as_ref().map(words::testimony);
+    if arrived.evidence.verdict == Verdict::Pass {
+        return asked.into_iter().collect();
+    }
     let mut lines: Vec<String> = found
         .findings
         .iter()
@@ -135,6 +136,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         lines.push(timeline::quote(last));
     }
     lines.extend(found.log.map(|log| format!("full output: {log}")));
+    lines.extend(asked);
     lines
 }
 

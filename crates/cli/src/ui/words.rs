@@ -1,13 +1,14 @@
 //! Explanations are data; here they become sentences.
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::input::StanceAt;
+use checkrein_core::input::{Calling, StanceAt};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
 use crate::off;
+use crate::ui::printable::printable;
 use crate::ui::style::counted;
 
 /// Why a verdict is inconclusive.
@@ -25,6 +26,10 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Internal => "could not be run",
         Cause::Unanswered => "nobody has answered yet",
         Cause::Expired => "nobody answered in time",
+        Cause::NotAsked => "was not asked",
+        Cause::ModelUnavailable => "its model did not answer",
+        Cause::Unreadable => "its model's answer cannot be read",
+        Cause::Wavering => "asked twice, it said yes and no",
     }
 }
 
@@ -209,6 +214,20 @@ pub(crate) fn because(because: &Because) -> String {
             }
             words
         }
+        Because::NotAsked { verifier, calling } => {
+            format!("{verifier} was not asked: {}", not_asked(*calling))
+        }
+        Because::Shadow {
+            verifier,
+            sends_back: true,
+        } => format!("{verifier} is in shadow; it would have sent the agent back"),
+        Because::Shadow { verifier, .. } => {
+            format!("{verifier} is in shadow; it would have let the answer stand")
+        }
+        Because::JudgesSpent { seen, attempts } => format!(
+            "judges have seen {}; {attempts} are allowed",
+            counted(*seen, "answer")
+        ),
         Because::TreeUnknown { why } => format!("the tree could not be read: {why}"),
         Because::TreeMoved => {
             "the tree moved while it was judged, so it was judged anew".to_owned()
@@ -243,6 +262,41 @@ pub(crate) fn because(because: &Because) -> String {
         Because::Truncated => "the answer was cut by its output limit".to_owned(),
         Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
         Because::StanceUsed { stance, why } => stance_used(StanceAt::Stop, *stance, why),
+    }
+}
+
+/// Who was asked, and what that took.
+pub(crate) fn testimony(testimony: &Testimony) -> String {
+    let mut words = format!("asked {}", printable(&testimony.model));
+    if testimony.asked > 1 {
+        words = format!("{words} {}", counted(testimony.asked, "time"));
+    }
+    if let Some(score) = testimony.score {
+        words = format!("{words}, score {}.{:03}", score / 1_000, score % 1_000);
+        words.truncate(words.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    let tokens = [(testimony.input, "read"), (testimony.output, "written")];
+    for (count, what) in tokens {
+        if let Some(count) = count {
+            words = format!("{words}, {count} tokens {what}");
+        }
+    }
+    if let Some(cost) = testimony.cost {
+        words = format!("{words}, ${}.{:06}", cost / 1_000_000, cost % 1_000_000);
+    }
+    words
+}
+
+fn not_asked(calling: Calling) -> &'static str {
+    match calling {
+        Calling::Keyword | Calling::Always | Calling::Heartbeat => "it was not needed",
+        Calling::Nothing => "nothing in the answer calls for it",
+        Calling::OtherSurface => "it does not judge this kind of conversation",
+        Calling::CallsPending => "tool calls were pending",
+        Calling::Delivered => "a messaging tool had delivered the answer",
+        Calling::Streamed => "the answer had been streamed",
+        Calling::Empty => "the answer is empty",
+        Calling::HeartbeatOff => "it leaves heartbeats alone",
     }
 }
 

@@ -20,6 +20,7 @@ mod doctor_audit;
 mod hook;
 mod hostile;
 mod init;
+mod judge;
 mod keeping;
 mod many;
 mod patch;

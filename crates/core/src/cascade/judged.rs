@@ -7,31 +7,39 @@ use crate::digest::{Digest, Short};
 use crate::evidence::{Cause, EvidenceFact, Verdict};
 use crate::explain::{Because, Why};
 use crate::ids::VerifierName;
+use crate::input::Calling;
 use crate::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
-use crate::state::{Held, Pending};
+use crate::state::{Held, Pending, Task};
 
 /// What is known about a pending stop.
 pub(super) struct Judged {
     /// Required hard verifiers without a fresh verdict, with the subject each should be about.
     pub(super) stale: Vec<(VerifierName, Digest)>,
-    /// Required persons that were not asked at this stop, with what they would be asked about.
+    /// Required persons that were not asked at this stop, and judges that were not asked about
+    /// this answer, with what they would be asked about.
     pub(super) unasked: Vec<(VerifierName, Digest)>,
+    /// Judges that `accept` does not name, that something calls for, and that were not asked
+    /// about this answer.
+    pub(super) called: Vec<(VerifierName, Digest)>,
     /// `accept`, stances used.
     pub(super) value: Truth,
     /// `accept` without any stance.
     unaided: Truth,
     /// `accept` had all hard verifiers failed.
     had_hard_failed: Truth,
-    /// One line per required hard verifier and per person that was asked, in policy order.
+    /// One line per required hard verifier, and per person and judge that was asked, in policy
+    /// order.
     pub(super) lines: Vec<Line>,
+    /// One line per judge that was called and came back, in policy order.
+    pub(super) witnesses: Vec<Line>,
     /// Identity of the subjects that required verifiers are about.
     pub(super) subjects: Short,
 }
 
-/// One required hard verifier or person at a pending stop.
+/// One verifier at a pending stop.
 pub(super) struct Line {
     pub(super) verifier: VerifierName,
-    tier: Tier,
+    pub(super) tier: Tier,
     verdict: Verdict,
     cause: Option<Cause>,
     /// Its stance stood in for a verdict.
@@ -66,6 +74,19 @@ impl Line {
         self.tier == Tier::Person && self.verdict == Verdict::Fail
     }
 
+    fn because(&self, required: bool) -> Because {
+        let fact = self.fact.as_ref();
+        Because::Verdict {
+            verifier: self.verifier.clone(),
+            verdict: self.verdict,
+            cause: self.cause,
+            findings: fact.map_or(0, |fact| fact.findings_total),
+            cached: fact.is_some_and(|fact| fact.cached),
+            required,
+            by_stance: self.by_stance,
+        }
+    }
+
     /// Cut, or run by another process: a continuation, not an attempt.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
@@ -84,64 +105,43 @@ impl Judged {
 
 /// What is known about `pending`. A person is asked at each stop anew: what they said at an
 /// earlier one may have run out. Advisory verifiers are not asked at a stop: they could
-/// neither accept nor refuse it, only delay the answer.
-pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
+/// neither accept nor refuse it, only delay the answer; but a judge that something calls for is,
+/// as what it would have said is worth knowing.
+pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending, asks: Asks) -> Judged {
     let mut stale = Vec::new();
     let mut unasked = Vec::new();
     let mut lines = Vec::new();
-    for spec in policy
-        .verifiers
-        .iter()
-        .filter(|spec| spec.tier != Tier::Judge && policy.is_required(&spec.name))
-    {
-        let about = subject(spec, pending);
-        let person = spec.tier == Tier::Person;
-        let settled = about
-            .and_then(|of| pending.settling(&spec.name, of))
-            .filter(|held| !person || held.stop == pending.stop);
-        let unsteady = pending.moving && spec.subject == SubjectKind::Tree;
-        let (verdict, cause) = match (about, settled) {
-            (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
-            _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
-            (Some(_), Some(held)) => held.verdict(),
-            (Some(about), None) if person && !went_astray(pending, &spec.name, about) => {
-                unasked.push((spec.name.clone(), about));
-                continue;
+    let required = |spec: &&VerifierSpec| policy.is_required(&spec.name);
+    let required = policy.verifiers.iter().filter(required);
+    for spec in required.filter(|_| asks != Asks::JudgesOnly) {
+        match look(spec, task, pending) {
+            Known::Line(line) => lines.push(*line),
+            // Nobody knows yet: open.
+            Known::Unasked(_) if spec.tier == Tier::Person && asks != Asks::All => {}
+            Known::Unasked(about) => unasked.push((spec.name.clone(), about)),
+            Known::Stale(about, line) => {
+                stale.push((spec.name.clone(), about));
+                lines.push(*line);
             }
-            (Some(about), None) => {
-                let looked_again = pending.rejudged || pending.looked;
-                if (looked_again || person) && went_astray(pending, &spec.name, about) {
-                    (Verdict::Inconclusive, Some(Cause::TreeMoving))
-                } else {
-                    stale.push((spec.name.clone(), about));
-                    (Verdict::Inconclusive, None)
-                }
+            Known::NotMeant => {}
+        }
+    }
+    let mut called = Vec::new();
+    let mut witnesses = Vec::new();
+    let judges = policy.verifiers.iter().filter(|spec| {
+        let calls = pending.calling(&spec.name).calls();
+        spec.tier == Tier::Judge && calls && !policy.is_required(&spec.name)
+    });
+    for spec in judges {
+        match look(spec, task, pending) {
+            Known::Line(mut line) => {
+                // That it may be passed over anyway is no use of its stance.
+                line.by_stance &= line.truth != Truth::True;
+                witnesses.push(*line);
             }
-        };
-        let waits = cause == Some(Cause::Unanswered);
-        let truth = match (verdict, spec.stance) {
-            (Verdict::Pass, _) => Truth::True,
-            (Verdict::Inconclusive, _) if waits => Truth::Open,
-            (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => Truth::False,
-            (Verdict::Inconclusive, Stance::Allow) => Truth::True,
-            (Verdict::Inconclusive, Stance::Ask) => Truth::Open,
-        };
-        lines.push(Line {
-            verifier: spec.name.clone(),
-            tier: spec.tier,
-            verdict,
-            cause,
-            by_stance: verdict == Verdict::Inconclusive && !waits,
-            hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
-            fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
-            shown: settled
-                .or_else(|| {
-                    let last = pending.held(&spec.name);
-                    last.filter(|_| cause == Some(Cause::TreeMoving))
-                })
-                .map(|held| held.fact.key),
-            truth,
-        });
+            Known::Unasked(about) => called.push((spec.name.clone(), about)),
+            Known::Stale(..) | Known::NotMeant => {}
+        }
     }
     let of = |name: &VerifierName| lines.iter().find(|line| line.verifier == *name);
     // Who has not been asked: open.
@@ -169,11 +169,104 @@ pub(super) fn judge(policy: &Policy, pending: &Pending) -> Judged {
     Judged {
         stale,
         unasked,
-        value,
+        called,
+        value: match asks {
+            // Nobody else is asked, and nothing is refused for want of their word.
+            Asks::JudgesOnly => Truth::True,
+            Asks::All | Asks::NoPersons => value,
+        },
         unaided,
         had_hard_failed,
         lines,
-        subjects: subjects(policy, pending),
+        witnesses,
+        subjects: subjects(policy, task, pending, |spec| policy.is_required(&spec.name)),
+    }
+}
+
+/// Who is asked at a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// All that are required, and judges that are called.
+    All,
+    /// The same without persons: a sub-agent's stop.
+    NoPersons,
+    /// Judges that are called, and nobody else.
+    JudgesOnly,
+}
+
+/// What is known of one verifier at a pending stop.
+enum Known {
+    /// It has a verdict about this subject, or cannot have one.
+    Line(Box<Line>),
+    /// A hard verifier that has to run, and how it stands until then.
+    Stale(Digest, Box<Line>),
+    /// A person or judge that was not asked about this subject.
+    Unasked(Digest),
+    /// A judge that is not for this kind of conversation.
+    NotMeant,
+}
+
+fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
+    let about = subject(spec, task, pending);
+    let person = spec.tier == Tier::Person;
+    let soft = spec.tier != Tier::Hard;
+    let calling = match spec.tier {
+        Tier::Judge => pending.calling(&spec.name),
+        Tier::Hard | Tier::Person => Calling::Nothing,
+    };
+    if calling == Calling::OtherSurface {
+        return Known::NotMeant;
+    }
+    let settled = about
+        .and_then(|of| pending.settling(&spec.name, of))
+        .filter(|held| !person || held.stop == pending.stop);
+    let unsteady = pending.moving && spec.subject != SubjectKind::Message;
+    let mut wanted = None;
+    let (verdict, cause) = match (about, settled) {
+        _ if calling.rules_out() => (Verdict::Inconclusive, Some(Cause::NotAsked)),
+        (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
+        _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
+        (Some(_), Some(held)) => held.verdict(),
+        (Some(about), None) if soft && !went_astray(pending, &spec.name, about) => {
+            return Known::Unasked(about);
+        }
+        (Some(about), None) => {
+            let looked_again = pending.rejudged || pending.looked;
+            if (looked_again || soft) && went_astray(pending, &spec.name, about) {
+                (Verdict::Inconclusive, Some(Cause::TreeMoving))
+            } else {
+                wanted = Some(about);
+                (Verdict::Inconclusive, None)
+            }
+        }
+    };
+    let waits = cause == Some(Cause::Unanswered);
+    let truth = match (verdict, spec.stance) {
+        (Verdict::Pass, _) => Truth::True,
+        (Verdict::Inconclusive, _) if waits => Truth::Open,
+        (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => Truth::False,
+        (Verdict::Inconclusive, Stance::Allow) => Truth::True,
+        (Verdict::Inconclusive, Stance::Ask) => Truth::Open,
+    };
+    let line = Box::new(Line {
+        verifier: spec.name.clone(),
+        tier: spec.tier,
+        verdict,
+        cause,
+        by_stance: verdict == Verdict::Inconclusive && !waits,
+        hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
+        fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
+        shown: settled
+            .or_else(|| {
+                let last = pending.held(&spec.name);
+                last.filter(|_| cause == Some(Cause::TreeMoving))
+            })
+            .map(|held| held.fact.key),
+        truth,
+    });
+    match wanted {
+        Some(about) => Known::Stale(about, line),
+        None => Known::Line(line),
     }
 }
 
@@ -185,7 +278,7 @@ pub(super) fn went_astray(pending: &Pending, name: &VerifierName, subject: Diges
         .any(|(asked, about)| asked == name && *about == subject.short())
 }
 
-fn subject(spec: &VerifierSpec, pending: &Pending) -> Option<Digest> {
+fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest> {
     match spec.subject {
         SubjectKind::Tree => pending
             .tree
@@ -193,14 +286,15 @@ fn subject(spec: &VerifierSpec, pending: &Pending) -> Option<Digest> {
             .ok()
             .map(|tree| tree.subject(&spec.name)),
         SubjectKind::Message => Some(pending.message),
+        SubjectKind::Answer => Some(pending.answer(&spec.name, task.prompt)),
     }
 }
 
 /// The identity of what did not pass: (verifier, finding id, file), or for a verifier
 /// without findings (verifier, verdict, cause, exit code).
-pub(super) fn failure_set(judged: &Judged) -> Short {
+pub(super) fn failure_set<'a>(lines: impl Iterator<Item = &'a Line>) -> Short {
     let mut members: Vec<Digest> = Vec::new();
-    for line in judged.lines.iter().filter(|line| line.is_refused()) {
+    for line in lines.filter(|line| line.is_refused()) {
         let name = line.verifier.as_str().as_bytes();
         let fact = line.fact.as_ref();
         let findings = fact.map_or(&[][..], |fact| &fact.findings);
@@ -217,17 +311,18 @@ pub(super) fn failure_set(judged: &Judged) -> Short {
     Digest::of_parts(members.iter().map(|member| &member.as_bytes()[..])).short()
 }
 
-/// The identity of what the required verifiers are about.
-fn subjects(policy: &Policy, pending: &Pending) -> Short {
-    let of = |spec: &VerifierSpec| subject(spec, pending);
-    let required: Vec<Option<Digest>> = policy
-        .verifiers
-        .iter()
-        .filter(|spec| policy.is_required(&spec.name))
-        .map(of)
-        .collect();
+/// The identity of what these verifiers are about.
+pub(super) fn subjects(
+    policy: &Policy,
+    task: &Task,
+    pending: &Pending,
+    meant: impl Fn(&VerifierSpec) -> bool,
+) -> Short {
+    let of = |spec: &VerifierSpec| subject(spec, task, pending);
+    let specs = policy.verifiers.iter().filter(|spec| meant(spec));
+    let meant: Vec<Option<Digest>> = specs.map(of).collect();
     let bytes = |digest: &Option<Digest>| digest.map_or(Vec::new(), |of| of.as_bytes().to_vec());
-    let parts: Vec<Vec<u8>> = required.iter().map(bytes).collect();
+    let parts: Vec<Vec<u8>> = meant.iter().map(bytes).collect();
     Digest::of_parts(parts.iter().map(Vec::as_slice)).short()
 }
 
@@ -266,21 +361,41 @@ pub(super) fn explain(policy: &Policy, pending: &Pending, judged: &Judged) -> Wh
         why.push(Because::TreeMoved);
     }
     for line in &judged.lines {
-        let fact = line.fact.as_ref();
-        why.push(Because::Verdict {
-            verifier: line.verifier.clone(),
-            verdict: line.verdict,
-            cause: line.cause,
-            findings: fact.map_or(0, |fact| fact.findings_total),
-            cached: fact.is_some_and(|fact| fact.cached),
-            required: true,
-            by_stance: line.by_stance,
-        });
+        why.push(line.because(true));
     }
+    why.extend(testimony(policy, pending, judged));
     if pending.background > 0 {
         why.push(Because::Background {
             count: pending.background,
         });
+    }
+    why
+}
+
+/// What judges said that `accept` does not name, and which were not asked.
+pub(super) fn testimony(policy: &Policy, pending: &Pending, judged: &Judged) -> Why {
+    let mut why = Why::new();
+    for line in &judged.witnesses {
+        why.push(line.because(false));
+        let spec = policy.verifier(&line.verifier);
+        if spec.is_some_and(|spec| spec.judge.is_some_and(|terms| terms.shadow)) {
+            why.push(Because::Shadow {
+                verifier: line.verifier.clone(),
+                sends_back: line.is_refused(),
+            });
+        }
+    }
+    for fact in pending.judges.iter().filter(|fact| !fact.calling.calls()) {
+        let asked = judged
+            .lines
+            .iter()
+            .any(|line| line.verifier == fact.verifier);
+        if fact.calling.rules_out() || !asked {
+            why.push(Because::NotAsked {
+                verifier: fact.verifier.clone(),
+                calling: fact.calling,
+            });
+        }
     }
     why
 }

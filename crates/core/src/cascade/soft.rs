@@ -71,6 +71,10 @@ pub(super) fn not_worth_it(
         });
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
+    if let Some(spent) = judges_spent(draft, scope, judged) {
+        why.push(spent);
+        return Some(Transition::new(Reason::GaveUp, "same_failures"));
+    }
     let limit = continues_limit(policy, pending);
     let given = continues(policy, scope, pending);
     let below = pending.continues_below();
@@ -97,6 +101,24 @@ pub(super) fn not_worth_it(
         return Some(Transition::new(Reason::GaveUp, "continues"));
     }
     token_budget(policy, task, pending, why)
+}
+
+/// Answers of this conversation that judges have seen, this one included.
+pub(super) fn seen(draft: &Draft<'_>, scope: &ScopeId) -> u32 {
+    let scope = draft.state.scope(scope);
+    scope.map_or(1, |scope| scope.sent_back + 1)
+}
+
+/// A judge that `accept` cannot hold without has seen as many answers as it may.
+fn judges_spent(draft: &Draft<'_>, scope: &ScopeId, judged: &Judged) -> Option<Because> {
+    let seen = seen(draft, scope);
+    let attempts = |line: &Line| {
+        let terms = draft.policy.verifier(&line.verifier)?.judge?;
+        Some(terms.max_attempts).filter(|attempts| line.is_refused() && seen >= *attempts)
+    };
+    let line = in_the_way(draft.policy, judged, |line| attempts(line).is_some())?;
+    let attempts = attempts(line)?;
+    Some(Because::JudgesSpent { seen, attempts })
 }
 
 /// Continuations of the task before this stop could be given one, as if each stop that was being
@@ -164,7 +186,7 @@ fn token_budget(
 
 /// Where the task stands on the way to budget x threshold; `None` if nobody knows.
 fn line(policy: &Policy, task: &Task) -> Option<TokenTarget> {
-    let (used, budget) = (task.totals.output_tokens?, policy.caps.token_budget?);
+    let (used, budget) = (task.totals.spent_tokens()?, policy.caps.token_budget?);
     let permille = policy.token_budget.threshold_permille;
     let line = (u128::from(budget) * u128::from(permille) / 1000) as u64;
     Some(TokenTarget { used, line })

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, WINDOW};
 use crate::decision::{Decision, StopDecision};
-use crate::digest::Digest;
+use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
 use crate::evidence::{Origin, Verdict};
@@ -92,6 +92,7 @@ impl State {
             Input::PromptSubmitted(prompt) => {
                 let (at, source) = (stamped.at, &stamped.source);
                 self.deliveries.prompted(self.last, at, source);
+                self.prompt = Digest::of(prompt.text.as_bytes()).short();
                 self.spend(&ScopeId::main(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
@@ -285,6 +286,7 @@ impl State {
             stop: seq,
             tree: stop.tree.clone(),
             message: stop.message_digest,
+            judges: stop.judges.clone(),
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
@@ -307,6 +309,10 @@ impl State {
 
     fn hold(&mut self, arrived: &EvidenceArrived) {
         let fact = &arrived.evidence;
+        self.totals.witnesses += fact.tokens;
+        if let Some(task) = &mut self.task {
+            task.totals.witnesses += fact.tokens;
+        }
         // Evidence that was made by hand only informs (law 1).
         if fact.origin != Origin::Gate {
             return;
@@ -360,6 +366,10 @@ impl State {
             id,
             opened_by,
             opened_at: self.now,
+            prompt: match opened_by {
+                OpenedBy::Prompt => self.prompt,
+                OpenedBy::Work => Short::default(),
+            },
             start,
             working_since: Some(self.now),
             ended: None,
@@ -481,6 +491,11 @@ impl State {
                         task.totals.continues += 1;
                         task.continues_below += u32::from(!made.scope.is_main());
                         task.refused = None;
+                        let mut scopes = task.scopes.iter_mut();
+                        let scope = scopes.find(|scope| scope.id == made.scope);
+                        if let Some(scope) = scope.filter(|_| feedback.judges > 0) {
+                            scope.sent_back += 1;
+                        }
                         // What a sub-agent is told the main conversation does not know.
                         if made.scope.is_main() {
                             task.working_since = Some(now);

@@ -7,7 +7,7 @@ use checkrein_core::accept::Truth;
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
-use checkrein_core::event::Event;
+use checkrein_core::event::{Event, OpenedBy};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{ScopeId, VerifierName};
@@ -30,10 +30,20 @@ pub(crate) fn audit(world: &World) {
     let mut tree: Option<TreeFact> = None;
     let mut message = Digest::of(b"");
     let mut came_since_read = false;
+    let (mut prompted, mut prompt) = (Short(0), Short(0));
     for event in &world.log {
         match event {
-            Event::TaskOpened { .. } => evidence.clear(),
+            Event::TaskOpened { by, .. } => {
+                evidence.clear();
+                prompt = match by {
+                    OpenedBy::Prompt => prompted,
+                    OpenedBy::Work => Short(0),
+                };
+            }
             Event::Input(stamped) => match &stamped.input {
+                Input::PromptSubmitted(said) => {
+                    prompted = Digest::of(said.text.as_bytes()).short();
+                }
                 Input::StopRequested(stop) if stop.scope.is_main() => {
                     tree = stop.tree.clone().ok();
                     message = stop.message_digest;
@@ -59,6 +69,13 @@ pub(crate) fn audit(world: &World) {
                     let about = match spec.subject {
                         SubjectKind::Message => Some(message),
                         SubjectKind::Tree => tree.as_ref().map(|tree| tree.subject(name)),
+                        SubjectKind::Answer => {
+                            let tree = tree.as_ref().map(|tree| tree.subject(name));
+                            let tree = tree.unwrap_or(Digest::of(b""));
+                            let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
+                            let prompt = prompt.0.to_le_bytes();
+                            Some(Digest::of_parts([parts[0], parts[1], &prompt]))
+                        }
                     };
                     let stands = evidence.get(name).is_some_and(|facts| {
                         facts.iter().any(|fact| {
@@ -70,7 +87,14 @@ pub(crate) fn audit(world: &World) {
                     if stands { Truth::True } else { Truth::False }
                 };
                 assert_eq!(policy.accept.evaluate(&passed), Truth::True, "no evidence");
-                let without = policy.accept.evaluate(&|_| Truth::False);
+                let is_judge = |name: &VerifierName| {
+                    let spec = policy.verifier(name);
+                    spec.is_some_and(|spec| spec.tier == Tier::Judge)
+                };
+                let without = policy.accept.evaluate(&|name| match is_judge(name) {
+                    true => Truth::True,
+                    false => Truth::False,
+                });
                 assert_eq!(without, Truth::False, "hard evidence was not necessary");
                 assert!(!came_since_read, "the tree was not read once more");
             }
@@ -205,6 +229,10 @@ proptest! {
                 Because::Verdict { verifier, required: true, by_stance: true, .. } => Some(verifier),
                 _ => None,
             }).collect();
+            let sends: BTreeSet<&VerifierName> = made.why.iter().filter_map(|why| match why {
+                Because::Verdict { verifier, by_stance: true, .. } => Some(verifier),
+                _ => None,
+            }).collect();
             match &made.decision {
                 Decision::Stop(StopDecision::Accept { transition: Some(ended) }) => {
                     if !used.is_empty() {
@@ -221,7 +249,7 @@ proptest! {
                 Decision::Stop(StopDecision::Continue { feedback }) => {
                     for check in &feedback.checks {
                         prop_assert!(
-                            check.verdict != Verdict::Inconclusive || used.contains(&check.verifier)
+                            check.verdict != Verdict::Inconclusive || sends.contains(&check.verifier)
                         );
                     }
                 }
@@ -266,7 +294,15 @@ proptest! {
                     }
                     Effect::ReadTree { .. } => true,
                 };
-                let run: Vec<_> = asked.into_iter().filter(is_check).collect();
+                // What judges alone have against an answer weighs nothing when they have had their
+                // say: then it is looked at once more, and accepted.
+                let testimony = feedback.judges as usize == feedback.checks.len();
+                let accepted = testimony && matches!(
+                    second,
+                    Decision::Stop(StopDecision::Accept { transition: Some(_) })
+                );
+                let looks = |effect: &Effect| accepted && matches!(effect, Effect::ReadTree { .. });
+                let run: Vec<_> = asked.into_iter().filter(is_check).filter(|of| !looks(of)).collect();
                 prop_assert_eq!(run, Vec::<Effect>::new());
                 match second {
                     Decision::Stop(StopDecision::Continue { feedback }) => {
@@ -279,7 +315,7 @@ proptest! {
                         prop_assert_eq!(verdicts, again);
                     }
                     Decision::Stop(StopDecision::Accept { transition: Some(ended) }) => {
-                        prop_assert!(!ended.reason.reopens_fully(), "{ended:?}");
+                        prop_assert!(accepted || !ended.reason.reopens_fully(), "{ended:?}");
                     }
                     other => prop_assert!(false, "{other:?}"),
                 }

@@ -17,6 +17,7 @@ mod approval;
 mod cascade;
 mod delivered;
 mod golden;
+mod judges;
 mod laws;
 mod random;
 mod sealed;

@@ -70,6 +70,11 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         Just(("a b c d~", "")),
         Just(("a b@", "")),
         Just(("a b@ c", "a and (b or c)")),
+        Just(("a b?", "")),
+        Just(("a b?", "a and b")),
+        Just(("a b? c? d?", "a and 2 of (b, c, d)")),
+        Just(("a b? c d?", "a and (b or c)")),
+        Just(("a?", "")),
     ];
     let stance = prop_oneof![
         4 => Just(Stance::Block),
@@ -87,8 +92,13 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                 world::with(world::policy(names, accept), |policy| {
                     for (spec, stance) in policy.verifiers.iter_mut().zip(&stances) {
                         spec.stance = *stance;
+                        if let Some(terms) = &mut spec.judge {
+                            terms.shadow = caps.3 & 8 == 8;
+                            terms.max_attempts = caps.0;
+                        }
                     }
-                    if message && let Some(spec) = policy.verifiers.get_mut(1) {
+                    let second = policy.verifiers.get_mut(1);
+                    if message && let Some(spec) = second.filter(|spec| spec.judge.is_none()) {
                         spec.subject = SubjectKind::Message;
                     }
                     policy.caps.attempts = caps.0;
@@ -130,6 +140,7 @@ pub(crate) fn saying() -> impl Strategy<Value = Saying> {
             1 => Just(Cause::ClaimedElsewhere),
             1 => Just(Cause::Unanswered),
             1 => Just(Cause::Expired),
+            1 => Just(Cause::ModelUnavailable),
         ].prop_map(Saying::because),
     ];
     let tree = || prop_oneof![9 => Just(None), 1 => (0u64..40).prop_map(Some)];

@@ -3,7 +3,7 @@
 //! Verbs: `prompt` `edit` `tree N` `unreadable` `moves N…` (what the next readings find)
 //! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated] [over=WORD]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
-//! `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
+//! `calling WORD` (what calls for judges) `says TEXT` (the final message) `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
 //! `asks [ID [yes|no]]` (what is looked up about the next calls) `answered ID yes|no`
 //! `edited PATH…` (guarded files) `renewed` (sealed anew) `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
@@ -92,6 +92,10 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             world.readings.extend((0..rest.len()).map(number));
             return None;
         }
+        "says" => {
+            world.stop.message_digest = Digest::of(rest.join(" ").as_bytes());
+            return None;
+        }
         "wait" => {
             world.now += 1_000 * number(0);
             return None;
@@ -171,6 +175,10 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             paths: rest.iter().map(|path| (*path).to_owned()).collect(),
             guarded: Digest::of(rest.join(" ").as_bytes()),
         })),
+        "calling" => {
+            world.calling = serde_json::from_str(&format!("\"{}\"", rest[0])).unwrap();
+            return None;
+        }
         "renewed" => {
             let policy = Digest::of(&world.policy.to_blob());
             world.record(Event::PolicyRenewed {
@@ -284,6 +292,8 @@ pub(crate) fn describe(asked: &[Effect], decision: &Decision) -> String {
                 "sent on".to_owned()
             } else if feedback.repeat {
                 "repeat".to_owned()
+            } else if feedback.judges as usize == feedback.checks.len() {
+                format!("sent back {}/{}", feedback.met, feedback.attempts)
             } else {
                 "continue".to_owned()
             };

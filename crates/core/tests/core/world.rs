@@ -11,25 +11,30 @@ use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
-    ApprovalFact, EvidenceArrived, Input, PromptSubmitted, Stamped, StopRequested, TokenUse,
-    ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact, TreeRead, TreeUnknown,
+    AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, PromptSubmitted, Stamped,
+    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact, TreeRead,
+    TreeUnknown,
 };
 use checkrein_core::policy::{
-    ApprovalMode, Approvals, BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances,
-    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+    ApprovalMode, Approvals, BudgetMode, Caps, JudgeTerms, Loops, Policy, SessionCaps, Stance,
+    Stances, SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
 };
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
 
 /// A policy with these verifiers; `accept` in its own language, "" = all of them,
 /// "-" = none. A name that ends in `~` depends on the tree's tens only, one that ends in `@`
-/// asks a person.
+/// asks a person, one that ends in `?` a judge. Judges are never in the accept of "".
 pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
     let specs: Vec<VerifierSpec> = verifiers.split_whitespace().map(spec).collect();
     let known: BTreeSet<VerifierName> = specs.iter().map(|spec| spec.name.clone()).collect();
     let accept = match accept {
         "-" => Accept::All(Vec::new()),
-        "" => Accept::All(known.iter().cloned().map(Accept::Verifier).collect()),
+        "" => {
+            let hard = specs.iter().filter(|spec| spec.tier != Tier::Judge);
+            let names: BTreeSet<VerifierName> = hard.map(|spec| spec.name.clone()).collect();
+            Accept::All(names.into_iter().map(Accept::Verifier).collect())
+        }
         text => Accept::parse(text, &known).unwrap(),
     };
     Policy {
@@ -74,12 +79,20 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
 
 fn spec(name: &str) -> VerifierSpec {
     let coarse = name.ends_with('~');
-    let person = name.ends_with('@');
+    let (kind, tier) = match name.chars().last() {
+        Some('@') => ("human", Tier::Person),
+        Some('?') => ("judge", Tier::Judge),
+        _ => ("command", Tier::Hard),
+    };
+    let judge = tier == Tier::Judge;
     VerifierSpec {
-        name: VerifierName::new(name.trim_end_matches(['~', '@'])),
-        kind: if person { "human" } else { "command" }.to_owned(),
-        tier: if person { Tier::Person } else { Tier::Hard },
-        subject: SubjectKind::Tree,
+        name: VerifierName::new(name.trim_end_matches(['~', '@', '?'])),
+        kind: kind.to_owned(),
+        tier,
+        subject: match judge {
+            true => SubjectKind::Answer,
+            false => SubjectKind::Tree,
+        },
         definition: "{}".to_owned(),
         inputs: if coarse {
             vec!["tens/**".to_owned()]
@@ -90,7 +103,14 @@ fn spec(name: &str) -> VerifierSpec {
         timeout_ms: 60_000,
         retries: 1,
         advisory: false,
-        stance: Stance::Block,
+        stance: match judge {
+            true => Stance::Allow,
+            false => Stance::Block,
+        },
+        judge: judge.then_some(JudgeTerms {
+            max_attempts: 3,
+            shadow: false,
+        }),
     }
 }
 
@@ -184,6 +204,8 @@ pub(crate) struct World {
     pub(crate) readings: VecDeque<u64>,
     pub(crate) sayings: BTreeMap<VerifierName, Saying>,
     pub(crate) stop: StopRequested,
+    /// What calls for every judge at the next stops.
+    pub(crate) calling: Calling,
     /// The agent can put a question to a person.
     pub(crate) can_ask: bool,
     /// What was looked up about the next requests.
@@ -212,8 +234,11 @@ impl World {
                 truncated: false,
                 background: 0,
                 over: None,
+                answer: AnswerFact::default(),
+                judges: Vec::new(),
                 tokens: None,
             },
+            calling: Calling::Keyword,
             can_ask: false,
             approval: None,
             calls: 0,
@@ -345,9 +370,16 @@ impl World {
     /// Asks for a stop; effects stay open.
     pub(crate) fn ask_stop(&mut self, scope: &ScopeId) -> Step {
         let tree = self.reading();
+        let judges = self.policy.verifiers.iter();
+        let judges = judges.filter(|spec| spec.tier == Tier::Judge);
+        let judges = judges.map(|spec| JudgeFact {
+            verifier: spec.name.clone(),
+            calling: self.calling,
+        });
         let stop = StopRequested {
             scope: scope.clone(),
             tree,
+            judges: judges.collect(),
             ..self.stop.clone()
         };
         self.stop.tokens = None;
@@ -382,6 +414,7 @@ impl World {
             findings_total: saying.findings.len() as u32,
             duration_ms: 10,
             cached: false,
+            tokens: 0,
         }
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, tokens};
 use super::{Fault, Object, arguments, words};
-use crate::{Ended, Message, Request};
+use crate::{Call, Ended, Message, Request};
 
 /// The format insists on a limit; every model that it still serves can write this much.
 const MAX_TOKENS: u32 = 16_384;
@@ -58,10 +58,11 @@ fn messages(messages: &[Message]) -> Vec<Value> {
                 "user"
             }
             Message::Assistant { text, calls } => {
-                said(&mut blocks, text);
-                blocks.extend(calls.iter().map(|call| {
-                    json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })
-                }));
+                blocks = again(text, calls).unwrap_or_else(|| {
+                    said(&mut blocks, text);
+                    blocks.extend(calls.iter().map(tool_use));
+                    blocks
+                });
                 "assistant"
             }
             Message::Result {
@@ -82,6 +83,40 @@ fn messages(messages: &[Message]) -> Vec<Value> {
     out.into_iter()
         .map(|(role, content)| json!({ "role": role, "content": content }))
         .collect()
+}
+
+fn tool_use(call: &Call) -> Value {
+    json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })
+}
+
+/// The answer with the thoughts that were in it, in their order. `None`: there were none, or they
+/// are of another answer than this one.
+fn again(text: &str, calls: &[Call]) -> Option<Vec<Value>> {
+    let kept: Vec<Value> = serde_json::from_str(calls.first()?.kept.as_deref()?).ok()?;
+    let (mut said, mut called, mut blocks) = (String::new(), 0, Vec::new());
+    for block in kept {
+        match block.get("type")?.as_str()? {
+            "text" => {
+                let text = block.get("text")?.as_str()?;
+                said.push_str(text);
+                if text.trim().is_empty() {
+                    continue;
+                }
+            }
+            "tool_use" => {
+                let call = calls.get(called)?;
+                called += 1;
+                if block.get("id")?.as_str()? != call.id {
+                    return None;
+                }
+                blocks.push(tool_use(call));
+                continue;
+            }
+            _ => {}
+        }
+        blocks.push(block);
+    }
+    (said == text && called == calls.len()).then_some(blocks)
 }
 
 fn said(blocks: &mut Vec<Value>, text: &str) {
@@ -105,10 +140,27 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
             }
         }
         "content_block_start" => match text("/content_block/type") {
-            Some("text") => draft
-                .text
-                .push_str(text("/content_block/text").unwrap_or_default()),
+            Some("text") => {
+                let begun = text("/content_block/text").unwrap_or_default();
+                draft.text.push_str(begun);
+                draft.begin(key(), json!({ "type": "text", "text": begun }))?;
+            }
+            Some("thinking") => {
+                let begun = text("/content_block/thinking").unwrap_or_default();
+                let signature = text("/content_block/signature").unwrap_or_default();
+                let block =
+                    json!({ "type": "thinking", "thinking": begun, "signature": signature });
+                draft.begin(key(), block)?;
+            }
+            Some("redacted_thinking") => {
+                draft.begin(
+                    key(),
+                    event.get("content_block").cloned().unwrap_or_default(),
+                )?;
+            }
             Some("tool_use") => {
+                let id = text("/content_block/id").unwrap_or_default();
+                draft.begin(key(), json!({ "type": "tool_use", "id": id }))?;
                 let call = draft.call(&key())?;
                 text("/content_block/id")
                     .unwrap_or_default()
@@ -123,11 +175,24 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
                     call.arguments = Value::Object(input.clone()).to_string();
                 }
             }
-            // Thoughts, and what runs at the provider.
+            // What runs at the provider.
             _ => {}
         },
         "content_block_delta" => match text("/delta/type") {
-            Some("text_delta") => draft.text.push_str(text("/delta/text").unwrap_or_default()),
+            Some("text_delta") => {
+                let piece = text("/delta/text").unwrap_or_default();
+                draft.text.push_str(piece);
+                draft.add(&key(), "text", piece);
+            }
+            Some(kind @ ("thinking_delta" | "signature_delta")) => {
+                let field = kind.trim_end_matches("_delta");
+                let piece = event.pointer("/delta").and_then(|delta| delta.get(field));
+                draft.add(
+                    &key(),
+                    field,
+                    piece.and_then(Value::as_str).unwrap_or_default(),
+                );
+            }
             Some("input_json_delta") => {
                 let piece = text("/delta/partial_json").unwrap_or_default();
                 // Also of tools that run at the provider, whose blocks are no calls here.
@@ -151,7 +216,16 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
                 });
             }
         }
-        "message_stop" => draft.closed = true,
+        "message_stop" => {
+            let thoughts = |block: &Value| {
+                let kind = block.get("type").and_then(Value::as_str);
+                kind.is_some_and(|kind| kind.ends_with("thinking"))
+            };
+            if draft.blocks().any(thoughts) {
+                draft.kept = serde_json::to_string(&draft.blocks().collect::<Vec<_>>()).ok();
+            }
+            draft.closed = true;
+        }
         "error" => {
             let status = match text("/error/type").unwrap_or_default() {
                 "overloaded_error" => 529,

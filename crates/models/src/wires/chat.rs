@@ -12,11 +12,13 @@ pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
         _ => request.system.clone(),
     };
     let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system }));
-    let said = request.messages.iter().map(message);
+    let said = request.messages.iter().map(|one| message(one, dialect));
     let mut body = Object::default();
     body.set("model", model);
     body.set("stream", true);
-    body.set("stream_options", json!({ "include_usage": true }));
+    if dialect.asks_usage {
+        body.set("stream_options", json!({ "include_usage": true }));
+    }
     body.set(
         "messages",
         system.into_iter().chain(said).collect::<Value>(),
@@ -43,13 +45,20 @@ pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
     body.into()
 }
 
-fn message(message: &Message) -> Value {
+fn message(message: &Message, dialect: Dialect) -> Value {
     match message {
         Message::User(text) => json!({ "role": "user", "content": text }),
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({ "role": "assistant", "content": text })
-        }
         Message::Assistant { text, calls } => {
+            let mut own = Object::default();
+            own.set("role", "assistant");
+            if dialect.wants_thoughts {
+                let kept = calls.first().and_then(|call| call.kept.as_deref());
+                own.set("reasoning_content", kept.unwrap_or_default());
+            }
+            if calls.is_empty() {
+                own.set("content", text.as_str());
+                return own.into();
+            }
             let calls: Vec<Value> = calls
                 .iter()
                 .map(|call| {
@@ -59,8 +68,9 @@ fn message(message: &Message) -> Value {
                     } })
                 })
                 .collect();
-            let text = (!text.is_empty()).then_some(text);
-            json!({ "role": "assistant", "content": text, "tool_calls": calls })
+            own.set("content", (!text.is_empty()).then_some(text.as_str()));
+            own.set("tool_calls", calls);
+            own.into()
         }
         Message::Result {
             call, text, failed, ..
@@ -102,6 +112,11 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         }
         _ => {}
     }
+    if let Some(thoughts) = &mut draft.thoughts
+        && let Some(text) = delta.get("reasoning_content").and_then(Value::as_str)
+    {
+        thoughts.push_str(text);
+    }
     if let Some(text) = delta.get("refusal").and_then(Value::as_str) {
         draft.text.push_str(text);
         draft.refused = true;
@@ -111,6 +126,10 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         call(draft, piece)?;
     }
     if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+        draft.kept = draft
+            .thoughts
+            .clone()
+            .filter(|thoughts| !thoughts.is_empty());
         draft.ended = Some(match reason {
             "stop" | "eos" => Ended::Turn,
             "tool_calls" | "function_call" => Ended::Calls,

@@ -15,6 +15,12 @@ pub(crate) struct Draft {
     /// Text that counts only if it does not come again as a whole.
     pub(crate) pieces: String,
     pub(crate) refused: bool,
+    /// What the provider wants to see again with the calls, for the first of them.
+    pub(crate) kept: Option<String>,
+    /// Parts of the answer in their order, each under its key, where the order is to be kept.
+    blocks: Vec<(String, Value)>,
+    /// Thoughts, where the provider wants to see them again.
+    pub(crate) thoughts: Option<String>,
     calls: Vec<Part>,
     /// Known once the provider has said why the answer ended: then it is whole.
     pub(crate) ended: Option<Ended>,
@@ -35,6 +41,14 @@ pub(crate) struct Part {
 }
 
 impl Draft {
+    /// Of a provider that wants its thoughts back, or not.
+    pub(crate) fn new(thoughts: bool) -> Self {
+        Self {
+            thoughts: thoughts.then(String::new),
+            ..Self::default()
+        }
+    }
+
     /// The call with this key; a new one if there is none.
     pub(crate) fn call(&mut self, key: &str) -> Result<&mut Part, Fault> {
         let at = match self.calls.iter().position(|part| part.key == key) {
@@ -67,6 +81,28 @@ impl Draft {
         self.text.is_empty() && self.calls.is_empty()
     }
 
+    /// Begins a part of the answer.
+    pub(crate) fn begin(&mut self, key: String, block: Value) -> Result<(), Fault> {
+        if self.blocks.len() >= MAX_CALLS * 4 {
+            return Err(Fault::Unreadable("it has too many parts".to_owned()));
+        }
+        self.blocks.push((key, block));
+        Ok(())
+    }
+
+    /// Adds to a text of a part.
+    pub(crate) fn add(&mut self, key: &str, field: &str, piece: &str) {
+        let begun = self.blocks.iter_mut().rev().find(|(own, _)| own == key);
+        if let Some(Value::String(text)) = begun.and_then(|(_, block)| block.get_mut(field)) {
+            text.push_str(piece);
+        }
+    }
+
+    /// The parts so far.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Value> {
+        self.blocks.iter().map(|(_, block)| block)
+    }
+
     /// A key that no call has yet, where the wire gives none.
     pub(crate) fn next_key(&self) -> String {
         format!("#{}", self.calls.len())
@@ -82,7 +118,10 @@ impl Draft {
         let Some(ended) = self.ended else {
             return Err(Fault::Broken);
         };
-        let calls: Vec<Call> = self.calls.into_iter().map(Part::finish).collect();
+        let mut calls: Vec<Call> = self.calls.into_iter().map(Part::finish).collect();
+        if let Some(first) = calls.first_mut().filter(|_| self.kept.is_some()) {
+            first.kept = self.kept;
+        }
         if calls.iter().any(|call| call.tool.is_empty()) {
             return Err(Fault::Unreadable("a call names no tool".to_owned()));
         }

@@ -15,11 +15,12 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Hands on each event that is whole. Stops at the first that `take` refuses.
+    /// Hands on each event that is whole, until `take` says that it was the last: what stands
+    /// behind that one is not looked at.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
-        mut take: impl FnMut(&str) -> Result<(), Fault>,
+        mut take: impl FnMut(&str) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
         for byte in bytes {
             match byte {
@@ -27,8 +28,10 @@ impl Events {
                 b'\n' | b'\r' => {
                     self.carriage = *byte == b'\r';
                     let line = std::mem::take(&mut self.line);
-                    if let Some(event) = self.end_of_line(&line)? {
-                        take(&event)?;
+                    if let Some(event) = self.end_of_line(&line)?
+                        && take(&event)?
+                    {
+                        break;
                     }
                 }
                 _ => {
@@ -81,7 +84,7 @@ mod tests {
         for piece in pieces {
             events.feed(piece, |data| {
                 found.push(data.to_owned());
-                Ok(())
+                Ok(data == "last")
             })?;
         }
         Ok(found)
@@ -95,6 +98,11 @@ mod tests {
         assert_eq!(read(&[whole.as_bytes()]).unwrap(), expected);
         let bytes: Vec<&[u8]> = whole.as_bytes().chunks(1).collect();
         assert_eq!(read(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn behind_the_last_event_nothing_is_read() {
+        assert_eq!(read(&[b"data: last\n\n<html>\n"]).unwrap(), ["last"]);
     }
 
     #[test]

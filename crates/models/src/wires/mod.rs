@@ -34,6 +34,10 @@ pub enum Wire {
 pub(crate) struct Dialect {
     /// The provider holds an answer to a schema. Else it is told the schema in words.
     pub(crate) holds_shapes: bool,
+    /// It tells the tokens used only if asked to; who is not so refuses the question.
+    pub(crate) asks_usage: bool,
+    /// It refuses a conversation with calls from which its own thoughts are missing.
+    pub(crate) wants_thoughts: bool,
     /// What the most output tokens are called, on the chat wire.
     pub(crate) max_tokens: &'static str,
 }
@@ -119,11 +123,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(wire: Wire) -> Self {
+    pub(crate) fn new(wire: Wire, dialect: Dialect) -> Self {
         Self {
             wire,
             events: Events::default(),
-            draft: Draft::default(),
+            draft: Draft::new(dialect.wants_thoughts),
             begun: false,
         }
     }
@@ -132,11 +136,9 @@ impl Reader {
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
         let (wire, draft, begun) = (self.wire, &mut self.draft, &mut self.begun);
         self.events.feed(bytes, |data| {
-            if !draft.closed {
-                wire.take(draft, data)?;
-                *begun = true;
-            }
-            Ok(())
+            wire.take(draft, data)?;
+            *begun = true;
+            Ok(draft.closed)
         })?;
         Ok(self.draft.closed)
     }
@@ -152,10 +154,15 @@ impl Reader {
     }
 }
 
-/// For the fuzzer and for whoever has an answer's bytes at hand: all of them at once.
-pub fn read(wire: Wire, bytes: &[u8]) -> Option<Reply> {
-    let mut reader = Reader::new(wire);
-    reader.feed(bytes).ok()?;
+/// Reads a recorded answer from the pieces of its stream, without a connection. `None`: it is
+/// none of this format, or not whole.
+pub fn read<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<Reply> {
+    let mut reader = Reader::new(wire, crate::providers::STRICT);
+    for piece in pieces {
+        if reader.feed(piece).ok()? {
+            break;
+        }
+    }
     reader.finish().ok()
 }
 

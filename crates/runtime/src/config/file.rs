@@ -275,7 +275,7 @@ pub struct StoreTable {
 pub struct VerifierTable {
     /// Its name, used in `accept`.
     pub name: String,
-    /// The kind: `command`, `schema`, or `human`, which asks a person.
+    /// The kind: `command`, `schema`, `human`, which asks a person, or `judge`, which asks a model.
     pub kind: Option<String>,
     /// The command; handed to a shell only if it uses the shell's grammar.
     pub run: Option<String>,
@@ -288,6 +288,25 @@ pub struct VerifierTable {
     pub ask: Option<String>,
     /// Of kind `human`: how long a person has to answer; by default `approvals.expires`.
     pub expires: Option<Span>,
+    /// Of kind `judge`: the model, `provider/model`; by default one of another family than the
+    /// agent's.
+    pub model: Option<String>,
+    /// Of kind `judge`: which answers it reads if `accept` does not name it.
+    pub trigger: Option<TriggerText>,
+    /// Of kind `judge`: words and phrases that call for it.
+    pub keywords: Option<Vec<String>>,
+    /// Of kind `judge`: whether it reads answers to heartbeats, all of them.
+    pub heartbeat: Option<bool>,
+    /// Of kind `judge`: whose answers it reads; by default all.
+    pub surfaces: Option<Vec<SurfaceText>>,
+    /// Of kind `judge`: answers to one request that it may see, the first included.
+    pub max_attempts: Option<i64>,
+    /// Of kind `judge`: whether its word counts.
+    pub mode: Option<JudgeMode>,
+    /// Of kind `judge`: the least score that passes, from 0 to 1.
+    pub min_score: Option<f64>,
+    /// Of kind `judge`: a file that says what to look at besides, relative to the config file.
+    pub rubric: Option<String>,
     /// Globs of what it depends on; an edit elsewhere does not void its verdict. By default
     /// the whole tree.
     #[serde(default)]
@@ -307,6 +326,36 @@ pub struct VerifierTable {
     pub advisory: bool,
     /// What its inconclusive verdict counts as.
     pub stance: Option<StanceText>,
+}
+
+/// `trigger` of a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriggerText {
+    /// Answers that hold one of its keywords.
+    Keywords,
+    /// Every answer.
+    Always,
+}
+
+/// One of the `surfaces` of a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SurfaceText {
+    /// The conversation with the person.
+    Main,
+    /// Those of sub-agents.
+    Subagent,
+}
+
+/// `mode` of a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgeMode {
+    /// What it says counts.
+    Enforce,
+    /// What would have followed is recorded, and nothing follows.
+    Shadow,
 }
 
 /// A span of time: `"90s"`, `"10m"`, `"4h"`, `"1h 30m"`.
@@ -445,15 +494,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "progress",
     "verifier.report",
     "verifier.baseline",
-    "verifier.model",
-    "verifier.trigger",
-    "verifier.keywords",
-    "verifier.heartbeat",
-    "verifier.surfaces",
-    "verifier.max_attempts",
-    "verifier.mode",
-    "verifier.min_score",
-    "verifier.rubric",
 ];
 
 /// Every key this build acts on, as `table.key`.
@@ -507,6 +547,15 @@ pub(super) const KNOWN: &[&str] = &[
     "verifier.target",
     "verifier.ask",
     "verifier.expires",
+    "verifier.model",
+    "verifier.trigger",
+    "verifier.keywords",
+    "verifier.heartbeat",
+    "verifier.surfaces",
+    "verifier.max_attempts",
+    "verifier.mode",
+    "verifier.min_score",
+    "verifier.rubric",
     "verifier.inputs",
     "verifier.outputs",
     "verifier.timeout",

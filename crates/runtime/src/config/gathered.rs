@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use checkrein_core::digest::Digest;
+use checkrein_verifiers::judge::{RULES, Rules};
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
+use super::file::VerifierTable;
 use super::{ConfigError, ConfigFile, Source, value};
 use crate::whole;
+
+/// Larger no file is told to a judge.
+const MAX_AGENTS: u64 = 1024 * 1024;
 
 /// A config's text and those of the files it names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +23,14 @@ pub struct Gathered {
     pub config: Source,
     /// Every file that a pattern of `policy.rules` means, in a profile too, in order of their names.
     pub rules: Vec<Source>,
-    /// Every file that a `schema` of a verifier names and that is there, in a profile too.
+    /// Every file that a `schema` or `rubric` of a verifier names and that is there, in a profile
+    /// too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<Source>,
+    /// What the project tells its agents, if a judge is to know. Nobody has to approve of it: it
+    /// runs nothing, and agents may edit it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Source>,
 }
 
 impl Gathered {
@@ -30,6 +40,7 @@ impl Gathered {
             config,
             rules: Vec::new(),
             schemas: Vec::new(),
+            agents: Vec::new(),
         }
     }
 
@@ -64,7 +75,7 @@ impl Gathered {
         let mut schemas = Vec::new();
         for name in schemas_named(&file) {
             let path = below(folder, name)
-                .ok_or_else(|| value(&config.name, "verifier.schema", not_below(name)))?;
+                .ok_or_else(|| value(&config.name, "verifier.schema/rubric", not_below(name)))?;
             let text = whole::read_text(&path, whole::CONFIG).map_err(|source| {
                 ConfigError::Unreadable {
                     name: path.clone(),
@@ -73,11 +84,30 @@ impl Gathered {
             })?;
             schemas.extend(text.map(|text| Source { name: path, text }));
         }
+        let mut agents = Vec::new();
+        let judged = verifiers(&file).any(|verifier| verifier.kind.as_deref() == Some("judge"));
+        for name in RULES.iter().filter(|_| judged) {
+            let path = folder.join(name);
+            // What cannot be read is not shown to the judge, and is no mistake of the config.
+            let text = whole::read_text(&path, MAX_AGENTS).unwrap_or_default();
+            agents.extend(text.map(|text| Source { name: path, text }));
+        }
         Ok(Self {
             config,
             rules,
             schemas,
+            agents,
         })
+    }
+
+    /// What a judge is told of them.
+    pub(super) fn agents_rules(&self) -> Vec<Rules> {
+        let rules = |source: &Source| {
+            let name = source.name.file_name()?.to_str()?.to_owned();
+            let text = source.text.clone();
+            Some(Rules { name, text })
+        };
+        self.agents.iter().filter_map(rules).collect()
     }
 
     /// The files it names.
@@ -163,12 +193,17 @@ fn patterns(file: &ConfigFile) -> impl Iterator<Item = &String> {
 
 /// Of the config and of all its profiles, in order, each once.
 fn schemas_named(file: &ConfigFile) -> BTreeSet<&str> {
-    let profiles = file.profile.values().flat_map(|profile| &profile.verifier);
-    let verifiers = file.verifier.iter().chain(profiles);
-    verifiers
-        .filter_map(|verifier| verifier.schema.as_deref())
+    verifiers(file)
+        .flat_map(|verifier| [verifier.schema.as_deref(), verifier.rubric.as_deref()])
+        .flatten()
+        .map(str::trim)
         .filter(|name| !name.is_empty())
         .collect()
+}
+
+fn verifiers(file: &ConfigFile) -> impl Iterator<Item = &VerifierTable> {
+    let profiles = file.profile.values().flat_map(|profile| &profile.verifier);
+    file.verifier.iter().chain(profiles)
 }
 
 /// A file in the config's folder or below it, by its plain name.

@@ -16,6 +16,7 @@ pub(super) const KIND: &str = "human";
 const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
 
 pub(super) fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+    super::judge::none_of_its_keys(name, table)?;
     let wrong = |key: &str, what: String| {
         Err(value(
             name,
@@ -80,6 +81,7 @@ pub(super) fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpe
         retries: 0,
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
+        judge: None,
     })
 }
 

@@ -7,6 +7,7 @@ mod bounds;
 mod file;
 mod gathered;
 mod human;
+mod judge;
 mod keys;
 mod profile;
 mod schema;
@@ -428,7 +429,7 @@ fn policy_of(
         None => Accept::All(
             verifiers
                 .iter()
-                .filter(|spec| !spec.advisory)
+                .filter(|spec| !spec.advisory && spec.tier != Tier::Judge)
                 .map(|spec| Accept::Verifier(spec.name.clone()))
                 .collect(),
         ),
@@ -439,6 +440,15 @@ fn policy_of(
     {
         let what = format!(
             "names '{}', which is advisory and can never be required",
+            spec.name
+        );
+        return Err(value(name, "accept", what));
+    }
+    let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
+    let named = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
+    if let Some(spec) = verifiers.iter().filter(shadow).find(named) {
+        let what = format!(
+            "names '{}', whose mode is \"shadow\": nothing may depend on it",
             spec.name
         );
         return Err(value(name, "accept", what));
@@ -645,7 +655,7 @@ fn verifier(
         ));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if ["judge", "http"].contains(&kind) {
+    if kind == "http" {
         return Err(ConfigError::NotYet {
             name: name.to_owned(),
             key: key(&format!("kind = \"{kind}\"")),
@@ -654,7 +664,11 @@ fn verifier(
     if kind == human::KIND {
         return human::verifier(name, table);
     }
+    if kind == judge::KIND {
+        return judge::verifier(name, table, gathered);
+    }
     human::none_of_its_keys(name, table)?;
+    judge::none_of_its_keys(name, table)?;
     let Some(implementation) = checkrein_verifiers::find(kind) else {
         let mut known: Vec<&str> = checkrein_verifiers::ALL
             .iter()
@@ -699,6 +713,7 @@ fn verifier(
         retries: retries(name, table)?,
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
+        judge: None,
     })
 }
 

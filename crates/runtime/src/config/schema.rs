@@ -68,6 +68,7 @@ pub(super) fn verifier(
         retries: retries(name, table)?,
         advisory: table.advisory,
         stance: table.stance.map_or(Stance::Block, stance),
+        judge: None,
     })
 }
 

@@ -76,8 +76,8 @@ fn bad_configs_say_what_where_and_what_next() {
         ),
         ("[veto]\nenabled = true", "does not act on 'veto' yet"),
         (
-            "[[verifier]]\nname = \"j\"\nkind = \"judge\"",
-            "kind = \"judge\"' yet",
+            "[[verifier]]\nname = \"h\"\nkind = \"http\"",
+            "kind = \"http\"' yet",
         ),
         (
             "[[verifier]]\nname = \"j\"\nkind = \"jugde\"",

@@ -81,6 +81,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         output_bytes: captured.total,
         stripped: captured.named,
         tools: Vec::new(),
+        testimony: None,
     }
 }
 

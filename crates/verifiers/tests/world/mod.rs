@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use checkrein_core::evidence::{Cause, Retryable, Verdict};
 use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_scripted::{Witness, witness};
+use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{Job, Report, find};
 
 pub(crate) struct World {
@@ -18,6 +20,7 @@ pub(crate) struct World {
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: AtomicBool,
     pub(crate) message: Option<String>,
+    pub(crate) case: Option<Case>,
 }
 
 impl World {
@@ -31,6 +34,7 @@ impl World {
             deadline: None,
             cancelled: AtomicBool::new(false),
             message: None,
+            case: None,
         }
     }
 
@@ -70,11 +74,13 @@ impl World {
             retries: 0,
             advisory: false,
             stance: Stance::Block,
+            judge: None,
         };
         let job = Job {
             spec: &spec,
             root: &self.root(),
             message: self.message.as_deref(),
+            case: self.case.as_ref(),
             deadline: self.deadline,
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,
@@ -94,4 +100,39 @@ pub(crate) fn verdict(report: &Report) -> (Verdict, Option<Cause>, Option<i32>, 
         report.exit_code,
         report.retryable,
     )
+}
+
+/// A model on loopback that answers as its own name says.
+pub(crate) fn witness() -> Witness {
+    Witness::start(|body, before| {
+        let said = |verdict: &str, score: f64| {
+            witness::verdict(
+                body,
+                verdict,
+                score,
+                "incomplete",
+                "- add the tests\n- say why",
+            )
+        };
+        Ok(
+            match body.get("model").and_then(serde_json::Value::as_str) {
+                Some("pass") => said("pass", 1.0),
+                Some("fail") => said("fail", 0.1),
+                Some("low") => said("pass", 0.3),
+                Some("near") => said("pass", 0.75),
+                Some("wavers") => said(if before == 0 { "pass" } else { "fail" }, 0.7),
+                Some("plain") => "FAIL [goal_missed]: that is another file".to_owned(),
+                Some("prose") => "It looks good to me.".to_owned(),
+                Some("both") => said("pass", 1.0) + &said("fail", 0.1),
+                Some("bytes") => "\u{0}\u{1b}[2J{{{{".repeat(2_000),
+                Some("huge") => "a".repeat(200_000),
+                Some("hang") => {
+                    std::thread::sleep(std::time::Duration::from_secs(3_600));
+                    String::new()
+                }
+                _ => return Err(404),
+            },
+        )
+    })
+    .unwrap()
 }

@@ -1,0 +1,154 @@
+//! `[[verifier]] kind = "judge"`: a model that reads the answer. Rubric and the project's rules for
+//! agents are part of the policy, so that they are sealed with it.
+
+use std::path::Path;
+
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::{JudgeTerms, Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::judge::{Definition, KEYWORDS, Surface, Trigger};
+use checkrein_verifiers::{Judge, Verifier as _};
+
+use super::file::{JudgeMode, SurfaceText, TriggerText, VerifierTable};
+use super::{ConfigError, Gathered, positive, retries, span, stance, value};
+
+/// The kind's name.
+pub(super) const KIND: &str = "judge";
+
+/// How long its model has, unless the config says otherwise.
+const TIMEOUT_MS: u64 = 30_000;
+/// The least score that passes, unless the config says otherwise, in thousandths.
+const MIN_SCORE: u32 = 700;
+
+pub(super) fn verifier(
+    name: &Path,
+    table: &VerifierTable,
+    gathered: Option<&Gathered>,
+) -> Result<VerifierSpec, ConfigError> {
+    let key = |key: &str| format!("verifier '{}': {key}", table.name);
+    let wrong = |of: &str, what: String| Err(value(name, &key(of), what));
+    for (of, there) in [
+        ("run", table.run.is_some()),
+        ("env", !table.env.is_empty()),
+        ("inputs", !table.inputs.is_empty()),
+        ("outputs", !table.outputs.is_empty()),
+        ("schema", table.schema.is_some()),
+        ("target", table.target.is_some()),
+        ("ask", table.ask.is_some()),
+        ("expires", table.expires.is_some()),
+    ] {
+        if there {
+            let what = "says nothing to a judge, which reads the answer and what was done for it";
+            return wrong(of, format!("{what}; leave it out"));
+        }
+    }
+    let trigger = match table.trigger {
+        None | Some(TriggerText::Keywords) => Trigger::Keywords,
+        Some(TriggerText::Always) => Trigger::Always,
+    };
+    let keywords = match (&table.keywords, trigger) {
+        (Some(_), Trigger::Always) => {
+            let what = "call for nothing where trigger = \"always\"; leave them out".to_owned();
+            return wrong("keywords", what);
+        }
+        (Some(words), Trigger::Keywords) => {
+            let says = |word: &String| word.chars().any(char::is_alphanumeric);
+            if !words.iter().all(says) {
+                return wrong("keywords", "hold one without a letter or digit".to_owned());
+            }
+            words.clone()
+        }
+        (None, Trigger::Always) => Vec::new(),
+        (None, Trigger::Keywords) => KEYWORDS.map(str::to_owned).to_vec(),
+    };
+    let heartbeat = table.heartbeat.unwrap_or(false);
+    if trigger == Trigger::Keywords && keywords.is_empty() && !heartbeat {
+        let what = "are none, so nothing ever calls for it; name some, or trigger = \"always\"";
+        return wrong("keywords", what.to_owned());
+    }
+    let surfaces: Vec<Surface> = match &table.surfaces {
+        None => vec![Surface::Main, Surface::Subagent],
+        Some(named) if named.is_empty() => {
+            return wrong("surfaces", "are none; leave the key out for all".to_owned());
+        }
+        Some(named) => named.iter().map(surface).collect(),
+    };
+    let min_score = match table.min_score {
+        None => MIN_SCORE,
+        // A score is read to a thousandth.
+        Some(score) if (0.0..=1.0).contains(&score) => (score * 1000.0).round() as u32,
+        Some(_) => return wrong("min_score", "must be from 0 to 1".to_owned()),
+    };
+    let rubric = match table.rubric.as_deref().map(str::trim) {
+        None => None,
+        Some("") => return wrong("rubric", "names no file; leave it out".to_owned()),
+        Some(file) => match gathered.and_then(|gathered| gathered.schema(file)) {
+            Some(text) => Some(text.to_owned()),
+            None => return wrong("rubric", format!("names '{file}', which is not there")),
+        },
+    };
+    let max_attempts = match positive(name, &key("max_attempts"), table.max_attempts)? {
+        None => 3,
+        Some(attempts) => u32::try_from(attempts).unwrap_or(u32::MAX),
+    };
+    let definition = Definition {
+        model: table.model.clone(),
+        trigger,
+        keywords,
+        heartbeat,
+        surfaces,
+        min_score,
+        rubric,
+        rules: gathered.map(Gathered::agents_rules).unwrap_or_default(),
+    };
+    let definition = serde_json::to_string(&definition).unwrap_or_default();
+    if let Err(error) = Judge.check_definition(&definition) {
+        return wrong("model", error.to_string());
+    }
+    Ok(VerifierSpec {
+        name: VerifierName::new(table.name.as_str()),
+        kind: KIND.to_owned(),
+        tier: Tier::Judge,
+        subject: SubjectKind::Answer,
+        definition,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(TIMEOUT_MS),
+        retries: retries(name, table)?,
+        advisory: table.advisory,
+        // A model's word is testimony: where there is none, nothing waits for it.
+        stance: table.stance.map_or(Stance::Allow, stance),
+        judge: Some(JudgeTerms {
+            max_attempts,
+            shadow: table.mode == Some(JudgeMode::Shadow),
+        }),
+    })
+}
+
+fn surface(text: &SurfaceText) -> Surface {
+    match text {
+        SurfaceText::Main => Surface::Main,
+        SurfaceText::Subagent => Surface::Subagent,
+    }
+}
+
+/// Of another kind its keys would do nothing.
+pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(), ConfigError> {
+    for (key, there) in [
+        ("model", table.model.is_some()),
+        ("trigger", table.trigger.is_some()),
+        ("keywords", table.keywords.is_some()),
+        ("heartbeat", table.heartbeat.is_some()),
+        ("surfaces", table.surfaces.is_some()),
+        ("max_attempts", table.max_attempts.is_some()),
+        ("mode", table.mode.is_some()),
+        ("min_score", table.min_score.is_some()),
+        ("rubric", table.rubric.is_some()),
+    ] {
+        if there {
+            let key = format!("verifier '{}': {key}", table.name);
+            let what = format!("is for kind = \"{KIND}\", which asks a model");
+            return Err(value(name, &key, what));
+        }
+    }
+    Ok(())
+}

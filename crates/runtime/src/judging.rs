@@ -1,0 +1,267 @@
+//! What judges need to know of a stop: what calls for them, which is a fact of it, and what they
+//! are shown, out of the session's log.
+
+use checkrein_core::digest::Short;
+use checkrein_core::event::{Event, OpenedBy};
+use checkrein_core::evidence::{Evidence, Verdict};
+use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
+use checkrein_core::input::{Input, JudgeFact, StopRequested, ToolKind, ToolRequested};
+use checkrein_core::policy::{Policy, Tier};
+use checkrein_core::state::{Pending, State};
+use checkrein_verifiers::judge::{self, Case, Definition, Turn};
+
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::load;
+
+/// Turns of the conversation before the request that are shown (seed: OpenClaw pull request 21832).
+const TURNS: usize = 5;
+/// Tool calls that are shown, the newest.
+const CALLS: usize = 40;
+/// Characters of a call's arguments, and of those of a call that writes.
+const ARGS: usize = 160;
+const WRITTEN: usize = 2_000;
+
+/// For each judge of the policy, whether something calls for it. `message` is whole.
+pub(crate) fn called(policy: &Policy, stop: &StopRequested, message: &str) -> Vec<JudgeFact> {
+    let judges = policy.verifiers.iter();
+    judges
+        .filter(|spec| spec.tier == Tier::Judge)
+        .filter_map(|spec| {
+            let judge: Definition = serde_json::from_str(&spec.definition).ok()?;
+            let main = stop.scope.is_main();
+            Some(JudgeFact {
+                verifier: spec.name.clone(),
+                calling: judge::calling(&judge, main, stop.answer, message),
+            })
+        })
+        .collect()
+}
+
+impl Runtime {
+    /// What the judges of this stop are shown, secrets hidden.
+    pub(crate) fn case(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        state: &State,
+        scope: &ScopeId,
+        message: &str,
+    ) -> Result<Case, RuntimeError> {
+        let mut story = Story::default();
+        let from = checkrein_core::ids::Seq(0);
+        for raw in self.store.events(session, from)? {
+            if let Some(event) = load::decode(session, &raw)? {
+                story.hear(&event, scope);
+            }
+        }
+        let mut case = Case {
+            request: story.request,
+            history: story.history,
+            calls: story.calls.into_iter().map(Call::line).collect(),
+            changes: story.changes.join("\n"),
+            feedback: self.said_before(policy, &story.said),
+            answer: message.to_owned(),
+            heartbeat: story.heartbeat,
+            agent: state
+                .agent
+                .as_ref()
+                .map_or(String::new(), ToString::to_string),
+            ..Case::default()
+        };
+        if let Some(pending) = state.pending(scope) {
+            case.evidence = self.found(policy, pending);
+            if pending.truncated {
+                case.about
+                    .push("the answer was cut by its output limit".to_owned());
+            }
+        }
+        case.about.push(format!("agent: {}", case.agent));
+        if let Some(task) = &state.task {
+            let totals = &task.totals;
+            case.about.push(format!(
+                "worked for {} s in {} rounds with {} tool calls",
+                state.busy_ms() / 1_000,
+                totals.rounds,
+                totals.tool_calls
+            ));
+        }
+        if !scope.is_main() {
+            case.about
+                .push("this is a sub-agent's answer to the main agent".to_owned());
+        }
+        self.hide(&mut case);
+        Ok(case)
+    }
+
+    fn hide(&self, case: &mut Case) {
+        let hide = |text: &mut String| {
+            if let std::borrow::Cow::Owned(hidden) = self.redactor.text(text) {
+                *text = hidden;
+            }
+        };
+        for turn in &mut case.history {
+            hide(&mut turn.request);
+            hide(&mut turn.answer);
+        }
+        let lists = [&mut case.calls, &mut case.evidence, &mut case.feedback];
+        lists.into_iter().flatten().for_each(hide);
+        for text in [&mut case.request, &mut case.changes, &mut case.answer] {
+            hide(text);
+        }
+    }
+
+    /// What hard verifiers and persons found, a line each.
+    fn found(&self, policy: &Policy, pending: &Pending) -> Vec<String> {
+        let mut lines = Vec::new();
+        for held in &pending.verdicts {
+            let name = &held.fact.verifier;
+            let outside = policy
+                .verifier(name)
+                .is_some_and(|spec| spec.tier != Tier::Judge);
+            if !outside {
+                continue;
+            }
+            let (verdict, _) = held.verdict();
+            let word = match verdict {
+                Verdict::Pass => "passes",
+                Verdict::Fail => "fails",
+                Verdict::Inconclusive => "could not tell",
+            };
+            lines.push(format!("{name} {word}"));
+            let evidence = self.evidence(&held.fact.key);
+            let findings = evidence.into_iter().flat_map(|evidence| evidence.findings);
+            lines.extend(
+                findings
+                    .take(10)
+                    .map(|finding| format!("  {}", finding.message)),
+            );
+        }
+        lines
+    }
+
+    /// What judges said against earlier answers to the same request.
+    fn said_before(&self, policy: &Policy, said: &[Said]) -> Vec<String> {
+        let judged = said.iter().filter(|said| {
+            let spec = policy.verifier(&said.verifier);
+            spec.is_some_and(|spec| spec.tier == Tier::Judge)
+        });
+        let evidence = judged.filter_map(|said| self.evidence(&said.key));
+        evidence.flat_map(points).collect()
+    }
+}
+
+fn points(evidence: Evidence) -> Vec<String> {
+    let point =
+        |finding: checkrein_core::evidence::Finding| format!("{}: {}", finding.id, finding.message);
+    evidence.findings.into_iter().map(point).collect()
+}
+
+/// A verdict against the agent.
+struct Said {
+    verifier: VerifierName,
+    key: checkrein_core::digest::Digest,
+}
+
+/// A tool call.
+struct Call {
+    call: Short,
+    text: String,
+    came: Option<bool>,
+}
+
+impl Call {
+    fn line(self) -> String {
+        let came = match self.came {
+            None => "",
+            Some(false) => " -> ok",
+            Some(true) => " -> failed",
+        };
+        format!("{}{came}", self.text)
+    }
+}
+
+/// A session, as far as a judge is told of it.
+#[derive(Default)]
+struct Story {
+    /// The newest prompt, until a task opens with it.
+    prompted: String,
+    request: String,
+    answer: String,
+    history: Vec<Turn>,
+    calls: Vec<Call>,
+    changes: Vec<String>,
+    said: Vec<Said>,
+    heartbeat: bool,
+}
+
+impl Story {
+    fn hear(&mut self, event: &Event, scope: &ScopeId) {
+        match event {
+            Event::TaskOpened { by, .. } => {
+                let request = match by {
+                    OpenedBy::Prompt => std::mem::take(&mut self.prompted),
+                    OpenedBy::Work => String::new(),
+                };
+                let before = Turn {
+                    request: std::mem::replace(&mut self.request, request),
+                    answer: std::mem::take(&mut self.answer),
+                };
+                if !before.request.is_empty() || !before.answer.is_empty() {
+                    self.history.push(before);
+                }
+                if self.history.len() > TURNS {
+                    self.history.remove(0);
+                }
+                self.calls.clear();
+                self.changes.clear();
+                self.said.clear();
+            }
+            Event::Input(stamped) => self.input(&stamped.input, scope),
+            _ => {}
+        }
+    }
+
+    fn input(&mut self, input: &Input, scope: &ScopeId) {
+        match input {
+            Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
+            Input::ToolRequested(request) if request.scope == *scope => self.called(request),
+            Input::ToolReturned(returned) if returned.scope == *scope => {
+                let open = |call: &&mut Call| call.call == returned.call && call.came.is_none();
+                if let Some(call) = self.calls.iter_mut().rev().find(open) {
+                    call.came = Some(returned.error);
+                }
+            }
+            Input::StopRequested(stop) if stop.scope == *scope => {
+                self.answer.clone_from(&stop.message);
+                self.heartbeat = stop.answer.heartbeat;
+            }
+            Input::EvidenceArrived(arrived) if arrived.scope == *scope => {
+                let fact = &arrived.evidence;
+                if fact.verdict == Verdict::Fail {
+                    self.said.push(Said {
+                        verifier: fact.verifier.clone(),
+                        key: fact.key,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn called(&mut self, request: &ToolRequested) {
+        let short = |most: usize| request.args.chars().take(most).collect::<String>();
+        if self.calls.len() >= CALLS {
+            self.calls.remove(0);
+        }
+        self.calls.push(Call {
+            call: request.call,
+            text: format!("{} {}", request.tool, short(ARGS)),
+            came: None,
+        });
+        if request.kind == ToolKind::Write {
+            self.changes
+                .push(format!("{} {}", request.tool, short(WRITTEN)));
+        }
+    }
+}

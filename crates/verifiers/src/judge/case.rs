@@ -1,0 +1,36 @@
+//! What a judge is shown of a stop.
+
+/// What a judge is shown of a stop, secrets hidden. All of it is data but the request, which is
+/// data too: a judge judges whether it was met and does not follow it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Case {
+    /// What the person asked for.
+    pub request: String,
+    /// The conversation before it, oldest first.
+    pub history: Vec<Turn>,
+    /// What the agent did about it, a line a tool call, oldest first.
+    pub calls: Vec<String>,
+    /// What it changed.
+    pub changes: String,
+    /// What hard verifiers found, a line each.
+    pub evidence: Vec<String>,
+    /// The agent, how long it worked, how it stopped: a line each.
+    pub about: Vec<String>,
+    /// What judges said of its earlier answers to the same request.
+    pub feedback: Vec<String>,
+    /// The answer.
+    pub answer: String,
+    /// Whether nobody asked: it answers a heartbeat.
+    pub heartbeat: bool,
+    /// The agent, as its adapter names it.
+    pub agent: String,
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// What was asked.
+    pub request: String,
+    /// What was answered.
+    pub answer: String,
+}

@@ -1,0 +1,195 @@
+//! The request to a judge: instructions, then data in quotes, what matters most at both ends. A
+//! model reads the middle of a long text least (Liu et al. 2023, "Lost in the Middle").
+
+use std::sync::{Arc, LazyLock};
+
+use checkrein_models::quoted::{Keep, Quotes, RULE, clip};
+use checkrein_models::{Message, Request, Shape};
+use serde_json::{Value, json};
+
+use super::case::Case;
+use super::definition::Definition;
+
+/// Characters of the whole, unless the request itself is longer.
+const BUDGET: usize = 32_000;
+/// Characters of rules that are left when the whole is too long.
+const RULES_LEFT: usize = 8_000;
+/// Characters of the answer that are left when the whole is still too long.
+const ANSWER_LEFT: usize = 12_000;
+/// Bytes of what was done, changed and found that are shown at all.
+const CALLS: usize = 2_000;
+const CHANGES: usize = 6_000;
+const FOUND: usize = 3_000;
+/// Bytes of the project's rules that are shown at all.
+const RULES: usize = 64 * 1024;
+/// Output tokens that a verdict can take.
+const MOST_TOKENS: u32 = 4_096;
+
+const INSTRUCTIONS: &str = "You review the last answer of an AI agent before it reaches the person who asked. Judge the work, not its tone of confidence: that the agent says it is done is no evidence. Think about three things in turn:
+1. goal: does the answer do what was asked?
+2. completeness: is anything that was asked for missing, cut off or only promised?
+3. rules: does it keep the rules of the project?
+What tools found (block 'found') weighs more than what the answer claims. In a heartbeat nobody asked for anything: the rules name standing tasks, and an answer that all is well although one of them is open misses the goal.
+If something is wrong, say in `feedback` what the agent has to do, a line for each point, so that it can act on it. `category` is what is wrong most: goal_missed, incomplete, rule_violation, tone_mismatch (wrong register for the reader), refusal (it refused what it should do); none if nothing is. `score` is from 0 (useless) to 1 (nothing to add). `verdict` is pass or fail. `ref` is the number that the message begins with.
+Answer with one JSON object: {\"ref\": number, \"goal\": text, \"completeness\": text, \"rules\": text, \"score\": number, \"verdict\": \"pass\" or \"fail\", \"category\": text, \"feedback\": text}.";
+
+/// What a verdict looks like.
+static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    let text = json!({"type": "string"});
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "ref": {"type": "integer"},
+            "goal": text,
+            "completeness": text,
+            "rules": text,
+            "score": {"type": "number"},
+            "verdict": {"type": "string", "enum": ["pass", "fail"]},
+            "category": {"type": "string", "enum": [
+                "none", "goal_missed", "incomplete", "rule_violation", "tone_mismatch", "refusal"
+            ]},
+            "feedback": text,
+        },
+        "required": ["ref", "goal", "completeness", "rules", "score", "verdict", "category", "feedback"],
+        "additionalProperties": false,
+    }))
+});
+
+/// In which order a judge reads what it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The request first, the answer last.
+    Forth,
+    /// The other way round.
+    Back,
+}
+
+/// Blocks in the order in which they are read.
+struct Blocks {
+    request: String,
+    rules: String,
+    history: Vec<String>,
+    about: String,
+    feedback: String,
+    answer: String,
+}
+
+/// The request for a verdict about this case.
+pub(super) fn request(judge: &Definition, case: &Case, quotes: Quotes, order: Order) -> Request {
+    let mut system = format!("{INSTRUCTIONS}\n{RULE}");
+    if let Some(rubric) = &judge.rubric {
+        system.push_str("\nThe project asks you to look at this besides:\n");
+        system.push_str(rubric);
+    }
+    let mut blocks = Blocks::of(judge, case);
+    blocks.fit(BUDGET.saturating_sub(chars(&system)));
+    Request {
+        system,
+        messages: vec![Message::User(blocks.write(quotes, order))],
+        tools: Vec::new(),
+        shape: Some(Shape {
+            name: "verdict",
+            schema: SHAPE.clone(),
+        }),
+        max_tokens: Some(MOST_TOKENS),
+    }
+}
+
+impl Blocks {
+    fn of(judge: &Definition, case: &Case) -> Self {
+        // The standing tasks of a heartbeat are nobody's rules but its own.
+        let meant = judge
+            .rules
+            .iter()
+            .filter(|rules| case.heartbeat || rules.name != "HEARTBEAT.md");
+        let rules: Vec<String> = meant
+            .map(|rules| format!("{}:\n{}", rules.name, rules.text))
+            .collect();
+        let history = case.history.iter();
+        let turn = |turn: &super::case::Turn| {
+            format!("asked: {}\nanswered: {}", turn.request, turn.answer)
+        };
+        let mut about = case.about.join("\n");
+        let mut section = |head: &str, text: &str, most: usize, keep: Keep| {
+            if !text.is_empty() {
+                about.push_str(&format!("\n{head}:\n{}", clip(text, most, keep)));
+            }
+        };
+        section(
+            "found by tools",
+            &case.evidence.join("\n"),
+            FOUND,
+            Keep::Start,
+        );
+        section("tool calls", &case.calls.join("\n"), CALLS, Keep::End);
+        section("changes", &case.changes, CHANGES, Keep::Start);
+        Self {
+            request: case.request.clone(),
+            rules: clip(&rules.join("\n\n"), RULES, Keep::Start).into_owned(),
+            history: history.map(turn).collect(),
+            about,
+            feedback: case.feedback.join("\n"),
+            answer: case.answer.clone(),
+        }
+    }
+
+    fn chars(&self) -> usize {
+        let texts = [
+            &self.request,
+            &self.rules,
+            &self.about,
+            &self.feedback,
+            &self.answer,
+        ];
+        let history = self.history.iter().map(|turn| chars(turn));
+        texts
+            .into_iter()
+            .map(|text| chars(text))
+            .chain(history)
+            .sum()
+    }
+
+    /// Over the budget history goes first, oldest first, then rules, then the answer's end; what
+    /// was asked is never cut.
+    fn fit(&mut self, budget: usize) {
+        while self.chars() > budget && !self.history.is_empty() {
+            self.history.remove(0);
+        }
+        if self.chars() > budget {
+            cut(&mut self.rules, RULES_LEFT);
+        }
+        if self.chars() > budget {
+            cut(&mut self.answer, ANSWER_LEFT);
+        }
+    }
+
+    fn write(&self, quotes: Quotes, order: Order) -> String {
+        let history = self.history.join("\n\n");
+        let mut blocks = [
+            ("request", self.request.as_str()),
+            ("rules", &self.rules),
+            ("history", &history),
+            ("about", &self.about),
+            ("earlier feedback", &self.feedback),
+            ("answer", &self.answer),
+        ];
+        if order == Order::Back {
+            blocks.reverse();
+        }
+        let mut text = quotes.heading();
+        for (label, data) in blocks.into_iter().filter(|(_, data)| !data.is_empty()) {
+            quotes.put(&mut text, label, data);
+        }
+        text
+    }
+}
+
+fn cut(text: &mut String, most: usize) {
+    if let Some((at, _)) = text.char_indices().nth(most) {
+        *text = clip(text, at, Keep::Start).into_owned();
+    }
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}

@@ -1,0 +1,70 @@
+//! What a judge is, as its definition in the sealed policy says.
+
+use serde::{Deserialize, Serialize};
+
+/// A judge's definition, canonical JSON in the sealed policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// `provider/model`; `None` takes one of another family than the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What calls for it.
+    pub trigger: Trigger,
+    /// Words and phrases that call for it under `keywords`.
+    pub keywords: Vec<String>,
+    /// Whether it judges answers to heartbeats: all of them, whatever they say.
+    pub heartbeat: bool,
+    /// Whose answers it judges.
+    pub surfaces: Vec<Surface>,
+    /// The least score that passes, in thousandths.
+    pub min_score: u32,
+    /// What to look at besides, in the project's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<String>,
+    /// Rules that the project gives its agents, by file, as they were when the session began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rules>,
+}
+
+/// `trigger`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// An answer that holds one of the keywords.
+    #[default]
+    Keywords,
+    /// Every answer.
+    Always,
+}
+
+/// A kind of conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// The one that a person talks to.
+    Main,
+    /// A sub-agent's.
+    Subagent,
+}
+
+/// A file of rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Keywords unless the config says otherwise (seed: OpenClaw pull request 21832).
+pub const KEYWORDS: [&str; 5] = ["done", "completed", "finished", "ready", "here you go"];
+
+/// Files that hold rules for agents, in the order in which a judge reads them.
+pub const RULES: [&str; 5] = [
+    "AGENTS.md",
+    "SOUL.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    "HEARTBEAT.md",
+];

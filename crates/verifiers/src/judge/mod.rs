@@ -1,0 +1,245 @@
+//! `kind = "judge"`: a model reads the answer before the person does. Its verdict is testimony: it
+//! is read carefully, and what cannot be read or asked is inconclusive.
+
+mod case;
+mod context;
+mod definition;
+mod trigger;
+mod verdict;
+
+use std::time::{Duration, Instant};
+
+use checkrein_core::evidence::{Cause, Retryable, Testimony, Verdict};
+use checkrein_models::quoted::Quotes;
+use checkrein_models::reading::Unreadable;
+use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
+
+pub use case::{Case, Turn};
+use context::Order;
+pub use definition::{Definition, KEYWORDS, RULES, Rules, Surface, Trigger};
+pub use trigger::calling;
+pub use verdict::{Category, Said, read};
+
+use crate::{DefinitionError, Job, Report, Verifier};
+
+/// So near the least score that passes, in thousandths, a judge is asked a second time, with what
+/// it is shown in the other order: a verdict that depends on the order is none.
+const NEAR: u32 = 100;
+
+/// Who judges if the config names nobody: one of another family than the agent's.
+const OF_ANTHROPIC: &str = "anthropic/claude-sonnet-4-5";
+const OF_OPENAI: &str = "openai/gpt-4.1";
+
+/// The `judge` kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Judge;
+
+impl Verifier for Judge {
+    fn kind(&self) -> &'static str {
+        "judge"
+    }
+
+    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
+        parse(definition).map(drop)
+    }
+
+    fn verify(&self, job: &Job<'_>) -> Report {
+        let started = Instant::now();
+        let mut report = match (parse(&job.spec.definition), job.case) {
+            (Ok(judge), Some(case)) => ask(&judge, case, job, started),
+            (Ok(_), None) => {
+                let why = "a judge reads the answer of an agent: it is asked at a stop only";
+                Report::inconclusive(Cause::NotAsked, Retryable::Yes, why)
+            }
+            (Err(error), _) => {
+                Report::inconclusive(Cause::Internal, Retryable::No, error.to_string())
+            }
+        };
+        report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        report
+    }
+}
+
+fn parse(definition: &str) -> Result<Definition, DefinitionError> {
+    let shape = |source| DefinitionError::Shape {
+        kind: "judge",
+        source,
+    };
+    let judge: Definition = serde_json::from_str(definition).map_err(shape)?;
+    let wrong = |error: ModelError| DefinitionError::Judge {
+        what: error.to_string(),
+    };
+    if let Some(model) = &judge.model {
+        checkrein_models::check(model).map_err(wrong)?;
+    }
+    Ok(judge)
+}
+
+/// The model that judges an agent of this name, and whether it is of the agent's own family.
+pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
+    let family = match agent {
+        "claude-code" => "anthropic",
+        "codex" => "openai",
+        _ => "",
+    };
+    let model = judge.model.clone().unwrap_or_else(|| {
+        let other = match family {
+            "anthropic" => OF_OPENAI,
+            _ => OF_ANTHROPIC,
+        };
+        other.to_owned()
+    });
+    let words = match family {
+        "anthropic" => ["anthropic/", "claude"],
+        "openai" => ["openai/", "gpt-"],
+        _ => return (model, false),
+    };
+    let same = words.iter().any(|word| model.to_lowercase().contains(word));
+    (model, same)
+}
+
+/// What came of asking.
+enum Heard {
+    Said(Said),
+    Unreadable(Unreadable),
+    Failed(ModelError),
+    Cancelled,
+}
+
+fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Report {
+    let (name, same) = model_for(judge, &case.agent);
+    let own = Duration::from_millis(job.spec.timeout_ms);
+    let left = job
+        .deadline
+        .map(|deadline| deadline.saturating_duration_since(started));
+    let cut = left.is_some_and(|left| left < own);
+    let limits = Limits {
+        whole: left.map_or(own, |left| left.min(own)),
+        ..Limits::default()
+    };
+    let mut testimony = Testimony {
+        model: name.clone(),
+        ..Testimony::default()
+    };
+    let model = match Remote::new(&name, job.env, limits) {
+        Ok(model) => model,
+        Err(error) => return failed(&error, false, testimony),
+    };
+    let mut heard = |order| hear(judge, case, &model, order, job, &mut testimony);
+    let first = heard(Order::Forth);
+    let near = |said: &Said| {
+        let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
+        score.abs_diff(judge.min_score) <= NEAR
+    };
+    let second = match &first {
+        Heard::Said(said) if near(said) => Some(heard(Order::Back)),
+        _ => None,
+    };
+    let passes = |said: &Said| said.passes_at(judge.min_score);
+    let said = match (first, second) {
+        (Heard::Said(one), None) => one,
+        (Heard::Said(one), Some(Heard::Said(other))) => {
+            if passes(&one) != passes(&other) {
+                let why = "asked twice, what it was shown in the other order, it said yes and no";
+                let report = Report::inconclusive(Cause::Wavering, Retryable::Yes, why);
+                return with(report, testimony);
+            }
+            one
+        }
+        (Heard::Unreadable(why), _) | (_, Some(Heard::Unreadable(why))) => {
+            let why = format!("{name}: {why}");
+            let report = Report::inconclusive(Cause::Unreadable, Retryable::Yes, why);
+            return with(report, testimony);
+        }
+        (Heard::Failed(error), _) | (_, Some(Heard::Failed(error))) => {
+            return failed(&error, cut, testimony);
+        }
+        (Heard::Cancelled, _) | (_, Some(Heard::Cancelled)) => {
+            let why = "it was called off";
+            let report = Report::inconclusive(Cause::ReplyDeadline, Retryable::Yes, why);
+            return with(report, testimony);
+        }
+    };
+    testimony.score = said.score;
+    let verdict = match passes(&said) {
+        true => Verdict::Pass,
+        false => Verdict::Fail,
+    };
+    let findings = match verdict {
+        Verdict::Pass => Vec::new(),
+        Verdict::Fail | Verdict::Inconclusive => said.findings(),
+    };
+    let mut excerpt = said.feedback.join("\n");
+    if same {
+        excerpt.push_str("\nThe judge is of the same family as the agent, which it may favour.");
+    }
+    let report = Report {
+        verdict,
+        cause: None,
+        findings_total: u32::try_from(findings.len()).unwrap_or(u32::MAX),
+        findings,
+        ..Report::inconclusive(Cause::Internal, Retryable::Yes, excerpt)
+    };
+    with(report, testimony)
+}
+
+fn hear(
+    judge: &Definition,
+    case: &Case,
+    model: &dyn Model,
+    order: Order,
+    job: &Job<'_>,
+    testimony: &mut Testimony,
+) -> Heard {
+    let quotes = Quotes::fresh();
+    let request = context::request(judge, case, quotes, order);
+    testimony.asked += 1;
+    match wait_unless(job.cancelled, model.ask(&request)) {
+        None => Heard::Cancelled,
+        Some(Err(error)) => Heard::Failed(error),
+        Some(Ok(reply)) => {
+            count(testimony, &reply);
+            match verdict::read(&reply.text, quotes.number()) {
+                Ok(said) => Heard::Said(said),
+                Err(why) => Heard::Unreadable(why),
+            }
+        }
+    }
+}
+
+fn count(testimony: &mut Testimony, reply: &Reply) {
+    let usage = &reply.usage;
+    let add = |total: &mut Option<u64>, more: Option<u64>| {
+        *total = more.map(|more| total.unwrap_or(0) + more);
+    };
+    let read = [usage.input, usage.cached, usage.written];
+    let known = read.iter().any(Option::is_some);
+    add(
+        &mut testimony.input,
+        known.then(|| read.into_iter().flatten().sum()),
+    );
+    add(&mut testimony.output, usage.output);
+    let cost = checkrein_models::Prices::default().cost(&testimony.model, usage);
+    add(&mut testimony.cost, cost);
+}
+
+fn failed(error: &ModelError, cut: bool, testimony: Testimony) -> Report {
+    let (cause, retryable) = match error {
+        ModelError::Timeout { .. } if cut => (Cause::ReplyDeadline, Retryable::Yes),
+        ModelError::Timeout { .. } => (Cause::Timeout, Retryable::Yes),
+        // No agent can bring one.
+        ModelError::NoKey { .. } => (Cause::ModelUnavailable, Retryable::No),
+        _ => (Cause::ModelUnavailable, Retryable::Yes),
+    };
+    with(
+        Report::inconclusive(cause, retryable, error.to_string()),
+        testimony,
+    )
+}
+
+fn with(report: Report, testimony: Testimony) -> Report {
+    Report {
+        testimony: Some(testimony),
+        ..report
+    }
+}
