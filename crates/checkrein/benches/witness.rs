@@ -45,19 +45,21 @@ fn main() -> Result<(), ConfigError> {
     report("model and loop alone", |_| {
         let _ = black_box(now(model.ask(&asked)));
     });
+    let shapes: [Value; SHAPES] = std::array::from_fn(arguments);
     for (name, history) in [
         ("veto check, no history", &[][..]),
         ("veto check, 6 messages", &history),
     ] {
         let veto = PreToolVerifier::new(model.clone(), config)?;
         report(name, |n| {
-            black_box(now(veto.check(GOAL, "slack_send", &arguments(n), history)));
+            let arguments = &shapes[n % SHAPES];
+            black_box(now(veto.check(GOAL, "slack_send", arguments, history)));
         });
     }
     let veto = PreToolVerifier::new(model.clone(), config)?;
-    let same = arguments(0);
+    let [same, ..] = &shapes;
     report("veto check, asked before", |_| {
-        black_box(now(veto.check(GOAL, "slack_send", &same, &history)));
+        black_box(now(veto.check(GOAL, "slack_send", same, &history)));
     });
     let progress = ProgressVerifier::new(model, config)?;
     report("progress check, 6 messages", |_| {
@@ -81,7 +83,9 @@ fn main() -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Of another shape each time, so that none is remembered.
+/// More shapes than are remembered: none is when its turn comes again.
+const SHAPES: usize = 1_000;
+
 fn arguments(n: usize) -> Value {
     json!({ "channel": "#qa", "text": "Reminder: the release is on Friday.", "thread": n, "dry_run": false })
 }
