@@ -168,9 +168,12 @@ impl Runtime {
             });
         }
         let hide = |text: &str| self.redactor.text(text).into_owned();
+        // What came as no JSON is told as a text of it.
         let arguments = hide(args);
-        let arguments =
-            serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
+        let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
+            Ok(_) => arguments,
+            Err(_) => serde_json::Value::String(arguments).to_string(),
+        };
         let (goal, history) = (hide(&story.goal), story.messages(&hide));
         let planned = Planned {
             goal: &goal,
