@@ -436,8 +436,8 @@ pub(crate) enum Judge {
     #[command(after_help = "\
 Examples:
   checkrein judge calibrate labels.jsonl --model openai/gpt-4.1 --record replies.jsonl
-  checkrein judge calibrate labels.jsonl --judge reviewer     the judge of checkrein.toml, rules and all
-  checkrein judge calibrate replies.jsonl --json              nobody is asked: what was said is in the file
+  checkrein judge calibrate labels.jsonl --judge reviewer     as checkrein.toml has it
+  checkrein judge calibrate judged.jsonl --json               replies are in it: nobody is asked
 
 A line of the file, in three kinds (docs/calibration.md has all keys):
   {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"category\": \"incomplete\"}

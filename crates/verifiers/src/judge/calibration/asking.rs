@@ -21,6 +21,8 @@ use crate::judge::{Definition, Rules, count, model_for};
 
 /// Questions under way at once: as many as providers let a new account have.
 const AT_ONCE: usize = 4;
+/// Questions that may be refused, each for itself, before any is answered.
+const GIVE_UP: u64 = 8;
 /// What rules that stand in the file are called before a judge.
 const RULES_NAME: &str = "rules";
 
@@ -53,7 +55,7 @@ pub struct Asked {
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAsked {
-    /// The first question was not answered, and others would not be.
+    /// No question was answered, and others would not be.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// What was answered cannot be recorded.
@@ -122,6 +124,7 @@ struct State {
     asked: Asked,
     /// By name: a connection is kept.
     models: BTreeMap<String, Remote>,
+    /// Whether any was, now or before.
     answered: bool,
 }
 
@@ -224,6 +227,7 @@ impl Session<'_> {
         if let Some(known) = self.asking.record.known(&question) {
             let mut state = self.lock();
             state.asked.known += 1;
+            state.answered = true;
             return Ok(Some(known));
         }
         let model = self.model(name)?;
@@ -234,15 +238,15 @@ impl Session<'_> {
             Some(Ok(reply)) => reply,
             Some(Err(error)) => {
                 let mut state = self.lock();
-                // What the first question meets every other would meet: no key, no such model.
-                if !state.answered {
-                    return Err(error.into());
-                }
                 let (_, count) = state
                     .asked
                     .failed
                     .get_or_insert_with(|| (error.to_string(), 0));
                 *count += 1;
+                let hopeless = !is_of_this_question(&error) || *count >= GIVE_UP;
+                if hopeless && !state.answered {
+                    return Err(error.into());
+                }
                 return Ok(None);
             }
         };
@@ -272,5 +276,15 @@ impl Session<'_> {
         let model = Remote::new(name, self.asking.env, limits)?;
         state.models.insert(name.to_owned(), model.clone());
         Ok(model)
+    }
+}
+
+/// Whether another question may fare better with this model: it is not so without a key, with a name
+/// that nobody has, or where nobody can be reached.
+fn is_of_this_question(error: &ModelError) -> bool {
+    match error {
+        ModelError::Refused { status, .. } => matches!(status, 400 | 413 | 422),
+        ModelError::TooLarge { .. } | ModelError::Unreadable { .. } => true,
+        _ => false,
     }
 }

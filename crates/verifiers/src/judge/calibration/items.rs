@@ -114,8 +114,12 @@ const PAIR: [&str; 3] = ["answer_a", "answer_b", "replies"];
 
 impl Reading {
     fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
-        let mut map: Map<String, Value> =
-            serde_json::from_str(line).map_err(|error| format!("no JSON object: {error}"))?;
+        let mut map: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
+            let (what, column) = (error.to_string(), error.column());
+            // It counts lines of this line.
+            let what = what.split(" at line ").next().unwrap_or_default();
+            format!("no JSON object: {what} (column {column})")
+        })?;
         let pair = PAIR.iter().any(|key| map.contains_key(*key));
         let known = match pair {
             true => PAIR.as_slice(),
@@ -386,7 +390,10 @@ mod tests {
     fn what_is_wrong_says_where() {
         for (text, said) in [
             ("", "it holds no labels"),
-            ("nonsense", "line 1: no JSON object"),
+            (
+                "nonsense",
+                "line 1: no JSON object: expected ident (column 2)",
+            ),
             ("\n3", "line 2: no JSON object"),
             (
                 r#"{"request":"r","answer":"x"}"#,
