@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
 use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Look, Patience, Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_runtime::{Hosts, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
@@ -20,8 +20,14 @@ pub(crate) type Watch = dyn Fn(Progress) + Send + Sync;
 pub struct Engine {
     runtime: Runtime,
     watch: Box<Watch>,
-    cancelled: &'static AtomicBool,
+    cancelled: Flag,
     sessions: AtomicU64,
+}
+
+/// Whoever sets it wants checks to end.
+enum Flag {
+    OfProcess(&'static AtomicBool),
+    Shared(Arc<AtomicBool>),
 }
 
 /// Nobody cancels an engine that was not told how.
@@ -33,7 +39,7 @@ impl Engine {
         Self {
             runtime: Runtime::new(store, place, seal),
             watch: Box::new(|_| {}),
-            cancelled: &NEVER,
+            cancelled: Flag::OfProcess(&NEVER),
             sessions: AtomicU64::new(0),
         }
     }
@@ -41,13 +47,8 @@ impl Engine {
     /// An engine that forgets everything with the process. `config` is the text of a
     /// `checkrein.toml`; a mistake in it is told when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let state = std::env::temp_dir().join(format!("checkrein-{}", std::process::id()));
-        let place = Place {
-            state,
-            env: Arc::new(std::env::vars_os().collect()),
-            root: root.clone(),
-        };
+        let place = Place::here(root);
+        let root = place.root.clone();
         let source = config.map(|text| Source {
             name: root.join("checkrein.toml"),
             text: text.to_owned(),
@@ -80,7 +81,19 @@ impl Engine {
     /// Checks are killed, and errors returned, once the flag is set.
     #[must_use]
     pub fn cancelled_by(mut self, flag: &'static AtomicBool) -> Self {
-        self.cancelled = flag;
+        self.cancelled = Flag::OfProcess(flag);
+        self
+    }
+
+    /// The same for a part of a process.
+    #[must_use]
+    pub fn cancelled_with(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancelled = Flag::Shared(flag);
+        self
+    }
+
+    pub(crate) fn asking(mut self, hosts: Hosts) -> Self {
+        self.runtime = self.runtime.with_hosts(hosts);
         self
     }
 
@@ -104,7 +117,7 @@ impl Engine {
     ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
         let patience = Patience {
             deadline: None,
-            cancelled: self.cancelled,
+            cancelled: self.cancelled(),
         };
         self.runtime.ask_others(&id, patience)?;
         let session = Session::new(self, id);
@@ -126,7 +139,10 @@ impl Engine {
     }
 
     pub(crate) fn cancelled(&self) -> &AtomicBool {
-        self.cancelled
+        match &self.cancelled {
+            Flag::OfProcess(flag) => flag,
+            Flag::Shared(flag) => flag,
+        }
     }
 
     fn new_id(&self) -> SessionId {

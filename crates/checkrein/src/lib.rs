@@ -33,6 +33,7 @@
 //! Sessions of one engine share nothing mutable but the store (law 8): use one engine
 //! for as many as you like, from as many threads as you like.
 
+pub mod agent_loop;
 mod approvals;
 mod engine;
 mod session;
@@ -40,13 +41,17 @@ pub mod supervisor;
 mod tool;
 pub mod verification;
 
+pub use agent_loop::{
+    AgentLoop, ApplyPatch, HardCaps, HardVerifier, Interrupt, LoopError, LoopResult, LoopState,
+    Shell,
+};
 pub use engine::Engine;
-pub use session::{Session, ToolCall};
+pub use session::{LastAnswer, Session, ToolCall};
 pub use supervisor::{
     PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier, VerifierConfig,
     VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,
 };
-pub use tool::{Tool, ToolEnded, ToolOutput, ToolUse};
+pub use tool::{Does, Tool, ToolEnded, ToolOutput, ToolUse};
 pub use verification::{
     Agent, AgentRun, Outcome, Verification, VerificationLoop, VerificationResult, Verifier,
 };
@@ -58,5 +63,5 @@ pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_models as models;
 pub use checkrein_runtime::veto::Misfit;
 pub use checkrein_runtime::witness::{NoShare, Share, Silent};
-pub use checkrein_runtime::{Decided, Place, Progress, RuntimeError, now};
+pub use checkrein_runtime::{Decided, HostFound, Place, Progress, RuntimeError, now};
 pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};

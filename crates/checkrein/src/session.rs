@@ -39,6 +39,19 @@ pub struct ToolCall {
     pub args: Value,
     /// The script, if it is a shell tool: judged by the exec policy.
     pub script: Option<String>,
+    /// The patch, if it applies one: judged by what it would write.
+    pub patch: Option<String>,
+}
+
+/// What is known of an answer in which an agent says it is done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastAnswer {
+    /// Its output tokens, thinking included, if known.
+    pub output: Option<u64>,
+    /// Its output limit cut it.
+    pub truncated: bool,
+    /// Tool calls of the same answer did not run.
+    pub calls_pending: bool,
 }
 
 impl ToolCall {
@@ -50,6 +63,7 @@ impl ToolCall {
             kind: ToolKind::Shell,
             args: serde_json::json!({ "command": command }),
             script: Some(command.to_owned()),
+            patch: None,
         }
     }
 
@@ -106,7 +120,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
-        let decided = self.deliver(input, key, call.script.as_deref())?;
+        let decided = self.deliver(input, key, Some(call))?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
@@ -133,8 +147,8 @@ impl<'a> Session<'a> {
             wrote: call.kind == ToolKind::Write && !error,
             tokens: None,
         });
-        self.deliver(input, Some(format!("returned:{}", call.id)), None)
-            .map(drop)
+        let key = Some(format!("returned:{}", call.id));
+        self.deliver(input, key, None).map(drop)
     }
 
     /// A model response and its calls are over. `output` are its output tokens, if known.
@@ -142,11 +156,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn round(&self, output: Option<u64>) -> Result<(), RuntimeError> {
-        let tokens = output.map(|output| TokenUse {
-            output,
-            input: 0,
-            cursor: String::new(),
-        });
+        let tokens = tokens(output);
         let scope = ScopeId::main();
         self.take(Input::RoundEnded(checkrein_core::input::Scoped {
             scope,
@@ -160,7 +170,19 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, None)
+        self.claim(message, LastAnswer::default(), None)
+    }
+
+    /// The same, with what is known of the answer in which it says so.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn answered(
+        &self,
+        message: &str,
+        answer: LastAnswer,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, answer, None)
     }
 
     /// The agent's program is gone without a word that counts: its work is judged as at a
@@ -174,12 +196,13 @@ impl<'a> Session<'a> {
         message: &str,
         over: Option<Transition>,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, over)
+        self.claim(message, LastAnswer::default(), over)
     }
 
     fn claim(
         &self,
         message: &str,
+        answer: LastAnswer,
         over: Option<Transition>,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
         // A claim of its own: never the same event as a hook's stop in this session.
@@ -192,12 +215,15 @@ impl<'a> Session<'a> {
                 why: "not read".to_owned(),
             }),
             block_cap: None,
-            truncated: false,
+            truncated: answer.truncated,
             background: 0,
             over,
-            answer: AnswerFact::default(),
+            answer: AnswerFact {
+                calls_pending: answer.calls_pending,
+                ..AnswerFact::default()
+            },
             judges: Box::default(),
-            tokens: None,
+            tokens: tokens(answer.output),
         });
         let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
         match &decided.decision {
@@ -227,17 +253,17 @@ impl<'a> Session<'a> {
         &self,
         input: Input,
         key: Option<String>,
-        shell: Option<&str>,
+        call: Option<&ToolCall>,
     ) -> Result<Decided, RuntimeError> {
         let delivery = Delivery {
             session: self.id.clone(),
             source: SourceName::new("library"),
             key,
             input,
-            shell,
+            shell: call.and_then(|call| call.script.as_deref()),
             argv: None,
             writes: &[],
-            patch: None,
+            patch: call.and_then(|call| call.patch.as_deref()),
             works_in: None,
             usage: None,
         };
@@ -250,4 +276,12 @@ impl<'a> Session<'a> {
             .runtime()
             .take(delivery, patience, &|progress| watch(progress))
     }
+}
+
+fn tokens(output: Option<u64>) -> Option<TokenUse> {
+    output.map(|output| TokenUse {
+        output,
+        input: 0,
+        cursor: String::new(),
+    })
 }

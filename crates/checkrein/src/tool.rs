@@ -24,8 +24,26 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// What a call with these arguments comes to, as far as the gates have to know it.
+    fn does<'a>(&self, _arguments: &'a Value) -> Does<'a> {
+        Does::Other
+    }
+
     /// Runs it. Its own failure is an output, [`ToolOutput::failed`].
     fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput>;
+}
+
+/// What a call comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Does<'a> {
+    /// It runs this script in a shell: the exec policy judges it.
+    Script(&'a str),
+    /// It applies this patch: what that would write is judged.
+    Patch(&'a str),
+    /// It asks for the state of something that runs: to repeat it is no loop while the answer changes.
+    Poll,
+    /// Anything else.
+    Other,
 }
 
 /// One use of a tool.
@@ -104,6 +122,10 @@ macro_rules! tool_behind {
 
             fn read_only(&self) -> bool {
                 (**self).read_only()
+            }
+
+            fn does<'a>(&self, arguments: &'a Value) -> Does<'a> {
+                (**self).does(arguments)
             }
 
             fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {

@@ -326,6 +326,8 @@ pub enum SubjectKind {
     Message,
     /// The final message, with the tree and the prompt that it answers.
     Answer,
+    /// This stop and no other: what a function of the host looks at, nobody else knows.
+    Stop,
 }
 
 /// One verifier as the policy knows it. What it runs is opaque to the core.

@@ -460,6 +460,16 @@ impl Pending {
         ])
     }
 
+    /// What is about this stop and no other, with the tree as it is.
+    pub fn itself(&self) -> Digest {
+        let tree = self.tree.as_ref().map(|tree| tree.tree);
+        Digest::of_parts([
+            &self.message.as_bytes()[..],
+            &tree.unwrap_or(Digest::of(b"")).as_bytes()[..],
+            &self.stop.0.to_le_bytes(),
+        ])
+    }
+
     /// What calls for this judge. A log that was written before there were any does not say.
     pub fn calling(&self, name: &VerifierName) -> Calling {
         let of = |fact: &&JudgeFact| fact.verifier == *name;

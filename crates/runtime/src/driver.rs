@@ -16,6 +16,7 @@ use checkrein_store::Store;
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
+use crate::hosts::Hosts;
 use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
@@ -32,6 +33,7 @@ pub struct Runtime {
     pub(crate) redactor: Redactor,
     pub(crate) look: Option<Box<Look>>,
     pub(crate) level: &'static str,
+    pub(crate) hosts: Hosts,
 }
 
 impl Runtime {
@@ -45,7 +47,15 @@ impl Runtime {
             redactor,
             look: None,
             level: "L1",
+            hosts: Hosts::default(),
         }
+    }
+
+    /// Asks these functions of the host for what its policies require of them.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: Hosts) -> Self {
+        self.hosts = hosts;
+        self
     }
 
     /// Watches files whose edits could loosen what sessions are judged by (law 10).

@@ -49,7 +49,9 @@ impl Runtime {
             (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.subject(&spec.name) == *subject),
             (SubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
             // An earlier version took the message alone for all that it is about.
-            (SubjectKind::Message, None) | (SubjectKind::Answer, _) => return Ok(None),
+            (SubjectKind::Message, None) | (SubjectKind::Answer | SubjectKind::Stop, _) => {
+                return Ok(None);
+            }
         };
         Ok(Some(Lies { inputs, same }))
     }

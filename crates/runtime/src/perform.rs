@@ -186,6 +186,9 @@ impl<'a> Batch<'a> {
         if spec.tier == Tier::Person {
             return Ok(Found::Done(Box::new(self.person(spec, subject)?)));
         }
+        if spec.subject == SubjectKind::Stop {
+            return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
+        }
         let key = self.key(spec, subject);
         let claim = match self.turn(spec, subject, key)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
@@ -202,7 +205,7 @@ impl<'a> Batch<'a> {
                 let theirs = self.origin == Origin::Gate && self.case.is_none();
                 return self.of_message(spec, subject, key, theirs);
             }
-            SubjectKind::Tree => {}
+            SubjectKind::Tree | SubjectKind::Stop => {}
         }
         let before = self.before.get_or_init(|| self.read());
         let before = match before {
@@ -284,6 +287,28 @@ impl<'a> Batch<'a> {
             cached: false,
             parked: word.parked(),
         })
+    }
+
+    /// What a function of the host says of this stop. Only this process can ask it, so there is
+    /// nothing to claim.
+    fn host(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
+        (self.progress)(Progress::Started {
+            verifier: spec.name.clone(),
+            command: String::new(),
+        });
+        let report = self.runtime.hosts.ask(&spec.name);
+        self.check_cancelled()?;
+        let none = Digest::of(b"");
+        let key = self.key(spec, subject);
+        let key = Digest::of_parts([
+            &key.as_bytes()[..],
+            report.excerpt.as_bytes(),
+            format!("{:?}", report.verdict).as_bytes(),
+        ]);
+        self.put(
+            key,
+            self.evidence(spec, report, subject, subject, none, none),
+        )
     }
 
     /// Once more, with nothing else running.

@@ -475,13 +475,11 @@ pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Ve
     let Some(pending) = state.pending(scope) else {
         return Vec::new();
     };
-    let of_message = |name: &VerifierName| {
-        let spec = policy.verifier(name);
-        spec.is_some_and(|spec| spec.subject == SubjectKind::Message)
-    };
-    let subject = |name: &VerifierName| match &pending.tree {
-        Ok(tree) if !of_message(name) => tree.subject(name),
-        Ok(_) | Err(_) => pending.message,
+    let kind = |name: &VerifierName| policy.verifier(name).map(|spec| spec.subject);
+    let subject = |name: &VerifierName| match (kind(name), &pending.tree) {
+        (Some(SubjectKind::Stop), _) => pending.itself(),
+        (Some(SubjectKind::Message), _) | (_, Err(_)) => pending.message,
+        (_, Ok(tree)) => tree.subject(name),
     };
     let mut effects: Vec<Effect> = pending
         .waiting

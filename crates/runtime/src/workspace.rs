@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,15 @@ pub struct Place {
 }
 
 impl Place {
+    /// A folder, with the environment of this process and a state folder that goes with it.
+    pub fn here(root: &Path) -> Self {
+        Self {
+            state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
+            env: Arc::new(std::env::vars_os().collect()),
+            root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+        }
+    }
+
     /// Takes down which files are tracked now: they count from here on, whatever
     /// ignore files say later. If git does not tell within `limit`, what is known from before
     /// stays, and that nothing is known is taken down too.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::pre_tool::{Call, Own};
 use super::{PreToolDecision, PreToolVerifier, VerifierVerdict};
-use crate::tool::{Tool, ToolEnded, ToolOutput, ToolUse};
+use crate::tool::{Does, Tool, ToolEnded, ToolOutput, ToolUse};
 
 /// See [`wrap_tool_with_verifier`].
 pub struct Verified<T> {
@@ -73,6 +73,10 @@ impl<T: Tool> Tool for Verified<T> {
 
     fn read_only(&self) -> bool {
         self.tool.read_only()
+    }
+
+    fn does<'a>(&self, arguments: &'a Value) -> Does<'a> {
+        self.tool.does(arguments)
     }
 
     fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {

@@ -8,6 +8,7 @@
     reason = "what a test needs to be there may fail as loudly as the test"
 )]
 
+mod agent_loop;
 mod replies;
 mod scripted;
 mod supervisor;

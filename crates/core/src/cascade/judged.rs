@@ -287,6 +287,7 @@ fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest
             .map(|tree| tree.subject(&spec.name)),
         SubjectKind::Message => Some(pending.message),
         SubjectKind::Answer => Some(pending.answer(&spec.name, task.prompt)),
+        SubjectKind::Stop => Some(pending.itself()),
     }
 }
 

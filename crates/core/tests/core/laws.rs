@@ -31,7 +31,8 @@ pub(crate) fn audit(world: &World) {
     let mut message = Digest::of(b"");
     let mut came_since_read = false;
     let (mut prompted, mut prompt) = (Short(0), Short(0));
-    for event in &world.log {
+    let mut claimed = 0_u64;
+    for (before, event) in world.log.iter().enumerate() {
         match event {
             Event::TaskOpened { by, .. } => {
                 evidence.clear();
@@ -47,6 +48,7 @@ pub(crate) fn audit(world: &World) {
                 Input::StopRequested(stop) if stop.scope.is_main() => {
                     tree = stop.tree.clone().ok();
                     message = stop.message_digest;
+                    claimed = before as u64 + 1;
                     came_since_read = false;
                 }
                 Input::TreeRead(read) if read.scope.is_main() => {
@@ -75,6 +77,13 @@ pub(crate) fn audit(world: &World) {
                             let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
                             let prompt = prompt.0.to_le_bytes();
                             Some(Digest::of_parts([parts[0], parts[1], &prompt]))
+                        }
+                        SubjectKind::Stop => {
+                            let tree = tree.as_ref().map(|tree| tree.tree);
+                            let tree = tree.unwrap_or(Digest::of(b""));
+                            let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
+                            let claimed = claimed.to_le_bytes();
+                            Some(Digest::of_parts([parts[0], parts[1], &claimed]))
                         }
                     };
                     let stands = evidence.get(name).is_some_and(|facts| {

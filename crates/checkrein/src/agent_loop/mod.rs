@@ -1,0 +1,269 @@
+//! An agent loop of our own: a model, tools, and the engine between them. Every call is gated, every
+//! claim of done is judged, every run ends with a typed reason.
+
+mod desk;
+mod hands;
+mod interrupt;
+mod rounds;
+mod settings;
+mod verifier;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use checkrein_core::ids::SessionId;
+use checkrein_core::policy::TokenBudget;
+use checkrein_core::transition::Transition;
+use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
+use checkrein_runtime::config::ConfigError;
+use checkrein_runtime::{Place, RuntimeError};
+use checkrein_store::{MemoryStore, Store};
+
+use crate::tool::told;
+use crate::{Engine, Tool};
+use desk::Desk;
+use interrupt::Stop;
+use settings::Settings;
+use verifier::View;
+
+pub use hands::{ApplyPatch, Shell};
+pub use interrupt::Interrupt;
+pub use settings::HardCaps;
+pub use verifier::{HardVerifier, LoopState};
+
+/// A model that works with tools until its work is accepted or going on is not worth it.
+///
+/// Without any setting: 90 rounds, 60 minutes, 500 calls, a million output tokens, the token budget's
+/// soft line and two loop detectors. Nothing of the caller's executor is used or held up: what
+/// blocks has threads of its own.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use checkrein::models::{Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait};
+/// use checkrein::{AgentLoop, HardCaps, HardVerifier, Reason};
+///
+/// /// Adds what it was told to add.
+/// struct Writer;
+///
+/// impl Model for Writer {
+///     fn name(&self) -> &str {
+///         "scripted/writer"
+///     }
+///
+///     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+///         Box::pin(async move {
+///             let sent_back = matches!(request.messages.last(), Some(Message::User(text)) if text.contains("a date"));
+///             let text = if sent_back { "Report, 1 May: done." } else { "Report: done." };
+///             let usage = Usage { input: Some(20), output: Some(600), ..Usage::default() };
+///             Ok(Reply { text: text.to_owned(), calls: Vec::new(), ended: Ended::Turn, usage })
+///         })
+///     }
+/// }
+///
+/// let dated = HardVerifier::new("dated", |state| match state.output.contains("May") {
+///     true => HardVerifier::passed(),
+///     false => HardVerifier::failed("the report needs a date", true),
+/// });
+/// let agent = AgentLoop::seed(Arc::new(Writer))
+///     .hard_caps(HardCaps { max_iterations: 30, token_budget: 100_000, ..HardCaps::seed() })
+///     .detectors(&["generic_repeat"])
+///     .verifier(dated);
+/// let result = wait(agent.run("Write the weekly report."))?;
+/// assert_eq!(result.transition.reason, Reason::TaskComplete);
+/// assert_eq!((result.output.as_str(), result.usage.output), ("Report, 1 May: done.", Some(1200)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AgentLoop {
+    model: Arc<dyn Model>,
+    tools: Vec<Arc<dyn Tool>>,
+    system: String,
+    max_tokens: Option<u32>,
+    settings: Settings,
+    verifiers: Vec<Arc<HardVerifier>>,
+    root: PathBuf,
+    store: Arc<dyn Store>,
+    prices: Prices,
+    interrupt: Interrupt,
+}
+
+/// How a run ended, and what there is of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopResult {
+    /// Why it ended.
+    pub transition: Transition,
+    /// What the model said last.
+    pub output: String,
+    /// The whole conversation.
+    pub messages: Vec<Message>,
+    /// Model answers.
+    pub rounds: u32,
+    /// Tokens of all answers; a kind that one of them does not tell is `None`.
+    pub usage: Usage,
+    /// Millionths of a dollar; `None` if the model has no price, or does not tell its use.
+    pub cost: Option<u64>,
+    /// Its session in the store.
+    pub session: SessionId,
+    /// What should be said of the config.
+    pub warnings: Vec<String>,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// The settings have a mistake.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Checkrein itself cannot.
+    #[error(transparent)]
+    Runtime(RuntimeError),
+    /// There is no thread to judge on.
+    #[error("no thread could be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// Who waits for it cannot.
+    #[error(transparent)]
+    Wait(#[from] ModelError),
+}
+
+impl From<RuntimeError> for LoopError {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::Config(error) => Self::Config(error),
+            error => Self::Runtime(error),
+        }
+    }
+}
+
+impl AgentLoop {
+    /// With this model and sensible defaults, in the folder of this process.
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            model,
+            tools: Vec::new(),
+            system: String::new(),
+            max_tokens: None,
+            settings: Settings::default(),
+            verifiers: Vec::new(),
+            root: PathBuf::from("."),
+            store: Arc::new(MemoryStore::new()),
+            prices: Prices::default(),
+            interrupt: Interrupt::default(),
+        }
+    }
+
+    /// With the tighter caps of [`HardCaps::seed`].
+    pub fn seed(model: Arc<dyn Model>) -> Self {
+        Self::new(model).hard_caps(HardCaps::seed())
+    }
+
+    /// Instructions that no message can overrule.
+    #[must_use]
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.system = text.into();
+        self
+    }
+
+    /// Most output tokens of one answer.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u32) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// One more tool; of two with one name the first is called.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// What ends it in any case; in place of the config's `[caps]`.
+    #[must_use]
+    pub fn hard_caps(mut self, caps: HardCaps) -> Self {
+        self.settings.caps = Some(caps);
+        self
+    }
+
+    /// Where the token budget says that going on is not worth it; in place of `[token_budget]`.
+    #[must_use]
+    pub fn token_budget(mut self, budget: TokenBudget) -> Self {
+        self.settings.token_budget = Some(budget);
+        self
+    }
+
+    /// The loop detectors by name; in place of `[loops]`. None switches them off.
+    #[must_use]
+    pub fn detectors(mut self, names: &[&str]) -> Self {
+        self.settings.detectors = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        self
+    }
+
+    /// A function that has to be content before anything is accepted, beside the config's `accept`.
+    #[must_use]
+    pub fn verifier(mut self, verifier: HardVerifier) -> Self {
+        self.verifiers.push(Arc::new(verifier));
+        self
+    }
+
+    /// The text of a `checkrein.toml`: verifiers, judges, exec policy, veto, progress and the rest.
+    #[must_use]
+    pub fn config(mut self, text: impl Into<String>) -> Self {
+        self.settings.config = Some(text.into());
+        self
+    }
+
+    /// The tree that is worked in and judged.
+    #[must_use]
+    pub fn root(mut self, root: impl AsRef<Path>) -> Self {
+        self.root = root.as_ref().to_owned();
+        self
+    }
+
+    /// Where sessions are kept; without it they are forgotten with the loop.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// What tokens cost, where the prices of this build do not know.
+    #[must_use]
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+
+    /// With this every run of the loop can be ended.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
+    /// Runs one task to its end. Dropping the future ends it, too, with whatever it started.
+    ///
+    /// # Errors
+    /// If it cannot begin: a mistake in the settings, or a store that cannot be written. Whatever goes
+    /// wrong later is an ending.
+    pub async fn run(&self, message: &str) -> Result<LoopResult, LoopError> {
+        let stop = Stop::of(&self.interrupt);
+        let view = View::default();
+        let hosts = verifier::hosts(&self.verifiers, &view)?;
+        let place = Place::here(&self.root);
+        let settings = self.settings.clone();
+        settings.check()?;
+        let (root, required) = (place.root.clone(), hosts.clone());
+        let seal = move || settings.compile(&root, &required);
+        let engine = Engine::new(self.store.clone(), place, Box::new(seal))
+            .cancelled_with(stop.flag())
+            .asking(hosts);
+        let (desk, opened) = Desk::open(engine, message.to_owned(), stop.clone()).await?;
+        let request = Request {
+            system: self.system.clone(),
+            messages: vec![Message::User(message.to_owned())],
+            tools: self.tools.iter().map(told).collect(),
+            shape: None,
+            max_tokens: self.max_tokens,
+        };
+        let run = rounds::Run::new(self, desk, stop, view, request);
+        Ok(run.finish(opened).await)
+    }
+}

@@ -1,0 +1,126 @@
+//! What a loop is judged by: the config's policy, with what the host says in its place.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use checkrein_core::detectors;
+use checkrein_core::ids::DetectorName;
+use checkrein_core::policy::TokenBudget;
+use checkrein_runtime::Hosts;
+use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
+
+/// What ends a run in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HardCaps {
+    /// Model answers.
+    pub max_iterations: u64,
+    /// Output tokens, thinking included.
+    pub token_budget: u64,
+    /// Time of model and tools, without that of checks.
+    pub wall_clock: Duration,
+    /// Tool calls, refused ones included.
+    pub tool_calls: u64,
+}
+
+impl Default for HardCaps {
+    fn default() -> Self {
+        Self {
+            max_iterations: 90,
+            token_budget: 1_000_000,
+            wall_clock: Duration::from_secs(3600),
+            tool_calls: 500,
+        }
+    }
+}
+
+impl HardCaps {
+    /// Those of the sketch of `createAgentLoop`: 30 rounds, 100,000 tokens, 600 seconds.
+    pub fn seed() -> Self {
+        Self {
+            max_iterations: 30,
+            token_budget: 100_000,
+            wall_clock: Duration::from_secs(600),
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    pub(super) caps: Option<HardCaps>,
+    pub(super) token_budget: Option<TokenBudget>,
+    pub(super) detectors: Option<Vec<String>>,
+    pub(super) config: Option<String>,
+}
+
+impl Settings {
+    /// Whether what the host says can be meant.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if let Some(caps) = &self.caps {
+            let all = [
+                ("max_iterations", caps.max_iterations == 0),
+                ("token_budget", caps.token_budget == 0),
+                ("wall_clock", caps.wall_clock.as_millis() == 0),
+                ("tool_calls", caps.tool_calls == 0),
+            ];
+            if let Some((key, _)) = all.iter().find(|(_, zero)| *zero) {
+                return Err(wrong(
+                    &format!("hard_caps.{key}"),
+                    "is 0, with which nothing could be done; every cap is at least 1",
+                ));
+            }
+        }
+        let named = self.detectors.iter().flatten();
+        let unknown = |name: &&String| !detectors::ALL.iter().any(|known| known.name() == *name);
+        if let Some(unknown) = named.clone().find(unknown) {
+            let known: Vec<&str> = detectors::ALL.iter().map(|known| known.name()).collect();
+            let what = format!("has no '{unknown}'; known: {}", known.join(", "));
+            return Err(wrong("detectors", &what));
+        }
+        if let Some(budget) = &self.token_budget
+            && !(1..=1000).contains(&budget.threshold_permille)
+        {
+            let what = "must be from 1 to 1000 thousandths";
+            return Err(wrong("token_budget.threshold_permille", what));
+        }
+        Ok(())
+    }
+
+    pub(super) fn compile(&self, root: &Path, hosts: &Hosts) -> Result<Compiled, ConfigError> {
+        let source = self.config.as_ref().map(|text| Source {
+            name: root.join("checkrein.toml"),
+            text: text.clone(),
+        });
+        let mut compiled = config::compile(source.as_ref(), None, Driver::Run)?;
+        let policy = &mut compiled.policy;
+        if let Some(caps) = &self.caps {
+            policy.caps.max_iterations = Some(caps.max_iterations);
+            policy.caps.token_budget = Some(caps.token_budget);
+            policy.caps.tool_calls = Some(caps.tool_calls);
+            let milliseconds = caps.wall_clock.as_millis();
+            policy.caps.wall_clock_ms = Some(u64::try_from(milliseconds).unwrap_or(u64::MAX));
+        }
+        if let Some(budget) = self.token_budget {
+            policy.token_budget = budget;
+        }
+        if let Some(named) = &self.detectors {
+            // In their own order, whatever the host's.
+            let wanted = detectors::ALL.iter().map(|known| known.name());
+            let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
+            policy.loops.detectors = wanted.map(DetectorName::new).collect();
+        }
+        hosts.required_by(policy).map_err(|name| {
+            let what = "is the name of a verifier of the config, too; give it another";
+            wrong(&format!("verifier '{}'", name.as_str()), what)
+        })?;
+        Ok(compiled)
+    }
+}
+
+pub(super) fn wrong(key: &str, what: &str) -> ConfigError {
+    ConfigError::Value {
+        name: PathBuf::from("AgentLoop"),
+        key: key.to_owned(),
+        what: what.to_owned(),
+    }
+}

@@ -1,0 +1,572 @@
+//! The loop at its front door: how runs end, what the model is told, what never runs.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use checkrein::models::{
+    Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
+};
+use checkrein::{
+    AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Shell, Tool,
+    ToolOutput, ToolUse,
+};
+use serde_json::{Value, json};
+
+type Script = dyn Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync;
+
+/// A model in this process: its answers are a function of what it is asked.
+struct InProcess {
+    says: Box<Script>,
+    asked: Mutex<Vec<Request>>,
+}
+
+impl InProcess {
+    fn by(
+        says: impl Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            says: Box::new(says),
+            asked: Mutex::default(),
+        })
+    }
+
+    /// One after the other; the last again and again.
+    fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
+        let last = replies.last().unwrap().clone();
+        Self::by(move |_, nth| Ok(replies.get(nth).unwrap_or(&last).clone()))
+    }
+}
+
+impl Model for InProcess {
+    fn name(&self) -> &str {
+        "openai/gpt-4.1"
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let nth = {
+                let mut asked = self.asked.lock().unwrap();
+                asked.push(request.clone());
+                asked.len() - 1
+            };
+            (self.says)(request, nth)
+        })
+    }
+}
+
+fn reply(text: &str, calls: Vec<Call>) -> Reply {
+    Reply {
+        text: text.to_owned(),
+        ended: if calls.is_empty() {
+            Ended::Turn
+        } else {
+            Ended::Calls
+        },
+        calls,
+        usage: Usage {
+            input: Some(1000),
+            output: Some(100),
+            ..Usage::default()
+        },
+    }
+}
+
+fn says(text: &str) -> Reply {
+    reply(text, Vec::new())
+}
+
+fn calls(tool: &str, arguments: Value) -> Reply {
+    reply("", vec![call(tool, Ok(arguments))])
+}
+
+fn call(tool: &str, arguments: Result<Value, String>) -> Call {
+    Call {
+        // As some providers do: every call has the same.
+        id: "call".to_owned(),
+        tool: tool.to_owned(),
+        arguments,
+        kept: None,
+    }
+}
+
+fn ends(agent: &AgentLoop) -> LoopResult {
+    wait(agent.run("Do it.")).unwrap()
+}
+
+fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
+    let transition = &result.transition;
+    (transition.reason, transition.detail.as_deref())
+}
+
+/// What the model was told of its calls.
+fn results(result: &LoopResult) -> Vec<(&str, bool)> {
+    let of = result.messages.iter().map(|message| match message {
+        Message::Result { text, failed, .. } => Some((text.as_str(), *failed)),
+        Message::User(_) | Message::Assistant { .. } => None,
+    });
+    of.flatten().collect()
+}
+
+fn users(result: &LoopResult) -> Vec<&str> {
+    let of = result.messages.iter().map(|message| match message {
+        Message::User(text) => Some(text.as_str()),
+        Message::Result { .. } | Message::Assistant { .. } => None,
+    });
+    of.flatten().collect()
+}
+
+struct Notes(AtomicU32);
+
+impl Notes {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicU32::new(0)))
+    }
+}
+
+impl Tool for Notes {
+    fn name(&self) -> &str {
+        "note"
+    }
+
+    fn description(&self) -> &str {
+        "Takes a note."
+    }
+
+    fn schema(&self) -> Arc<Value> {
+        Arc::new(json!({ "type": "object" }))
+    }
+
+    fn run<'a>(&'a self, _call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+        Box::pin(async move {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            ToolOutput::ran("noted")
+        })
+    }
+}
+
+fn in_folder(model: Arc<dyn Model>) -> (tempfile::TempDir, AgentLoop) {
+    let root = tempfile::tempdir().unwrap();
+    let agent = AgentLoop::new(model).root(root.path());
+    (root, agent)
+}
+
+#[test]
+fn s003_task_complete() {
+    let model = InProcess::one_by_one(vec![
+        says("Done."),
+        calls("shell", json!({ "command": "echo yes > done.txt" })),
+        says("Done."),
+    ]);
+    let (root, agent) = in_folder(model.clone());
+    let agent = agent
+        .tool(Shell::in_folder(root.path()))
+        .config("[[verifier]]\nname = \"marker\"\nrun = \"test -f done.txt\"\n");
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::TaskComplete, None));
+    // The refusal went back in the same conversation.
+    let told = users(&result);
+    assert_eq!(told.len(), 2);
+    assert!(told[1].contains("test -f done.txt"), "{}", told[1]);
+    assert_eq!((result.rounds, result.output.as_str()), (3, "Done."));
+    let last = model.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(
+        last.messages[..],
+        result.messages[..result.messages.len() - 1]
+    );
+    // Of every answer: 1000 tokens at $2 and 100 at $8 for a million.
+    assert_eq!(result.usage.output, Some(300));
+    assert_eq!(result.cost, Some(3 * (2000 + 800)));
+}
+
+/// `{ passed, reason, can_retry }`: what fails goes back with its reason, and the same words about
+/// something that has been mended meanwhile are judged anew.
+#[test]
+fn s003_hard_verifiers_are_functions_of_the_host() {
+    let crm = Arc::new(AtomicBool::new(false));
+    let filled = crm.clone();
+    let model = InProcess::by(move |_, nth| {
+        crm.store(nth > 0, Ordering::Relaxed);
+        Ok(says("Done."))
+    });
+    let (_root, agent) = in_folder(model);
+    let agent = agent.verifier(HardVerifier::new("crm", move |state| {
+        assert_eq!(state.output, "Done.");
+        match filled.load(Ordering::Relaxed) {
+            true => HardVerifier::passed(),
+            false => HardVerifier::failed("the field 'owner' is empty", true),
+        }
+    }));
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::TaskComplete, None));
+    let told = users(&result);
+    assert!(told[1].contains("crm") && told[1].contains("the field 'owner' is empty"));
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn a_panic_of_a_host_is_no_pass() {
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    let agent = agent.verifier(HardVerifier::new("broken", |state| {
+        assert!(state.output.is_empty(), "not what I know");
+        HardVerifier::passed()
+    }));
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::GaveUp, Some("same_failures")));
+    assert!(users(&result)[1].contains("not what I know"));
+}
+
+#[test]
+fn without_any_check_nothing_is_verified() {
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    assert_eq!(ends(&agent).transition.reason, Reason::Unverified);
+}
+
+#[test]
+fn s003_hard_cap() {
+    let notes = Notes::new();
+    let model = InProcess::by(|_, nth| Ok(calls("note", json!({ "nth": nth }))));
+    let (_root, agent) = in_folder(model);
+    let agent = agent.tool(notes.clone()).hard_caps(HardCaps {
+        max_iterations: 3,
+        ..HardCaps::seed()
+    });
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::HardCap, Some("iterations")));
+    // One more is let know that it is over, the next ends it; neither runs.
+    assert_eq!((notes.0.load(Ordering::Relaxed), result.rounds), (3, 5));
+}
+
+/// While nobody says anything the clock does.
+#[test]
+fn s003_hard_cap_of_time() {
+    struct Silent;
+    impl Model for Silent {
+        fn name(&self) -> &str {
+            "scripted/silent"
+        }
+        fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+            Box::pin(pending())
+        }
+    }
+    let (_root, agent) = in_folder(Arc::new(Silent));
+    let agent = agent.hard_caps(HardCaps {
+        wall_clock: Duration::from_millis(50),
+        ..HardCaps::seed()
+    });
+    assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("wall_clock")));
+}
+
+#[test]
+fn s003_hard_cap_of_tokens() {
+    let model = InProcess::by(|_, nth| Ok(calls("note", json!({ "nth": nth }))));
+    let (_root, agent) = in_folder(model);
+    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+        token_budget: 250,
+        ..HardCaps::seed()
+    });
+    assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("tokens")));
+}
+
+/// Each answer brings something new, and less and less of it.
+#[test]
+fn s003_diminishing() {
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    let agent = agent.verifier(HardVerifier::new("report", |state| {
+        HardVerifier::failed(
+            format!("part {} is missing", "x".repeat(state.rounds as usize)),
+            true,
+        )
+    }));
+    let result = ends(&agent);
+    assert_eq!(
+        reason(&result),
+        (Reason::DiminishingReturns, Some("diminishing"))
+    );
+    assert_eq!(result.rounds, 4);
+}
+
+#[test]
+fn s003_loop_detected() {
+    let notes = Notes::new();
+    let model = InProcess::one_by_one(vec![calls("note", json!({ "text": "again" }))]);
+    let (_root, agent) = in_folder(model);
+    let agent = agent.tool(notes.clone()).detectors(&["generic_repeat"]);
+    let result = ends(&agent);
+    assert_eq!(
+        reason(&result),
+        (Reason::LoopDetected, Some("generic_repeat"))
+    );
+    // A word at the eleventh, a no at the twenty-first, the end at the one after.
+    assert_eq!((notes.0.load(Ordering::Relaxed), result.rounds), (20, 22));
+    let told = results(&result);
+    assert!(told[10].0.starts_with("noted\n") && !told[10].1);
+    assert!(told[20].1);
+}
+
+#[test]
+fn s003_verifier_failed_unrecoverable() {
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    let agent = agent.verifier(HardVerifier::new("licence", |_| {
+        HardVerifier::failed("the licence has run out", false)
+    }));
+    let result = ends(&agent);
+    assert_eq!(
+        reason(&result),
+        (Reason::VerifierFailedUnrecoverable, Some("licence"))
+    );
+    assert_eq!(result.rounds, 1);
+}
+
+/// A model that is interrupted while it thinks; and then every run of the loop.
+#[test]
+fn s003_user_interrupt() {
+    struct Thinks(Mutex<Option<checkrein::Interrupt>>);
+    impl Model for Thinks {
+        fn name(&self) -> &str {
+            "scripted/thinks"
+        }
+        fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+            let interrupt = self.0.lock().unwrap().take().unwrap();
+            std::thread::spawn(move || interrupt.now());
+            Box::pin(pending())
+        }
+    }
+    let model = Arc::new(Thinks(Mutex::default()));
+    let (_root, agent) = in_folder(model.clone());
+    *model.0.lock().unwrap() = Some(agent.interrupt());
+    assert_eq!(reason(&ends(&agent)), (Reason::UserInterrupt, None));
+    *model.0.lock().unwrap() = Some(agent.interrupt());
+    assert_eq!(reason(&ends(&agent)), (Reason::UserInterrupt, None));
+}
+
+/// An interrupt ends the tool that runs, with what it started.
+#[test]
+fn an_interrupt_does_not_wait_for_a_tool() {
+    let root = tempfile::tempdir().unwrap();
+    let pipe = root.path().join("pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let command = "echo here > pipe; sleep 1000";
+    let model = InProcess::one_by_one(vec![calls("shell", json!({ "command": command }))]);
+    let agent = AgentLoop::new(model)
+        .root(root.path())
+        .tool(Shell::in_folder(root.path()));
+    let interrupt = agent.interrupt();
+    let person = std::thread::spawn(move || {
+        let said = std::fs::read_to_string(pipe).unwrap();
+        interrupt.now();
+        said
+    });
+    let result = ends(&agent);
+    assert_eq!(person.join().unwrap(), "here\n");
+    assert_eq!(reason(&result), (Reason::UserInterrupt, None));
+    assert_eq!(results(&result).len(), 1);
+}
+
+#[test]
+fn s003_error() {
+    let model = InProcess::by(|_, _| {
+        Err(ModelError::Refused {
+            provider: "openai".to_owned(),
+            status: 401,
+            what: "no such key".to_owned(),
+        })
+    });
+    let (_root, agent) = in_folder(model);
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::Error, Some("agent")));
+    let native = result.transition.native_reason.unwrap();
+    assert!(native.contains("401") && native.contains("no such key"));
+}
+
+#[test]
+fn an_answer_that_was_cut_is_truncated_and_its_calls_do_not_run() {
+    let notes = Notes::new();
+    for calls in [vec![], vec![call("note", Ok(json!({})))]] {
+        let cut = Reply {
+            ended: Ended::Cut,
+            ..reply("I have", calls)
+        };
+        let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut]));
+        let agent = agent
+            .tool(notes.clone())
+            .verifier(HardVerifier::new("never", |_| {
+                HardVerifier::failed("not yet", true)
+            }));
+        assert_eq!(reason(&ends(&agent)), (Reason::Truncated, None));
+    }
+    assert_eq!(notes.0.load(Ordering::Relaxed), 0);
+}
+
+/// What cannot run is told, and counted like any other call: no model goes on so for ever.
+#[test]
+fn calls_that_cannot_run_are_told_and_counted() {
+    let bad = vec![
+        call("note", Err("{\"text\": ".to_owned())),
+        call("fly", Ok(json!({}))),
+    ];
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![reply("", bad)]));
+    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+        tool_calls: 4,
+        ..HardCaps::seed()
+    });
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::HardCap, Some("tool_calls")));
+    let told = results(&result);
+    assert!(told[0].0.contains("no JSON") && told[0].0.contains("{\"text\": "));
+    assert!(told[1].0.contains("no tool 'fly'; there are: note"));
+    assert!(told.iter().all(|(_, failed)| *failed));
+    assert_eq!(told.len(), 6);
+}
+
+#[test]
+fn the_gates_stand_before_the_built_in_tools() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(
+        root.path().join("our.rules"),
+        "prefix_rule(pattern = [\"rm\"], decision = \"forbidden\", justification = \"no removals\")\n",
+    )
+    .unwrap();
+    std::fs::write(root.path().join("kept.txt"), "one\n").unwrap();
+    let patch = |old: &str, new: &str| {
+        let text = format!(
+            "*** Begin Patch\n*** Update File: kept.txt\n@@\n-{old}\n+{new}\n*** End Patch"
+        );
+        calls("apply_patch", json!({ "patch": text }))
+    };
+    let model = InProcess::one_by_one(vec![
+        calls("shell", json!({ "command": "ls && (rm kept.txt)" })),
+        patch("other", "two"),
+        patch("one", "two"),
+        calls("shell", json!({ "command": "cat kept.txt; exit 3" })),
+        says("Done."),
+    ]);
+    let agent = AgentLoop::new(model)
+        .root(root.path())
+        .config("[policy]\nrules = [\"our.rules\"]\n")
+        .tool(Shell::in_folder(root.path()))
+        .tool(ApplyPatch::in_folder(root.path()));
+    let result = ends(&agent);
+    let told = results(&result);
+    assert!(told[0].0.contains("no removals") && told[0].1, "{told:?}");
+    assert!(told[1].0.contains("one") && told[1].1, "{told:?}");
+    assert_eq!(told[2], ("applied: kept.txt", false));
+    assert!(told[3].0.starts_with("exit status 3\n") && told[3].1);
+    assert!(told[3].0.contains("two"), "{told:?}");
+    assert_eq!(
+        std::fs::read_to_string(root.path().join("kept.txt")).unwrap(),
+        "two\n"
+    );
+}
+
+#[test]
+fn a_command_ends_at_its_time() {
+    let root = tempfile::tempdir().unwrap();
+    let shell = Shell::in_folder(root.path()).time_limit(Duration::from_millis(300));
+    let arguments = json!({ "command": "echo begun; sleep 1000" });
+    let ran = wait(async {
+        Ok::<_, ModelError>(
+            shell
+                .run(ToolUse {
+                    arguments: &arguments,
+                    history: &[],
+                })
+                .await,
+        )
+    });
+    let text = ran.unwrap().text;
+    assert!(
+        text.starts_with("ended after") && text.contains("begun"),
+        "{text}"
+    );
+}
+
+/// Settings that cannot be meant are told before anything runs.
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let never = || {
+        InProcess::by(|_, _| {
+            Err(ModelError::Wait {
+                what: "asked".to_owned(),
+            })
+        })
+    };
+    let wrong = |agent: AgentLoop, part: &str| {
+        let error = wait(agent.run("Do it.")).unwrap_err();
+        assert!(matches!(error, LoopError::Config(_)), "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    };
+    let new = || AgentLoop::new(never());
+    let caps = HardCaps {
+        max_iterations: 0,
+        ..HardCaps::default()
+    };
+    wrong(new().hard_caps(caps), "hard_caps.max_iterations");
+    wrong(new().detectors(&["generic"]), "generic_repeat");
+    let passes = |name| HardVerifier::new(name, |_| HardVerifier::passed());
+    wrong(
+        new().verifier(passes("tests")).verifier(passes("tests")),
+        "twice",
+    );
+    let config = "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n";
+    wrong(new().config(config).verifier(passes("tests")), "'tests'");
+}
+
+/// A waker that wakes a thread, and no executor behind it.
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Whatever waits for it, and however many runs there are of one loop.
+#[test]
+fn it_needs_no_executor_and_runs_share_nothing() {
+    let model = InProcess::by(|request, _| {
+        let Message::User(first) = &request.messages[0] else {
+            return Ok(says(""));
+        };
+        match request.messages.len() {
+            1 => Ok(calls("note", json!({ "text": first }))),
+            _ => Ok(says(first)),
+        }
+    });
+    let (_root, agent) = in_folder(model);
+    let agent = agent
+        .tool(Notes::new())
+        .verifier(HardVerifier::new("own", |state| {
+            match state.messages.first() == Some(&Message::User(state.output.clone())) {
+                true => HardVerifier::passed(),
+                false => HardVerifier::failed("somebody else's", false),
+            }
+        }));
+    let run = |nth: usize| {
+        let message = format!("task {nth}");
+        let mut running = pin!(agent.run(&message));
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        loop {
+            match running.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(result) => return result.unwrap(),
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let run = &run;
+        let runs: Vec<_> = (0..16).map(|nth| scope.spawn(move || run(nth))).collect();
+        for (nth, ran) in runs.into_iter().enumerate() {
+            let result = ran.join().unwrap();
+            assert_eq!(reason(&result), (Reason::TaskComplete, None));
+            assert_eq!(result.output, format!("task {nth}"));
+        }
+    });
+}

@@ -1,0 +1,116 @@
+//! What our own loop's agent can do to a tree: run a command, apply a patch. Nothing here asks
+//! whether it may; whoever calls it has asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::Cause;
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_patch::{Disk, Fit, Within, apply, check, parse, recover, told};
+use checkrein_verifiers::{Command, Job, Report};
+
+use crate::logs;
+use crate::redact::Redactor;
+use crate::workspace::Place;
+
+/// A larger file is not patched.
+const LARGEST: u64 = 8 << 20;
+
+/// Works in one tree.
+#[derive(Clone)]
+pub struct Hands {
+    place: Place,
+    redactor: Arc<Redactor>,
+}
+
+impl Hands {
+    /// In this place.
+    pub fn new(place: Place) -> Self {
+        let redactor = Arc::new(Redactor::of_environment(&place.env));
+        Self { place, redactor }
+    }
+
+    /// Runs a command to its end, or to the end of its time, and all that it started with it.
+    /// Both ends of what it said are told, without the keys of model providers.
+    ///
+    /// # Errors
+    /// The same, if it did not end with status 0.
+    pub fn shell(
+        &self,
+        command: &str,
+        time: Duration,
+        cancelled: &AtomicBool,
+    ) -> Result<String, String> {
+        let spec = VerifierSpec {
+            name: VerifierName::new("shell"),
+            kind: "command".to_owned(),
+            tier: Tier::Hard,
+            subject: SubjectKind::Tree,
+            definition: serde_json::json!({ "run": command, "env": [] }).to_string(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            timeout_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            retries: 0,
+            advisory: true,
+            stance: Stance::Block,
+            judge: None,
+        };
+        let logs = logs::folder(&self.place);
+        let report = Command.once(&Job {
+            spec: &spec,
+            root: &self.place.root,
+            message: None,
+            case: None,
+            deadline: None,
+            log_dir: &logs,
+            cancelled,
+            env: &self.place.env,
+            tools: &self.place.state.join("tools.json"),
+            redact: &|text| self.redactor.bytes(text),
+        });
+        ended(report, time)
+    }
+
+    /// Applies a patch, all of it or nothing.
+    ///
+    /// # Errors
+    /// Why nothing, or not all, was changed; in words for whoever wrote it.
+    pub fn apply_patch(&self, text: &str) -> Result<String, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{error}");
+        let disk = Disk::open(&self.place.root, LARGEST).map_err(|error| failed(&error))?;
+        let memory = self.memory();
+        recover(&disk, &memory).map_err(|error| failed(&error))?;
+        let plan = parse(text, None)
+            .map_err(|refusal| vec![refusal])
+            .and_then(|patch| check(&patch, &disk, &Within::root(), Fit::Git))
+            .map_err(|refusals| format!("refused, nothing is changed\n{}", told(&refusals)))?;
+        apply(&plan, &disk, &memory).map_err(|error| failed(&error))?;
+        let paths: Vec<String> = plan
+            .steps
+            .iter()
+            .map(|step| step.path.to_string())
+            .collect();
+        Ok(format!("applied: {}", paths.join(", ")))
+    }
+
+    /// Where the journal of this root is kept: not in the tree.
+    fn memory(&self) -> PathBuf {
+        let mut name = Digest::of(self.place.root.as_os_str().as_encoded_bytes()).to_hex();
+        name.truncate(24);
+        self.place.state.join("patch").join(name)
+    }
+}
+
+fn ended(report: Report, time: Duration) -> Result<String, String> {
+    let said = report.excerpt;
+    match (report.exit_code, report.cause) {
+        (_, Some(Cause::Timeout)) => Err(format!("ended after {}s\n{said}", time.as_secs())),
+        (Some(0), _) => Ok(said),
+        (Some(code), _) => Err(format!("exit status {code}\n{said}")),
+        (None, _) => Err(format!("it did not come to its end\n{said}")),
+    }
+}

@@ -1,0 +1,121 @@
+//! Verifiers that a host of the library brings along: functions in this process, for which its
+//! policies have a place in `accept`.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use checkrein_core::accept::Accept;
+use checkrein_core::evidence::{Cause, Finding, FindingState, Retryable, Verdict};
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::Report;
+
+/// What it is called where a policy names kinds.
+const KIND: &str = "host";
+
+/// More of a reason is not kept.
+const LONGEST: usize = 4 * 1024;
+
+/// What such a function found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFound {
+    /// It is as it should be.
+    pub passed: bool,
+    /// Why not, in words that the agent can mend it by.
+    pub reason: String,
+    /// Whether anything that the agent does could make it come out differently.
+    pub can_retry: bool,
+}
+
+type Ask = dyn Fn() -> HostFound + Send + Sync;
+
+/// The functions of one host, by name.
+#[derive(Clone, Default)]
+pub struct Hosts(BTreeMap<VerifierName, Arc<Ask>>);
+
+impl Hosts {
+    /// Adds one; of two with one name the first is gone.
+    #[must_use]
+    pub fn with(mut self, name: &str, ask: impl Fn() -> HostFound + Send + Sync + 'static) -> Self {
+        self.0.insert(VerifierName::new(name), Arc::new(ask));
+        self
+    }
+
+    /// Has a policy require all of them, beside what it requires already.
+    ///
+    /// # Errors
+    /// The name that it has for something else.
+    pub fn required_by(&self, policy: &mut Policy) -> Result<(), VerifierName> {
+        if let Some(taken) = self.0.keys().find(|name| policy.verifier(name).is_some()) {
+            return Err(taken.clone());
+        }
+        let before = std::mem::replace(&mut policy.accept, Accept::All(Vec::new()));
+        let all = self.0.keys().cloned().map(Accept::Verifier);
+        policy.accept = Accept::All(std::iter::once(before).chain(all).collect());
+        policy.verifiers.extend(self.0.keys().map(spec));
+        Ok(())
+    }
+
+    pub(crate) fn ask(&self, name: &VerifierName) -> Report {
+        let Some(ask) = self.0.get(name) else {
+            let why = "this process does not have the function that was to be asked";
+            return Report::inconclusive(Cause::Internal, Retryable::No, why);
+        };
+        match catch_unwind(AssertUnwindSafe(|| ask())) {
+            Ok(found) => report(found),
+            Err(panic) => {
+                let said = panic.downcast_ref::<&str>().copied();
+                let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+                let why = format!("it panicked: {}", said.unwrap_or("without a word"));
+                Report::inconclusive(Cause::Crash, Retryable::Yes, why)
+            }
+        }
+    }
+}
+
+fn spec(name: &VerifierName) -> VerifierSpec {
+    VerifierSpec {
+        name: name.clone(),
+        kind: KIND.to_owned(),
+        tier: Tier::Hard,
+        subject: SubjectKind::Stop,
+        definition: "{}".to_owned(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        timeout_ms: 0,
+        retries: 0,
+        advisory: false,
+        stance: Stance::Block,
+        judge: None,
+    }
+}
+
+fn report(found: HostFound) -> Report {
+    let why: String = found.reason.chars().take(LONGEST).collect();
+    let retryable = match found.can_retry {
+        true => Retryable::Yes,
+        false => Retryable::No,
+    };
+    let mut report = Report::inconclusive(Cause::Internal, retryable, why.clone());
+    report.cause = None;
+    if found.passed {
+        report.verdict = Verdict::Pass;
+        return report;
+    }
+    report.verdict = Verdict::Fail;
+    let line: String = why.lines().next().unwrap_or_default().to_owned();
+    if !line.is_empty() {
+        // Another reason is another failure: an agent that gets somewhere is not stuck.
+        report.findings.push(Finding {
+            id: line.clone(),
+            file: None,
+            line: None,
+            rule: None,
+            message: line,
+            state: FindingState::New,
+        });
+        report.findings_total = 1;
+    }
+    report
+}
