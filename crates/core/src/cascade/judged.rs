@@ -287,7 +287,8 @@ fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest
             .map(|tree| tree.subject(&spec.name)),
         SubjectKind::Message => Some(pending.message),
         SubjectKind::Answer => Some(pending.answer(&spec.name, task.prompt)),
-        SubjectKind::Stop => Some(pending.itself()),
+        // The host may have looked at the tree, which nobody could read once more (law 1).
+        SubjectKind::Stop => pending.tree.as_ref().ok().map(|_| pending.itself()),
     }
 }
 

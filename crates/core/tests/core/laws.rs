@@ -12,7 +12,7 @@ use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{Input, TreeFact};
-use checkrein_core::policy::{SubjectKind, Tier};
+use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
 use checkrein_core::transition::Reason;
@@ -295,11 +295,14 @@ proptest! {
             let verdicts: Vec<_> = said.map(|check| (check.verifier.clone(), check.verdict)).collect();
             let (asked, second) = world.stop(&ScopeId::main());
             if !cut {
-                // A person is not a check: what they said is looked up, not asked again.
+                // A person is not a check: what they said is looked up, not asked again. A host's
+                // function is asked at every stop: its subject is no other one's.
                 let is_check = |effect: &Effect| match effect {
                     Effect::RunVerifier { verifier, .. } => {
                         let spec = world.policy.verifier(verifier);
-                        spec.is_none_or(|spec| spec.tier != Tier::Person)
+                        spec.is_none_or(|spec| {
+                            spec.tier != Tier::Person && spec.subject != SubjectKind::Stop
+                        })
                     }
                     Effect::ReadTree { .. } => true,
                 };
@@ -315,7 +318,8 @@ proptest! {
                 prop_assert_eq!(run, Vec::<Effect>::new());
                 match second {
                     Decision::Stop(StopDecision::Continue { feedback }) => {
-                        prop_assert!(feedback.repeat);
+                        let host = |spec: &VerifierSpec| spec.subject == SubjectKind::Stop;
+                        prop_assert!(feedback.repeat || world.policy.verifiers.iter().any(host));
                         let checks = feedback.checks.iter();
                         prop_assert!(checks.clone().all(|check| check.new.is_empty()));
                         let again: Vec<_> = checks

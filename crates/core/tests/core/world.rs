@@ -84,16 +84,18 @@ fn spec(name: &str) -> VerifierSpec {
     let (kind, tier) = match name.chars().last() {
         Some('@') => ("human", Tier::Person),
         Some('?') => ("judge", Tier::Judge),
+        Some('!') => ("host", Tier::Hard),
         _ => ("command", Tier::Hard),
     };
     let judge = tier == Tier::Judge;
     VerifierSpec {
-        name: VerifierName::new(name.trim_end_matches(['~', '@', '?'])),
+        name: VerifierName::new(name.trim_end_matches(['~', '@', '?', '!'])),
         kind: kind.to_owned(),
         tier,
-        subject: match judge {
-            true => SubjectKind::Answer,
-            false => SubjectKind::Tree,
+        subject: match kind {
+            "judge" => SubjectKind::Answer,
+            "host" => SubjectKind::Stop,
+            _ => SubjectKind::Tree,
         },
         definition: "{}".to_owned(),
         inputs: if coarse {
