@@ -62,7 +62,12 @@ impl<'a> Run<'a> {
     }
 
     pub(super) async fn finish(mut self, opened: Opened) -> LoopResult {
-        let transition = match self.rounds().await {
+        let ended = match self.rounds().await {
+            // What was under way when it was ended may have failed for that alone.
+            Err(_) if self.stop.over().is_some() => self.stopped().await,
+            ended => ended,
+        };
+        let transition = match ended {
             Ok(transition) => transition,
             Err(broken) => Transition {
                 native_reason: Some(broken),
@@ -138,13 +143,8 @@ impl<'a> Run<'a> {
         let message = reply.text.clone();
         let judged = self
             .desk
-            .ask(move |session| session.answered(&message, answer))
-            .await;
-        let (decision, decided) = match judged {
-            Ok(judged) => judged,
-            Err(_) if self.stop.over().is_some() => return self.stopped().await.map(Some),
-            Err(broken) => return Err(broken),
-        };
+            .ask(move |session| session.answered(&message, answer));
+        let (decision, decided) = judged.await?;
         match decision {
             StopDecision::Continue { .. } => {
                 let feedback = decided.text.unwrap_or_default();

@@ -370,6 +370,31 @@ fn an_interrupt_does_not_wait_for_a_tool() {
     assert_eq!(results(&result).len(), 1);
 }
 
+/// Nor for a check.
+#[test]
+fn an_interrupt_does_not_wait_for_a_check() {
+    let root = tempfile::tempdir().unwrap();
+    let pipe = root.path().join("pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let agent = AgentLoop::new(InProcess::one_by_one(vec![says("Done.")]))
+        .root(root.path())
+        .config("verify_on = \"always\"\n[[verifier]]\nname = \"slow\"\nrun = \"echo here > pipe; sleep 1000\"\n");
+    let interrupt = agent.interrupt();
+    let person = std::thread::spawn(move || {
+        let said = std::fs::read_to_string(pipe).unwrap();
+        interrupt.now();
+        said
+    });
+    let result = ends(&agent);
+    assert_eq!(person.join().unwrap(), "here\n");
+    assert_eq!(reason(&result), (Reason::UserInterrupt, None));
+    assert_eq!(result.output, "Done.");
+}
+
 #[test]
 fn s003_error() {
     let model = InProcess::by(|_, _| {
