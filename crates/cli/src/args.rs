@@ -204,6 +204,29 @@ Examples:
   checkrein policy import > rules/claude.rules        from Claude Code's permissions"
     )]
     Policy(Policy),
+    /// Put gates and loop detectors before the tools of an MCP server.
+    #[command(after_help = "\
+Examples:
+  checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
+  claude mcp add files -- checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
+  checkrein mcp-proxy --name db -- my-server --port 5432     rules say prefix_rule([\"mcp\", \"db\", TOOL])
+
+It speaks MCP on stdin and stdout, as the server does, and its own lines go to stderr. Every call is \
+judged by the sealed policy of the folder it was started in; a refusal is a tool result that says why.
+
+Exit status: 0 the client has hung up, 1 the server failed, 2 usage or config error, 130 told to go.")]
+    McpProxy(McpProxy),
+    /// Serve an agent over MCP: run checks, show evidence, list what waits.
+    #[command(after_help = "\
+Examples:
+  claude mcp add checkrein -- checkrein mcp
+  checkrein mcp --profile ci
+
+Tools: verify, evidence, approvals. It speaks MCP on stdin and stdout, about the folder it was started \
+in. Nothing can be approved, sealed or switched off by it.
+
+Exit status: 0 the client has hung up, 1 it failed, 2 usage.")]
+    Mcp(Mcp),
     /// List what waits for a person, and what became of what did.
     #[command(after_help = "\
 Examples:
@@ -379,6 +402,34 @@ pub(crate) struct Gc {
     /// Say what would go, and leave everything as it is.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// See [`Command::Mcp`].
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+/// See [`Command::McpProxy`].
+#[derive(Debug, Args)]
+pub(crate) struct McpProxy {
+    /// What rules call the server, instead of the name that it gives itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How long it may take until its first answer.
+    #[arg(long, value_name = "SPAN", default_value = "60s")]
+    pub(crate) start: String,
+    /// State folder, instead of the user's.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// The server, after `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// See [`Command::Approvals`].

@@ -40,10 +40,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // The façade speaks in the core's words and opens stores: the runtime's own interface
-    // names both, so these two arrows hide nothing.
+    // names both, so these two arrows hide nothing. Its tests ask a model on loopback.
     (
         "checkrein",
         &[
+            "checkrein-scripted",
             "checkrein-runtime",
             "checkrein-models",
             "checkrein-core",
@@ -78,11 +79,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libc", &["checkrein-verifiers"]),
     ("pulldown-cmark", &["checkrein-verifiers"]),
     ("reqwest", &["checkrein-models"]),
+    ("rmcp", &["checkrein-cli"]),
     ("rusqlite", &["checkrein-store"]),
     ("rustls", &["checkrein-models"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
-    ("tokio", &["checkrein-models"]),
+    // The SDK of `checkrein mcp` runs on it; nothing else of the command does.
+    ("tokio", &["checkrein-cli", "checkrein-models"]),
     // Our own config, and Codex's.
     ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),
