@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn lines_are_read() {
-        let text = r#"{"id":"1","request":"r","answer":"x","label":"pass","reply":"PASS"}
+        let text = r#"{"id":"1","request":"r","answer":"x","label":"pass","reply":{"verdict":"pass"}}
 
 {"request":"r","answer":"y","label":"Fail","category":"rule violation","rules":"R","evidence":["e","f"],"history":[{"request":"p","answer":"q"}]}
 "#;
@@ -436,7 +436,7 @@ mod tests {
                 "line 1: 'label' is '1', and must be 'a' or 'b'",
             ),
             (
-                r#"{"request":"r","answer_a":"x","answer_b":"y","label":"a","replies":{"aa":"first"}}"#,
+                r#"{"request":"r","answer_a":"x","answer_b":"y","label":"a","replies":{"aa":{"better":"a"}}}"#,
                 "line 1: 'replies' has 'aa'",
             ),
             (
