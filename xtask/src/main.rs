@@ -29,7 +29,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "bench",
-        "hook | replay | check | patch: how fast, beside the peers, as ratios",
+        "hook | replay | check | patch | policy | witness: how fast, beside the peers, as ratios",
         bench::run,
     ),
     (

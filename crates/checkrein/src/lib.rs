@@ -38,6 +38,7 @@ mod engine;
 mod session;
 pub mod supervisor;
 mod tool;
+pub mod verification;
 
 pub use engine::Engine;
 pub use session::{Session, ToolCall};
@@ -46,6 +47,9 @@ pub use supervisor::{
     VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,
 };
 pub use tool::{Tool, ToolEnded, ToolOutput, ToolUse};
+pub use verification::{
+    Agent, AgentRun, Outcome, Verification, VerificationLoop, VerificationResult, Verifier,
+};
 
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
 pub use checkrein_core::ids::Millis;

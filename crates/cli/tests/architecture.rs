@@ -40,10 +40,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     // The façade speaks in the core's words and opens stores: the runtime's own interface
-    // names both, so these two arrows hide nothing.
+    // names both, so these two arrows hide nothing. Its tests ask a model on loopback.
     (
         "checkrein",
         &[
+            "checkrein-scripted",
             "checkrein-runtime",
             "checkrein-models",
             "checkrein-core",

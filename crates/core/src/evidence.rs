@@ -228,14 +228,6 @@ pub struct EvidenceFact {
     pub duration_ms: u64,
     /// Taken from an earlier run on the same subject.
     pub cached: bool,
-    /// Of a judge: output tokens of its model, which count like the agent's own.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub tokens: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl EvidenceFact {
@@ -264,10 +256,6 @@ impl EvidenceFact {
             findings_total: evidence.findings_total,
             duration_ms: evidence.duration_ms,
             cached,
-            tokens: match &evidence.testimony {
-                Some(testimony) if !cached => testimony.output.unwrap_or(0),
-                _ => 0,
-            },
         }
     }
 }

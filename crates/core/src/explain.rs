@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Cap;
 use crate::evidence::{Cause, Verdict};
 use crate::ids::{DetectorName, Millis, VerifierName};
-use crate::input::Calling;
+use crate::input::{Calling, VetoSays};
 use crate::policy::Stance;
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -68,6 +68,29 @@ pub enum Because {
     RanOut {
         /// What, as a person types it.
         approval: String,
+    },
+    /// A model was asked about the call.
+    Veto {
+        /// What it says.
+        says: VetoSays,
+        /// Why; or why it says nothing.
+        reason: String,
+        /// How sure it is, in thousandths.
+        confidence: Option<u32>,
+        /// It is too little for it to count.
+        unsure: bool,
+    },
+    /// A model was asked whether the agent gets anywhere.
+    Progress {
+        /// How much the last steps brought, in thousandths.
+        score: Option<u32>,
+        /// What they were, or why there is no score.
+        reason: String,
+    },
+    /// So many times in a row it was too little.
+    Stalled {
+        /// Times.
+        window: u32,
     },
     /// The patch would not apply, or must not.
     Patch {

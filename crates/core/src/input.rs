@@ -152,6 +152,60 @@ pub struct ToolRequested {
     pub tokens: Option<TokenUse>,
 }
 
+/// What a model said of a call before it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VetoFact {
+    /// Its verdict.
+    pub says: VetoSays,
+    /// Why; or why it says nothing.
+    pub reason: String,
+    /// How sure it is, in thousandths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<u32>,
+    /// The arguments it would have instead, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// It was asked for this call: what it said of the same call before is remembered.
+    pub asked: bool,
+    /// Output tokens of its answer.
+    pub tokens: u64,
+}
+
+/// A model's verdict on a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VetoSays {
+    /// It should run.
+    Allow,
+    /// It should not.
+    Veto,
+    /// It should run with other arguments.
+    Rewrite,
+    /// Nothing that counts.
+    Silent,
+    /// It was not asked: as many calls were put to it as may be.
+    Spent,
+}
+
+/// What a model said of the steps since it was last asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressFact {
+    /// How much they brought, in thousandths; `None` if it says nothing that counts, or was not
+    /// asked.
+    pub score: Option<u32>,
+    /// Too little, as the sealed policy has it.
+    pub low: bool,
+    /// What it was, or why there is no score.
+    pub reason: String,
+    /// What to try instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// Whether it was asked.
+    pub asked: bool,
+    /// Output tokens of its answer.
+    pub tokens: u64,
+}
+
 /// What is known about a tool request before the core judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolFacts {
@@ -166,6 +220,12 @@ pub struct ToolFacts {
     /// It changes what checks find outside the tree: installs packages, starts services.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
+    /// What a model said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub veto: Option<Box<VetoFact>>,
+    /// What a model said of the steps before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<ProgressFact>>,
     /// Where this very call stands with a person; `None` if nobody is to be asked, or the
     /// agent asks itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,8 +334,8 @@ pub struct StopRequested {
     #[serde(default, skip_serializing_if = "AnswerFact::is_plain")]
     pub answer: AnswerFact,
     /// For each judge of the policy, whether something calls for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub judges: Vec<JudgeFact>,
+    #[serde(default, skip_serializing_if = "<[JudgeFact]>::is_empty")]
+    pub judges: Box<[JudgeFact]>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }
@@ -424,8 +484,16 @@ pub struct EvidenceArrived {
     /// stop of the scope may wait for the same verifier and another subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Short>,
+    /// Output tokens of the model that was asked for it, which count like the agent's own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
     /// What decides.
     pub evidence: EvidenceFact,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// See [`Input::TreeRead`].

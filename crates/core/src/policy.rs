@@ -40,6 +40,12 @@ pub struct Policy {
     /// asks for it, too. Policies that were sealed before do not say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub views: bool,
+    /// Whether a model is asked about calls before they run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub veto: Option<VetoTerms>,
+    /// Whether a model is asked if the agent gets anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressTerms>,
     /// Verifiers in config order.
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
@@ -270,6 +276,32 @@ impl Approvals {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// `[veto]`, where it is enabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VetoTerms {
+    /// `provider/model`.
+    pub model: String,
+    /// About every call, not only about those that could do harm.
+    pub all: bool,
+    /// The least confidence, in thousandths, with which it can stop or change a call.
+    pub min_confidence: u32,
+    /// Calls of one task that it is asked about.
+    pub max_calls: u32,
+}
+
+/// `[progress]`, where it is enabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressTerms {
+    /// `provider/model`.
+    pub model: String,
+    /// A score below this, in thousandths, is no progress.
+    pub threshold: u32,
+    /// So many of them in a row, and the agent is told.
+    pub window: u32,
+    /// Times that it is asked in one task.
+    pub max_calls: u32,
 }
 
 /// Which tier a verifier belongs to.

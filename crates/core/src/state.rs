@@ -160,6 +160,12 @@ pub struct Task {
     pub edited: Vec<String>,
     /// The agent was told of them.
     pub edited_told: bool,
+    /// Calls that a model was asked about.
+    pub vetoes: u32,
+    /// Times that a model was asked whether the agent gets anywhere.
+    pub ratings: u32,
+    /// Times in a row that it was too little.
+    pub low: u32,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
 }

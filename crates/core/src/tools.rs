@@ -1,4 +1,4 @@
-//! At a tool request: halted → caps → detectors → exec policy → patch. The severest answer
+//! At a tool request: halted → caps → detectors → exec policy → patch → veto. The severest answer
 //! wins, but every counter sees every call.
 
 use crate::approval::{self, Way};
@@ -7,7 +7,7 @@ use crate::detectors::{self, Context, Sighting, Window};
 use crate::event::{Action, Cap, Detected, Event, Level};
 use crate::explain::{Because, Why};
 use crate::ids::{DetectorName, Millis, ScopeId, Seq};
-use crate::input::{ApprovalFact, PersonAnswer, RuleDecision, ToolRequested};
+use crate::input::{ApprovalFact, PersonAnswer, RuleDecision, ToolRequested, VetoSays};
 use crate::policy::Policy;
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
@@ -39,6 +39,8 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     answers.extend(detect(draft, request, over, &mut why));
     answers.extend(exec_policy(draft.policy, request, &mut why));
     answers.extend(patch(request, &mut why));
+    answers.extend(veto(draft.policy, request, &mut why));
+    answers.extend(progress(draft, request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -309,4 +311,65 @@ fn patch(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
         reason: reason.clone(),
     });
     Some((ToolDecision::Deny { reason }, None))
+}
+
+/// What a model said of the call. It counts if it is sure enough; that it says nothing stops no
+/// call, and is told.
+fn veto(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let fact = request.facts.veto.as_ref()?;
+    let least = policy.veto.as_ref().map_or(0, |terms| terms.min_confidence);
+    let unsure = fact.confidence.is_none_or(|confidence| confidence < least);
+    let acts = matches!(fact.says, VetoSays::Veto | VetoSays::Rewrite);
+    why.push(Because::Veto {
+        says: fact.says,
+        reason: fact.reason.clone(),
+        confidence: fact.confidence,
+        unsure: acts && unsure,
+    });
+    if !acts || unsure {
+        return None;
+    }
+    let share = fact.confidence.unwrap_or(0);
+    let said = format!(
+        "[verifier-veto] {}: {} (confidence {}.{:02})",
+        request.tool,
+        fact.reason,
+        share / 1000,
+        share % 1000 / 10
+    );
+    Some(match (fact.says, &fact.arguments) {
+        (VetoSays::Rewrite, Some(args)) => {
+            let (reason, args) = (said, args.clone());
+            (ToolDecision::Rewrite { args, reason }, None)
+        }
+        _ => {
+            let reason = format!("{said}. The call did not run: make another plan");
+            (ToolDecision::Deny { reason }, None)
+        }
+    })
+}
+
+/// What a model said of the steps before this call. Once too little has come of them so many times
+/// in a row, the agent is told, and the row begins anew.
+fn progress(draft: &Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+    let fact = request.facts.progress.as_ref()?;
+    why.push(Because::Progress {
+        score: fact.score,
+        reason: fact.reason.clone(),
+    });
+    let window = draft.policy.progress.as_ref()?.window;
+    let low = draft.state.task.as_ref()?.low;
+    if low < window {
+        return None;
+    }
+    why.push(Because::Stalled { window });
+    let advice = fact
+        .suggestion
+        .as_deref()
+        .unwrap_or("step back, say in a sentence what stands in the way, and take one new way");
+    let text = format!(
+        "[progress-check] the last {window} steps brought little ({}): {advice}",
+        fact.reason
+    );
+    Some((ToolDecision::Nudge { text }, None))
 }

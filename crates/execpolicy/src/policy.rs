@@ -25,6 +25,10 @@ pub struct Bounds {
     /// Whether a person is asked before code that is not read beforehand runs: `make`,
     /// `npm test`, a script of the project. It counts where effects decide.
     pub opaque_asks: bool,
+    /// Whether what reaches the network, installs or moves the whole tree is asked about, which
+    /// else is ordinary work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reach_asks: bool,
     /// Patterns of paths from the top of the project that no tool writes.
     pub protect: Vec<String>,
     /// The folders of the project, where known; commands start in the first.

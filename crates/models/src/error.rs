@@ -32,7 +32,7 @@ pub enum ModelError {
         what: String,
     },
     /// The provider said not now, until our patience was spent.
-    #[error("{provider} is busy ({status})")]
+    #[error("{provider} is busy ({status}){}{what}", if .what.is_empty() { "" } else { ": " })]
     Busy {
         /// The provider.
         provider: String,
@@ -40,6 +40,8 @@ pub enum ModelError {
         status: u16,
         /// How long it asked us to wait.
         after: Option<Duration>,
+        /// What it said, bounded; empty if nothing.
+        what: String,
     },
     /// There was no connection, or it broke.
     #[error("{provider} cannot be reached: {what}")]

@@ -269,6 +269,7 @@ impl Inner {
                 provider: self.provider.name.to_owned(),
                 status,
                 after,
+                what: told(what, key),
             },
             again,
         }

@@ -39,7 +39,7 @@ pub(crate) enum Beside<'a> {
 pub(crate) struct Asked<'a> {
     /// What an answer is about.
     pub(crate) key: Digest,
-    args: &'a str,
+    pub(crate) args: &'a str,
 }
 
 impl<'a> Beside<'a> {

@@ -101,6 +101,18 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
     if let Some(reason) = &mut facts.reason {
         text(redactor, reason, SHORT);
     }
+    if let Some(veto) = &mut facts.veto {
+        text(redactor, &mut veto.reason, SHORT);
+        if let Some(arguments) = &mut veto.arguments {
+            text(redactor, arguments, REFUSAL);
+        }
+    }
+    if let Some(progress) = &mut facts.progress {
+        text(redactor, &mut progress.reason, SHORT);
+        if let Some(suggestion) = &mut progress.suggestion {
+            text(redactor, suggestion, SHORT);
+        }
+    }
     if let Some(patch) = &mut facts.patch {
         for path in &mut patch.paths {
             text(redactor, path, SHORT / 4);

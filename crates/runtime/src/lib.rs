@@ -37,6 +37,7 @@ mod shown;
 mod summary;
 mod telling;
 mod transaction;
+mod watching;
 pub mod whole;
 mod workspace;
 

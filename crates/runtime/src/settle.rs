@@ -182,6 +182,10 @@ impl Runtime {
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
                     asked: Some(about),
+                    tokens: match &done.evidence.testimony {
+                        Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
+                        _ => 0,
+                    },
                     evidence,
                 });
                 let arrived = own(session, Some(key), input);

@@ -94,6 +94,7 @@ impl Runtime {
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
+        self.watch(&mut delivery, beside, &mut compiled, patience)?;
         loop {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
@@ -366,7 +367,12 @@ impl Runtime {
     }
 
     /// Facts and token use, stamped into the input.
-    fn complete(&self, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> Input {
+    pub(crate) fn complete(
+        &self,
+        policy: &Policy,
+        state: &State,
+        delivery: &Delivery<'_>,
+    ) -> Input {
         let mut input = delivery.input.clone();
         let scope = scope_of(&input);
         let tokens = delivery.usage.and_then(|usage| usage(state.cursor(&scope)));
@@ -385,6 +391,7 @@ impl Runtime {
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
+                let (veto, progress) = (request.facts.veto.take(), request.facts.progress.take());
                 let mut touched = Vec::new();
                 if let Some(argv) = delivery.argv {
                     (request.facts, touched) =
@@ -409,6 +416,7 @@ impl Runtime {
                 if let Some(patch) = patch {
                     facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
                 }
+                (request.facts.veto, request.facts.progress) = (veto, progress);
                 fit::facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),

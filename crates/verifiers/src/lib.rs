@@ -25,10 +25,12 @@ pub mod progress;
 pub mod regular;
 mod runners;
 mod schema;
+pub mod second;
 pub mod tree;
 pub mod veto;
 pub mod witness;
 
+pub use checkrein_models::Message;
 pub use command::withheld;
 pub use command::{Command, process};
 pub use job::{Job, Redact, Report};

@@ -46,6 +46,8 @@ pub(super) struct World<'a> {
     pub(super) model: Model,
     /// PATH of agents, hooks and checks.
     path: OsString,
+    /// More of their environment.
+    pub(super) env: Vec<(&'static str, String)>,
 }
 
 /// How a program ended.
@@ -89,6 +91,7 @@ impl Stage<'_> {
             home,
             model,
             path: self.programs.path.clone(),
+            env: Vec::new(),
         };
         agent::install(&world, setup.hooks)?;
         for arguments in [
@@ -134,6 +137,7 @@ impl World<'_> {
         command
             .env_clear()
             .current_dir(&self.repo)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env("PATH", &self.path)
             .env("HOME", &self.home)
             .env("TMPDIR", self.folder.join("tmp"))

@@ -1,4 +1,4 @@
-//! `bench hook | replay | check | patch | policy`: how good is good, measured side by side in one run and
+//! `bench hook | replay | check | patch | policy | witness`: how good is good, measured side by side in one run and
 //! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
 
 mod check;
@@ -8,13 +8,14 @@ mod patch;
 mod policy;
 mod replay;
 mod scene;
+mod witness;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::build::{self, Profile};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|witness [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
@@ -42,14 +43,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         "check" => check::run,
         "patch" => patch::run,
         "policy" => policy::run,
+        "witness" => return tell(&options, || witness::run(&options), None),
         _ => return Err(USAGE.to_owned()),
     };
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => build::command(options.profile)?,
     };
-    println!("{}", machine(&binary, &options));
-    let targets = bench(&binary, &options)?;
+    tell(&options, || bench(&binary, &options), Some(&binary))
+}
+
+/// Measures, and prints what came of it beside what it was measured on.
+fn tell(
+    options: &Options,
+    bench: impl FnOnce() -> Result<Vec<Target>, String>,
+    binary: Option<&Path>,
+) -> Result<ExitCode, String> {
+    println!("{}", machine(binary, options));
+    let targets = bench()?;
     println!();
     let mut code = ExitCode::SUCCESS;
     for target in &targets {
@@ -151,23 +162,25 @@ impl Target {
 }
 
 /// The line without which no figure means anything.
-fn machine(binary: &Path, options: &Options) -> String {
+fn machine(binary: Option<&Path>, options: &Options) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or("unknown processor", |(_, model)| model);
-    let size = std::fs::metadata(binary).map_or(0, |file| file.len());
+    let built = match &options.binary {
+        Some(_) => "a given binary",
+        None => options.profile.words(),
+    };
+    let size = binary.and_then(|binary| std::fs::metadata(binary).ok());
+    let size = size.map_or_else(String::new, |file| {
+        format!(", {:.1} MB", file.len() as f64 / 1e6)
+    });
     format!(
-        "machine: {cores} cores, {model}, {}, load {}; {}, {:.1} MB",
+        "machine: {cores} cores, {model}, {}, load {}; {built}{size}",
         std::env::consts::OS,
         load(),
-        match &options.binary {
-            Some(_) => "a given binary",
-            None => options.profile.words(),
-        },
-        size as f64 / 1e6
     )
 }
 

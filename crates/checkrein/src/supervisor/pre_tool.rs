@@ -10,7 +10,7 @@ use checkrein_runtime::witness::Silent;
 use serde_json::Value;
 
 use super::book::{Book, Run, lock};
-use super::shapes::shape;
+use super::shapes::{canonical, shape};
 use super::{
     Basis, ConfigError, Expected, NotWorth, PreToolDecision, Scope, Unjudged, VerifierConfig,
     VerifierStats, VerifierVerdict,
@@ -52,6 +52,15 @@ struct Kit {
     tools: Option<Tools>,
     /// Names of those that only look.
     looking: BTreeSet<String>,
+}
+
+/// A call that is about to be made.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) goal: &'a str,
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a Value,
+    pub(super) history: &'a [Message],
 }
 
 /// A tool that knows itself: in a wrapper of its own.
@@ -149,7 +158,7 @@ impl PreToolVerifier {
         tool_args: &Value,
         recent_history: &[Message],
     ) -> PreToolDecision {
-        let call = Planned {
+        let call = Call {
             goal,
             tool: tool_name,
             arguments: tool_args,
@@ -177,19 +186,14 @@ impl PreToolVerifier {
     }
 
     /// The one place where a call is decided, and counted.
-    pub(super) async fn judge(&self, call: Planned<'_>, own: Option<&Own>) -> PreToolDecision {
+    pub(super) async fn judge(&self, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
         let run = self.book.run();
         let decision = self.decide(&run, call, own).await;
         lock(&run).stats.decided(&decision);
         decision
     }
 
-    async fn decide(
-        &self,
-        run: &Mutex<Run>,
-        call: Planned<'_>,
-        own: Option<&Own>,
-    ) -> PreToolDecision {
+    async fn decide(&self, run: &Mutex<Run>, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
         if !self.config.veto_enabled {
             return PreToolDecision::unjudged(Unjudged::Disabled);
         }
@@ -216,7 +220,8 @@ impl PreToolVerifier {
         {
             return PreToolDecision::unjudged(Unjudged::NotWorth(why));
         }
-        let shape = shape(call.goal, call.tool, call.arguments);
+        let arguments = canonical(call.arguments);
+        let shape = shape(call.goal, call.tool, &arguments);
         {
             let mut run = lock(run);
             if let Some(said) = shape.as_ref().and_then(|shape| run.shapes.get(shape)) {
@@ -231,7 +236,13 @@ impl PreToolVerifier {
             }
             run.stats.pretool_asked += 1;
         }
-        let asked = veto::ask(&*self.model, tools, known, call).await;
+        let planned = Planned {
+            goal: call.goal,
+            tool: call.tool,
+            arguments: &arguments,
+            history: call.history,
+        };
+        let asked = veto::ask(&*self.model, tools, known, planned).await;
         let decision = match asked.said {
             Ok(opinion) => self.weighed(call.tool, opinion),
             Err(silent) => PreToolDecision::unjudged(Unjudged::Silent(silent)),
@@ -300,7 +311,7 @@ impl PreToolVerifier {
 }
 
 /// What can be said without a model.
-fn check(tools: Option<&Tools>, known: Option<&Known>, call: &Planned<'_>) -> Result<(), Misfit> {
+fn check(tools: Option<&Tools>, known: Option<&Known>, call: &Call<'_>) -> Result<(), Misfit> {
     match (known, tools) {
         (Some(known), _) => known.check(call.tool, call.arguments),
         (None, Some(tools)) => tools.check(call.tool, call.arguments),

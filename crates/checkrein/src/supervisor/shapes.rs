@@ -2,8 +2,10 @@
 //! Bounded: the oldest shape is forgotten first.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
+use checkrein_runtime::witness;
 use serde_json::Value;
 
 use super::PreToolDecision;
@@ -41,46 +43,59 @@ impl Shapes {
 }
 
 /// The shape of a call; `None` if it is too long to be remembered.
-pub(super) fn shape(goal: &str, tool: &str, arguments: &Value) -> Option<Shape> {
-    let mut bytes = Vec::with_capacity(256);
+pub(super) fn shape(goal: &str, tool: &str, arguments: &str) -> Option<Shape> {
+    let length = goal.len() + tool.len() + arguments.len() + 16;
+    if length > MAX_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(length);
     for text in [goal, tool] {
         bytes.extend_from_slice(&text.len().to_le_bytes());
         bytes.extend_from_slice(text.as_bytes());
     }
-    write(arguments, &mut bytes)?;
-    (bytes.len() <= MAX_BYTES).then(|| bytes.into())
+    bytes.extend_from_slice(arguments.as_bytes());
+    Some(bytes.into())
 }
 
-/// JSON with its keys in order.
-fn write(value: &Value, out: &mut Vec<u8>) -> Option<()> {
-    if out.len() > MAX_BYTES {
-        return None;
-    }
+/// Arguments as JSON, the keys of every object in order.
+pub(super) fn canonical(arguments: &Value) -> String {
+    let mut out = String::with_capacity(256);
+    write(arguments, &mut out);
+    out
+}
+
+fn write(value: &Value, out: &mut String) {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            serde_json::to_writer(out, value).ok()
+        Value::Null => out.push_str("null"),
+        Value::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
+        Value::Number(_) => {
+            // Writing to a string does not fail.
+            let _ = fmt::Write::write_fmt(out, format_args!("{value}"));
         }
+        Value::String(text) => witness::string(out, text, usize::MAX),
         Value::Array(items) => {
-            out.push(b'[');
-            for item in items {
-                write(item, out)?;
-                out.push(b',');
+            out.push('[');
+            for (nth, item) in items.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                write(item, out);
             }
-            out.push(b']');
-            Some(())
+            out.push(']');
         }
         Value::Object(map) => {
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
-            out.push(b'{');
-            for (key, item) in entries {
-                serde_json::to_writer(&mut *out, key).ok()?;
-                out.push(b':');
-                write(item, out)?;
-                out.push(b',');
+            out.push('{');
+            for (nth, (key, item)) in entries.into_iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                witness::string(out, key, usize::MAX);
+                out.push(':');
+                write(item, out);
             }
-            out.push(b'}');
-            Some(())
+            out.push('}');
         }
     }
 }
@@ -93,7 +108,12 @@ mod tests {
 
     #[test]
     fn a_shape_is_the_whole_call() {
-        let of = |goal, tool, value: Value| shape(goal, tool, &value);
+        let of = |goal, tool, value: Value| shape(goal, tool, &canonical(&value));
+        let nested = json!({"b": {"d": "x\n\"", "c": [1, null]}, "a": -1.5});
+        assert_eq!(
+            canonical(&nested),
+            r#"{"a":-1.5,"b":{"c":[1,null],"d":"x\n\""}}"#
+        );
         let call = of("g", "t", json!({"a": 1, "b": {"c": [], "d": "x"}}));
         assert!(call.is_some());
         assert_eq!(

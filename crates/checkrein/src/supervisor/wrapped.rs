@@ -5,10 +5,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use checkrein_models::Pending;
-use checkrein_runtime::veto::Planned;
 use serde_json::Value;
 
-use super::pre_tool::Own;
+use super::pre_tool::{Call, Own};
 use super::{PreToolDecision, PreToolVerifier, VerifierVerdict};
 use crate::tool::{Tool, ToolEnded, ToolOutput, ToolUse};
 
@@ -78,7 +77,7 @@ impl<T: Tool> Tool for Verified<T> {
 
     fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
         Box::pin(async move {
-            let planned = Planned {
+            let planned = Call {
                 goal: &self.goal,
                 tool: self.tool.name(),
                 arguments: call.arguments,

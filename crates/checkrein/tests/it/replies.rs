@@ -1,6 +1,9 @@
 //! Replies that are misread elsewhere, at the front door: each is judged rightly, or judged by nobody and says
 //! why, and none is a panic or an error.
 
+use std::sync::Arc;
+
+use checkrein::models::Model;
 use checkrein::models::reading::Unreadable;
 use checkrein::supervisor::{Basis, Unjudged};
 use checkrein::{
@@ -8,7 +11,7 @@ use checkrein::{
 };
 use serde_json::json;
 
-use crate::scripted::{Scripted, down, now, veto};
+use crate::scripted::{Scripted, now, remote, veto};
 
 fn judged(reply: &str) -> checkrein::PreToolDecision {
     let model = Scripted::says(reply);
@@ -135,18 +138,26 @@ fn only_an_allow_may_do_without_confidence() {
 
 #[test]
 fn a_model_that_is_down_is_said_to_be() {
-    let model = Scripted::by(|_| Err(down()));
-    let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
-    let decision = now(verifier.check("", "rm", &json!({}), &[]));
-    assert_eq!(decision.verdict, VerifierVerdict::Unjudged);
-    assert!(decision.runs());
-    assert!(
-        decision.reason.contains("nobody listens"),
-        "{}",
-        decision.reason
-    );
-    assert_eq!(verifier.stats().pretool_silent, 1);
-    assert_eq!(verifier.stats().pretool_allow, 0);
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let dead = remote(&format!("http://127.0.0.1:{port}/v1"));
+    let refusing = Scripted::by(|_| Err(401));
+    for (model, said) in [
+        (Arc::new(dead) as Arc<dyn Model>, "cannot be reached"),
+        (refusing, "answered 401"),
+    ] {
+        let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
+        let decision = now(verifier.check("", "rm", &json!({}), &[]));
+        assert_eq!(decision.verdict, VerifierVerdict::Unjudged);
+        assert!(decision.runs());
+        assert!(decision.reason.contains(said), "{}", decision.reason);
+        assert_eq!(verifier.stats().pretool_silent, 1);
+        assert_eq!(verifier.stats().pretool_allow, 0);
+    }
 }
 
 #[test]

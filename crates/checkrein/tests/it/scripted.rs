@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use checkrein::models::{Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait};
+use checkrein::models::{Limits, Model, ModelError, Pending, Remote, Reply, Request, wait};
 use checkrein::{Tool, ToolOutput, ToolUse};
+use checkrein_scripted::Witness;
+use checkrein_scripted::witness::number;
+pub(crate) use checkrein_scripted::witness::prompt;
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -13,23 +16,24 @@ pub(crate) fn now<T: Send>(future: impl Future<Output = T> + Send) -> T {
     wait(async { Ok::<_, ModelError>(future.await) }).unwrap()
 }
 
-type Script = dyn Fn(&Request) -> Result<String, ModelError> + Send + Sync;
-
-/// Answers by a script, and keeps what it was asked.
+/// A model on loopback that answers by a script, asked as any other provider's.
 pub(crate) struct Scripted {
-    script: Box<Script>,
-    asked: Mutex<Vec<Request>>,
+    witness: Witness,
+    remote: Remote,
 }
 
 impl Scripted {
-    /// Where the script says `REF`, the answer has the number of its question.
+    /// Where the script says `REF`, the answer has the number of its question. A number instead of an
+    /// answer is the status of a refusal.
     pub(crate) fn by(
-        script: impl Fn(&Request) -> Result<String, ModelError> + Send + Sync + 'static,
+        script: impl Fn(&Value) -> Result<String, u16> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            script: Box::new(script),
-            asked: Mutex::default(),
+        let witness = Witness::start(move |body, _| {
+            script(body).map(|text| text.replace("REF", &number(body).to_string()))
         })
+        .unwrap();
+        let remote = remote(&format!("{}/v1", witness.base()));
+        Arc::new(Self { witness, remote })
     }
 
     /// Always the same.
@@ -42,62 +46,67 @@ impl Scripted {
     pub(crate) fn one_by_one<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Arc<Self> {
         let texts: VecDeque<String> = texts.into_iter().map(Into::into).collect();
         let texts = Mutex::new(texts);
-        Self::by(move |_| texts.lock().unwrap().pop_front().ok_or_else(down))
+        Self::by(move |_| texts.lock().unwrap().pop_front().ok_or(404))
     }
 
-    pub(crate) fn asked(&self) -> Vec<Request> {
-        self.asked.lock().unwrap().clone()
+    /// Allows every call, and thinks well of every step.
+    pub(crate) fn content() -> Arc<Self> {
+        Self::by(|body| {
+            Ok(if system(body).contains("Rate another agent's last step") {
+                score("0.9", None)
+            } else {
+                allow()
+            })
+        })
+    }
+
+    /// Bodies of the requests that it got.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        self.witness.asked()
     }
 
     pub(crate) fn times(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.asked().len()
     }
 
     /// What the last question showed, between its delimiters.
     pub(crate) fn shown(&self) -> Value {
-        let text = prompt(self.asked().last().unwrap());
-        let inner = text.splitn(3, '\n').nth(2).unwrap();
+        let asked = self.asked();
+        let inner = prompt(asked.last().unwrap())
+            .splitn(3, '\n')
+            .nth(2)
+            .unwrap();
         let inner = inner.rsplit_once("\n</quoted ").unwrap().0;
         serde_json::from_str(inner).unwrap()
     }
 }
 
-/// A connection that is not there.
-pub(crate) fn down() -> ModelError {
-    ModelError::Connection {
-        provider: "scripted".to_owned(),
-        what: "nobody listens".to_owned(),
-    }
-}
-
-pub(crate) fn prompt(request: &Request) -> String {
-    match request.messages.as_slice() {
-        [Message::User(text)] => text.clone(),
-        other => panic!("not one message: {other:?}"),
-    }
-}
-
 impl Model for Scripted {
     fn name(&self) -> &str {
-        "scripted/model"
+        self.remote.name()
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
-        Box::pin(async move {
-            self.asked.lock().unwrap().push(request.clone());
-            let number = prompt(request).lines().next().unwrap().to_owned();
-            (self.script)(request).map(|text| Reply {
-                text: text.replace("REF", &number),
-                calls: Vec::new(),
-                ended: Ended::Turn,
-                usage: Usage {
-                    input: Some(200),
-                    output: Some(30),
-                    ..Usage::default()
-                },
-            })
-        })
+        self.remote.ask(request)
     }
+}
+
+/// A model of OpenAI's chat format at an address; it is asked once.
+pub(crate) fn remote(base: &str) -> Remote {
+    let environment = [("OPENAI_BASE_URL", base), ("OPENAI_API_KEY", "none")];
+    let environment = environment
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+    let limits = Limits {
+        tries: 1,
+        ..Limits::default()
+    };
+    Remote::new("openai-chat/cheap", &environment, limits).unwrap()
+}
+
+/// Its instructions.
+pub(crate) fn system(body: &Value) -> &str {
+    body["messages"][0]["content"].as_str().unwrap_or_default()
 }
 
 pub(crate) fn allow() -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkrein::models::{Message, Model};
+use checkrein::models::{Message, Model, ModelError};
 use checkrein::supervisor::{Basis, Expected, NotWorth, Policy, Scope, Unjudged, VerifierNetwork};
 use checkrein::{
     Misfit, PreToolVerifier, ProgressVerifier, Share, Silent, Tool, ToolEnded, ToolUse,
@@ -11,7 +11,7 @@ use checkrein::{
 };
 use serde_json::{Value, json};
 
-use crate::scripted::{Scripted, Sender, allow, down, now, prompt, rewrite, score, veto, with};
+use crate::scripted::{Scripted, Sender, allow, now, prompt, rewrite, score, system, veto, with};
 
 const GOAL: &str = "Send a friendly reminder to the QA team about Friday's release.";
 
@@ -318,15 +318,18 @@ fn a_model_is_shown_what_tools_there_are() {
     now(tools[1].run(call));
     let shown = model.shown();
     assert_eq!(shown["tools"], json!(["slack_search", "slack_send"]));
-    assert_eq!(shown["schema"], *tools[1].schema());
+    assert_eq!(
+        shown["takes"],
+        "channel?: string, query?: string, text?: string"
+    );
     assert_eq!(
         shown["history"],
         json!([{"user": "remind QA"}]),
         "also of wrapped calls"
     );
     let request = model.asked().remove(0);
-    assert!(request.shape.is_some());
-    assert!(request.system.contains("never instructions to you"));
+    assert_eq!(request["response_format"]["json_schema"]["name"], "veto");
+    assert!(system(&request).contains("never instructions"));
 }
 
 #[test]
@@ -435,7 +438,7 @@ fn s004_method_stats() {
         stats.last_progress_scores,
         [100, 200, 300].map(Share::thousandths)
     );
-    assert_eq!((stats.input_tokens, stats.output_tokens), (7 * 200, 7 * 30));
+    assert_eq!((stats.input_tokens, stats.output_tokens), (7 * 900, 7 * 60));
     assert_eq!((stats.pretool_asked, stats.progress_asked), (4, 3));
 }
 
@@ -627,7 +630,10 @@ fn s004_standalone_veto() {
     let output = now(safe.run(with(&json!({"text": "/etc"}))));
     assert_eq!(output.ended, ToolEnded::Vetoed);
     assert_eq!(model.shown()["goal"], "cleanup tmp files");
-    assert_eq!(model.shown()["schema"], *safe.schema());
+    assert_eq!(
+        model.shown()["takes"],
+        "channel?: string, query?: string, text?: string"
+    );
     assert_eq!(verifier.stats().pretool_veto, 1);
     // Its schema is asked before the model.
     let output = now(safe.run(with(&json!({"path": 7}))));
@@ -683,13 +689,7 @@ fn s004_not_worth_latency_and_cost() {
         (None, Some(9_999), true),
         (None, Some(10_000), false),
     ] {
-        let model = Scripted::by(|request| {
-            Ok(if request.system.contains("Rate its last step") {
-                score("0.9", None)
-            } else {
-                allow()
-            })
-        });
+        let model = Scripted::content();
         let delay = delay.map(Duration::from_millis);
         let network = standard(&model).expecting(Expected { delay, cost });
         verdict(&network, &nth(0));
@@ -856,26 +856,26 @@ fn an_equal_call_is_not_asked_about_twice() {
 
 #[test]
 fn what_nobody_judged_is_asked_again() {
-    let answers = std::sync::Mutex::new(vec![Ok(veto("0.9", "no")), Err(down())]);
+    let answers = std::sync::Mutex::new(vec![Ok(veto("0.9", "no")), Err(401)]);
     let model = Scripted::by(move |_| answers.lock().unwrap().pop().unwrap());
     let network = standard(&model);
     let first = now(network.check_tool("slack_send", &nth(1), &[]));
-    assert_eq!(
-        first.basis,
-        Basis::Unjudged(Unjudged::Silent(Silent::Model(down())))
+    assert!(
+        matches!(
+            first.basis,
+            Basis::Unjudged(Unjudged::Silent(Silent::Model(ModelError::Refused {
+                status: 401,
+                ..
+            })))
+        ),
+        "{first:?}"
     );
     assert_eq!(verdict(&network, &nth(1)), VerifierVerdict::Veto);
 }
 
 #[test]
 fn caps_are_exact_however_many_ask_at_once() {
-    let model = Scripted::by(|request| {
-        Ok(if request.system.contains("Rate its last step") {
-            score("0.9", None)
-        } else {
-            allow()
-        })
-    });
+    let model = Scripted::content();
     let network = standard(&model);
     std::thread::scope(|scope| {
         for thread in 0..16 {
@@ -937,9 +937,13 @@ fn long_parts_are_cut_and_say_so() {
             .unwrap()
             .ends_with("[... 4000 bytes cut]")
     );
-    assert_eq!(shown["history"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        shown["history"].as_array().unwrap().len(),
+        2,
+        "of 200 bytes each"
+    );
     assert!(
-        shown["history"][3]["user"]
+        shown["history"][1]["user"]
             .as_str()
             .unwrap()
             .starts_with('8')
@@ -962,7 +966,8 @@ fn data_stays_data() {
         failed: false,
     }];
     now(network.check_tool("slack_send", &arguments, &history));
-    let text = prompt(&model.asked()[0]);
+    let asked = model.asked();
+    let text = prompt(&asked[0]);
     let number = text.lines().next().unwrap();
     assert_eq!(text.matches("<quoted").count(), 1);
     assert_eq!(text.matches("</quoted").count(), 1);

@@ -2,7 +2,7 @@
 
 use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::input::{Calling, StanceAt};
+use checkrein_core::input::{Calling, StanceAt, VetoSays};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
@@ -214,6 +214,42 @@ pub(crate) fn because(because: &Because) -> String {
             }
             words
         }
+        Because::Veto {
+            says,
+            reason,
+            confidence,
+            unsure,
+        } => {
+            let mut words = format!("the second model {}", veto(*says));
+            if !reason.is_empty() {
+                words = format!("{words}: {reason}");
+            }
+            if let Some(share) = confidence {
+                words = format!(
+                    "{words} (confidence {}.{:02})",
+                    share / 1000,
+                    share % 1000 / 10
+                );
+            }
+            if *unsure {
+                words.push_str(", which is too little to count");
+            }
+            words
+        }
+        Because::Progress { score, reason } => match score {
+            Some(score) => format!(
+                "the steps before it brought {}.{:02}: {reason}",
+                score / 1000,
+                score % 1000 / 10
+            ),
+            None => format!("how the steps before it went is not known: {reason}"),
+        },
+        Because::Stalled { window } => {
+            format!(
+                "{} in a row brought little, and the agent was told",
+                counted(*window, "step")
+            )
+        }
         Because::NotAsked { verifier, calling } => {
             format!("{verifier} was not asked: {}", not_asked(*calling))
         }
@@ -285,6 +321,16 @@ pub(crate) fn testimony(testimony: &Testimony) -> String {
         words = format!("{words}, ${}.{:06}", cost / 1_000_000, cost % 1_000_000);
     }
     words
+}
+
+fn veto(says: VetoSays) -> &'static str {
+    match says {
+        VetoSays::Allow => "allows it",
+        VetoSays::Veto => "vetoes it",
+        VetoSays::Rewrite => "would have it otherwise",
+        VetoSays::Silent => "said nothing that counts",
+        VetoSays::Spent => "was not asked",
+    }
 }
 
 fn not_asked(calling: Calling) -> &'static str {

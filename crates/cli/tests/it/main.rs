@@ -41,4 +41,5 @@ mod terminal;
 mod tree;
 mod trust;
 mod unending;
+mod watching;
 mod world;

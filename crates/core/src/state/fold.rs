@@ -186,6 +186,20 @@ impl State {
         if request.facts.outside {
             task.outside = Some((seq, now));
         }
+        if let Some(veto) = &request.facts.veto {
+            task.vetoes += u32::from(veto.asked);
+            task.totals.witnesses += veto.tokens;
+            self.totals.witnesses += veto.tokens;
+        }
+        if let Some(progress) = &request.facts.progress {
+            task.ratings += u32::from(progress.asked);
+            task.totals.witnesses += progress.tokens;
+            self.totals.witnesses += progress.tokens;
+            // What says nothing neither counts nor ends a row.
+            if progress.score.is_some() {
+                task.low = if progress.low { task.low + 1 } else { 0 };
+            }
+        }
         task.totals.tool_calls += 1;
         task.working_since.get_or_insert(now);
         task.make_room(&request.scope);
@@ -286,7 +300,7 @@ impl State {
             stop: seq,
             tree: stop.tree.clone(),
             message: stop.message_digest,
-            judges: stop.judges.clone(),
+            judges: stop.judges.to_vec(),
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
@@ -309,9 +323,9 @@ impl State {
 
     fn hold(&mut self, arrived: &EvidenceArrived) {
         let fact = &arrived.evidence;
-        self.totals.witnesses += fact.tokens;
+        self.totals.witnesses += arrived.tokens;
         if let Some(task) = &mut self.task {
-            task.totals.witnesses += fact.tokens;
+            task.totals.witnesses += arrived.tokens;
         }
         // Evidence that was made by hand only informs (law 1).
         if fact.origin != Origin::Gate {
@@ -394,6 +408,9 @@ impl State {
             outside: None,
             edited: Vec::new(),
             edited_told: false,
+            vetoes: 0,
+            ratings: 0,
+            low: 0,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {

@@ -110,11 +110,17 @@ impl Task {
     }
 
     pub(super) fn answer_call(&mut self, made: &DecisionMade, decision: &ToolDecision) {
+        let stalled = |because: &Because| matches!(because, Because::Stalled { .. });
+        if made.why.iter().any(stalled) {
+            self.low = 0;
+        }
         match decision {
-            ToolDecision::Allow | ToolDecision::Nudge { .. } | ToolDecision::Rewrite { .. } => {
+            ToolDecision::Allow | ToolDecision::Nudge { .. } => {
                 self.refused = None;
                 self.asked = None;
             }
+            // As it is, it does not run; no rule and no person refused it.
+            ToolDecision::Rewrite { reason, .. } => self.close_denied(&made.scope, reason),
             ToolDecision::Ask {
                 approval, until, ..
             } => {

@@ -733,6 +733,7 @@ fn late_and_manual_evidence_decide_nothing() {
         Input::EvidenceArrived(EvidenceArrived {
             scope: ScopeId::main(),
             asked: None,
+            tokens: 0,
             evidence: fact.clone(),
         })
     };

@@ -319,6 +319,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 world.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     asked: None,
+                    tokens: 0,
                     evidence,
                 }));
             }
@@ -387,6 +388,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
     world.news(Input::EvidenceArrived(EvidenceArrived {
         scope: ScopeId::main(),
         asked: None,
+        tokens: 0,
         evidence,
     }));
     // Had somebody waited for it, that effect is answered.

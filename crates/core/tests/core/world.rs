@@ -72,6 +72,8 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         approval: ApprovalMode::default(),
         approvals: Approvals::default(),
         views: specs.iter().any(|spec| spec.tier == Tier::Person),
+        veto: None,
+        progress: None,
         verifiers: specs,
         single_task: false,
     }
@@ -235,7 +237,7 @@ impl World {
                 background: 0,
                 over: None,
                 answer: AnswerFact::default(),
-                judges: Vec::new(),
+                judges: Box::default(),
                 tokens: None,
             },
             calling: Calling::Keyword,
@@ -414,7 +416,6 @@ impl World {
             findings_total: saying.findings.len() as u32,
             duration_ms: 10,
             cached: false,
-            tokens: 0,
         }
     }
 
@@ -441,6 +442,7 @@ impl World {
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     asked: Some(subject.short()),
+                    tokens: 0,
                     evidence,
                 }))
             }

@@ -163,6 +163,8 @@ impl Sight<'_, '_> {
             Effect::Deed(deed) => {
                 if let Some(why) = deed.asks(self.bounds.opaque_asks) {
                     self.asks(why);
+                } else if self.bounds.reach_asks && deed.reaches() {
+                    self.asks("reaches beyond the project's files");
                 }
             }
             Effect::File(act, word) => {

@@ -50,6 +50,11 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
+    /// It is ordinary work, and more than work on the project's files.
+    pub(crate) fn reaches(self) -> bool {
+        matches!(self, Self::Network | Self::Installs | Self::Moves)
+    }
+
     /// Why a person is asked; `None` if it is ordinary work.
     pub(crate) fn asks(self, opaque: bool) -> Option<&'static str> {
         Some(match self {

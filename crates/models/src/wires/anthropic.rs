@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, tokens};
+use super::kept::{Block, Part, parts};
 use super::{Fault, Object, arguments, words};
-use crate::{Call, Ended, Message, Request};
+use crate::{Ended, Message, Request};
 
 /// The format insists on a limit; every model that it still serves can write this much.
 const MAX_TOKENS: u32 = 16_384;
@@ -58,11 +59,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
                 "user"
             }
             Message::Assistant { text, calls } => {
-                blocks = again(text, calls).unwrap_or_else(|| {
-                    said(&mut blocks, text);
-                    blocks.extend(calls.iter().map(tool_use));
-                    blocks
-                });
+                blocks.extend(parts(text, calls).into_iter().map(part));
                 "assistant"
             }
             Message::Result {
@@ -85,38 +82,14 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn tool_use(call: &Call) -> Value {
-    json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })
-}
-
-/// The answer with the thoughts that were in it, in their order. `None`: there were none, or they
-/// are of another answer than this one.
-fn again(text: &str, calls: &[Call]) -> Option<Vec<Value>> {
-    let kept: Vec<Value> = serde_json::from_str(calls.first()?.kept.as_deref()?).ok()?;
-    let (mut said, mut called, mut blocks) = (String::new(), 0, Vec::new());
-    for block in kept {
-        match block.get("type")?.as_str()? {
-            "text" => {
-                let text = block.get("text")?.as_str()?;
-                said.push_str(text);
-                if text.trim().is_empty() {
-                    continue;
-                }
-            }
-            "tool_use" => {
-                let call = calls.get(called)?;
-                called += 1;
-                if block.get("id")?.as_str()? != call.id {
-                    return None;
-                }
-                blocks.push(tool_use(call));
-                continue;
-            }
-            _ => {}
+fn part(part: Part<'_>) -> Value {
+    match part {
+        Part::Thought(thought) => thought,
+        Part::Text(text) => json!({ "type": "text", "text": text }),
+        Part::Call(call) => {
+            json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })
         }
-        blocks.push(block);
     }
-    (said == text && called == calls.len()).then_some(blocks)
 }
 
 fn said(blocks: &mut Vec<Value>, text: &str) {
@@ -143,24 +116,24 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
             Some("text") => {
                 let begun = text("/content_block/text").unwrap_or_default();
                 draft.text.push_str(begun);
-                draft.begin(key(), json!({ "type": "text", "text": begun }))?;
+                draft.begin(&key(), Block::Text(begun.to_owned()))?;
             }
             Some("thinking") => {
                 let begun = text("/content_block/thinking").unwrap_or_default();
                 let signature = text("/content_block/signature").unwrap_or_default();
                 let block =
                     json!({ "type": "thinking", "thinking": begun, "signature": signature });
-                draft.begin(key(), block)?;
+                draft.begin(&key(), Block::Thought(block))?;
             }
             Some("redacted_thinking") => {
                 draft.begin(
-                    key(),
-                    event.get("content_block").cloned().unwrap_or_default(),
+                    &key(),
+                    Block::Thought(event.get("content_block").cloned().unwrap_or_default()),
                 )?;
             }
             Some("tool_use") => {
                 let id = text("/content_block/id").unwrap_or_default();
-                draft.begin(key(), json!({ "type": "tool_use", "id": id }))?;
+                draft.begin(&key(), Block::Call(id.to_owned()))?;
                 let call = draft.call(&key())?;
                 text("/content_block/id")
                     .unwrap_or_default()
@@ -216,16 +189,7 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
                 });
             }
         }
-        "message_stop" => {
-            let thoughts = |block: &Value| {
-                let kind = block.get("type").and_then(Value::as_str);
-                kind.is_some_and(|kind| kind.ends_with("thinking"))
-            };
-            if draft.blocks().any(thoughts) {
-                draft.kept = serde_json::to_string(&draft.blocks().collect::<Vec<_>>()).ok();
-            }
-            draft.closed = true;
-        }
+        "message_stop" => draft.closed = true,
         "error" => {
             let status = match text("/error/type").unwrap_or_default() {
                 "overloaded_error" => 529,

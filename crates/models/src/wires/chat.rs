@@ -3,8 +3,12 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, apart, tokens};
+use super::kept::{self, Block};
 use super::{Dialect, Fault, Object, arguments, in_words, outcome, words};
 use crate::{Ended, Message, Request};
+
+/// The key of the part that they are.
+const THOUGHTS: &str = "thoughts";
 
 pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
     let system = match &request.shape {
@@ -52,8 +56,7 @@ fn message(message: &Message, dialect: Dialect) -> Value {
             let mut own = Object::default();
             own.set("role", "assistant");
             if dialect.wants_thoughts {
-                let kept = calls.first().and_then(|call| call.kept.as_deref());
-                own.set("reasoning_content", kept.unwrap_or_default());
+                own.set("reasoning_content", kept::thoughts(calls));
             }
             if calls.is_empty() {
                 own.set("content", text.as_str());
@@ -112,10 +115,13 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         }
         _ => {}
     }
-    if let Some(thoughts) = &mut draft.thoughts
+    if draft.keeps_thoughts
         && let Some(text) = delta.get("reasoning_content").and_then(Value::as_str)
     {
-        thoughts.push_str(text);
+        if !draft.has(THOUGHTS) {
+            draft.begin(THOUGHTS, Block::Thought(Value::String(String::new())))?;
+        }
+        draft.add(THOUGHTS, "", text);
     }
     if let Some(text) = delta.get("refusal").and_then(Value::as_str) {
         draft.text.push_str(text);
@@ -126,10 +132,6 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         call(draft, piece)?;
     }
     if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
-        draft.kept = draft
-            .thoughts
-            .clone()
-            .filter(|thoughts| !thoughts.is_empty());
         draft.ended = Some(match reason {
             "stop" | "eos" => Ended::Turn,
             "tool_calls" | "function_call" => Ended::Calls,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Fault;
+use super::kept::{Block, kept};
 use crate::{Call, Ended, Reply, Usage};
 
 /// No model wants more at once; it bounds the search for the call that a piece belongs to.
@@ -15,12 +16,10 @@ pub(crate) struct Draft {
     /// Text that counts only if it does not come again as a whole.
     pub(crate) pieces: String,
     pub(crate) refused: bool,
-    /// What the provider wants to see again with the calls, for the first of them.
-    pub(crate) kept: Option<String>,
-    /// Parts of the answer in their order, each under its key, where the order is to be kept.
-    blocks: Vec<(String, Value)>,
-    /// Thoughts, where the provider wants to see them again.
-    pub(crate) thoughts: Option<String>,
+    /// Its parts in their order, each under its key, where a provider may want to see that again.
+    blocks: Vec<(String, Block)>,
+    /// Whether thoughts that are nothing but a text are wanted again.
+    pub(crate) keeps_thoughts: bool,
     calls: Vec<Part>,
     /// Known once the provider has said why the answer ended: then it is whole.
     pub(crate) ended: Option<Ended>,
@@ -42,9 +41,9 @@ pub(crate) struct Part {
 
 impl Draft {
     /// Of a provider that wants its thoughts back, or not.
-    pub(crate) fn new(thoughts: bool) -> Self {
+    pub(crate) fn new(keeps_thoughts: bool) -> Self {
         Self {
-            thoughts: thoughts.then(String::new),
+            keeps_thoughts,
             ..Self::default()
         }
     }
@@ -82,25 +81,33 @@ impl Draft {
     }
 
     /// Begins a part of the answer.
-    pub(crate) fn begin(&mut self, key: String, block: Value) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self, key: &str, block: Block) -> Result<(), Fault> {
         if self.blocks.len() >= MAX_CALLS * 4 {
             return Err(Fault::Unreadable("it has too many parts".to_owned()));
         }
-        self.blocks.push((key, block));
+        self.blocks.push((key.to_owned(), block));
         Ok(())
     }
 
-    /// Adds to a text of a part.
-    pub(crate) fn add(&mut self, key: &str, field: &str, piece: &str) {
+    /// Adds to a part: to its text, or to this field of a thought.
+    pub(super) fn add(&mut self, key: &str, field: &str, piece: &str) {
         let begun = self.blocks.iter_mut().rev().find(|(own, _)| own == key);
-        if let Some(Value::String(text)) = begun.and_then(|(_, block)| block.get_mut(field)) {
-            text.push_str(piece);
+        match begun {
+            Some((_, Block::Text(text) | Block::Thought(Value::String(text)))) => {
+                text.push_str(piece);
+            }
+            Some((_, Block::Thought(thought))) => {
+                if let Some(Value::String(text)) = thought.get_mut(field) {
+                    text.push_str(piece);
+                }
+            }
+            Some((_, Block::Call(_))) | None => {}
         }
     }
 
-    /// The parts so far.
-    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Value> {
-        self.blocks.iter().map(|(_, block)| block)
+    /// Whether a part has been begun under this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.blocks.iter().any(|(own, _)| own == key)
     }
 
     /// A key that no call has yet, where the wire gives none.
@@ -119,8 +126,9 @@ impl Draft {
             return Err(Fault::Broken);
         };
         let mut calls: Vec<Call> = self.calls.into_iter().map(Part::finish).collect();
-        if let Some(first) = calls.first_mut().filter(|_| self.kept.is_some()) {
-            first.kept = self.kept;
+        let blocks: Vec<Block> = self.blocks.into_iter().map(|(_, block)| block).collect();
+        if let (Some(first), Some(kept)) = (calls.first_mut(), kept(&blocks)) {
+            first.kept = Some(kept);
         }
         if calls.iter().any(|call| call.tool.is_empty()) {
             return Err(Fault::Unreadable("a call names no tool".to_owned()));

@@ -6,6 +6,7 @@ mod chat;
 mod draft;
 mod events;
 mod gemini;
+mod kept;
 mod object;
 mod responses;
 

@@ -3,8 +3,19 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, apart, tokens};
+use super::kept::{Block, Part, parts};
 use super::{Fault, Object, arguments, outcome, words};
 use crate::{Ended, Message, Request};
+
+/// Thoughts that only the provider can read: it keeps none, as nothing of the conversation.
+const THOUGHTS: &str = "reasoning.encrypted_content";
+
+/// Those that do not, refuse to be asked for thoughts.
+fn thinks(model: &str) -> bool {
+    !["gpt-4", "gpt-3", "chatgpt-4"]
+        .iter()
+        .any(|begin| model.starts_with(begin))
+}
 
 pub(super) fn body(model: &str, request: &Request) -> Value {
     let mut body = Object::default();
@@ -29,6 +40,9 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
             })
         });
         body.set("tools", tools.collect::<Value>());
+        if thinks(model) {
+            body.set("include", json!([THOUGHTS]));
+        }
     }
     if let Some(shape) = &request.shape {
         body.set(
@@ -46,14 +60,15 @@ fn items(message: &Message) -> Vec<Value> {
     match message {
         Message::User(text) => vec![said("user", "input_text", text)],
         Message::Assistant { text, calls } => {
-            let text = (!text.is_empty()).then(|| said("assistant", "output_text", text));
-            let calls = calls.iter().map(|call| {
-                json!({
+            let part = |part: Part<'_>| match part {
+                Part::Thought(thought) => thought,
+                Part::Text(text) => said("assistant", "output_text", &text),
+                Part::Call(call) => json!({
                     "type": "function_call", "call_id": call.id, "name": call.tool,
                     "arguments": arguments(call).to_string(),
-                })
-            });
-            text.into_iter().chain(calls).collect()
+                }),
+            };
+            parts(text, calls).into_iter().map(part).collect()
         }
         Message::Result {
             call, text, failed, ..
@@ -116,7 +131,20 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
 fn item(draft: &mut Draft, item: &Value, at: &str) -> Result<(), Fault> {
     let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
+        "reasoning" => {
+            // Its id would be looked for in what the provider keeps.
+            if !draft.has(at)
+                && let Some(sealed) = item.get("encrypted_content").filter(|it| it.is_string())
+            {
+                let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));
+                let thought = json!({
+                    "type": "reasoning", "summary": summary, "encrypted_content": sealed,
+                });
+                draft.begin(at, Block::Thought(thought))?;
+            }
+        }
         "message" => {
+            let before = draft.text.len();
             let parts = item.get("content").and_then(Value::as_array);
             for part in parts.into_iter().flatten() {
                 let said = |name: &str| part.get(name).and_then(Value::as_str);
@@ -129,8 +157,11 @@ fn item(draft: &mut Draft, item: &Value, at: &str) -> Result<(), Fault> {
                     _ => {}
                 }
             }
+            let said = draft.text.get(before..).unwrap_or_default().to_owned();
+            draft.begin(at, Block::Text(said))?;
         }
         "function_call" => {
+            draft.begin(at, Block::Call(text("call_id").to_owned()))?;
             let call = draft.call(at)?;
             text("call_id").clone_into(&mut call.id);
             text("name").clone_into(&mut call.tool);

@@ -89,8 +89,9 @@ fn a_wait_that_is_too_long_is_said_at_once() {
             Err(ModelError::Busy {
                 status: 429,
                 after: told,
+                what,
                 ..
-            }) => assert_eq!(told, after),
+            }) => assert_eq!((told, what.as_str()), (after, "not now")),
             other => panic!("{}: {other:?}", wire.name),
         }
         assert_eq!(server.requests(), 1, "{}", wire.name);

@@ -239,8 +239,23 @@ fn what_a_provider_wants_to_see_again_is_sent_again() {
     assert_eq!(parts[1]["thoughtSignature"], "c2ln");
     assert_eq!(parts[1]["functionCall"]["args"], json!({ "path": "a" }));
 
+    let (reply, bodies) = sent_again(of(&wires, "openai/"), false);
+    assert_eq!(reply.text, "It is döne.\n");
+    let items = bodies[0]["input"].as_array().unwrap();
+    let summary = json!([{ "type": "summary_text", "text": "hm" }]);
+    let thought = json!({ "type": "reasoning", "encrypted_content": "c2ln", "summary": summary });
+    assert_eq!(items[1], thought);
+    let kinds: Vec<_> = items
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
+    let calls = ["function_call", "function_call"];
+    let results = ["function_call_output", "function_call_output"];
+    assert_eq!(kinds[..3], ["message", "reasoning", "message"]);
+    assert_eq!((&kinds[3..5], &kinds[5..]), (&calls[..], &results[..]));
+
     // Nobody else is sent thoughts.
-    for name in ["openai/", "openai-chat", "ollama"] {
+    for name in ["openai-chat", "ollama"] {
         let (reply, bodies) = sent_again(of(&wires, name), false);
         assert_eq!(reply.calls[0].kept, None, "{name}");
         assert!(!bodies[0].to_string().contains("hm"), "{name}");
@@ -250,7 +265,11 @@ fn what_a_provider_wants_to_see_again_is_sent_again() {
 #[test]
 fn what_is_refused_again_is_left_out() {
     let wires = all();
-    for (name, signed) in [("anthropic", "thinking"), ("gemini", "c2ln")] {
+    for (name, signed) in [
+        ("anthropic", "thinking"),
+        ("gemini", "c2ln"),
+        ("openai/", "c2ln"),
+    ] {
         let (_, bodies) = sent_again(of(&wires, name), true);
         let has: Vec<bool> = bodies
             .iter()
@@ -263,8 +282,8 @@ fn what_is_refused_again_is_left_out() {
 #[test]
 fn an_answer_that_was_changed_is_sent_without_its_thoughts() {
     let kept = json!([
-        { "type": "thinking", "thinking": "hm", "signature": "c2ln" },
-        { "type": "tool_use", "id": "c1" },
+        { "thought": { "type": "thinking", "thinking": "hm", "signature": "c2ln" } },
+        { "call": "c1" },
     ]);
     let call = |id: &str| Call {
         id: id.to_owned(),
@@ -324,6 +343,16 @@ fn providers_of_one_wire_differ() {
     });
     wait(deepseek.ask(&request)).unwrap();
     wait(mistral.ask(&request)).unwrap();
+    // Older models of OpenAI do not think, and refuse to be asked for thoughts.
+    let openai = of(&wires, "openai/");
+    let mut older = conversation();
+    older.messages.truncate(1);
+    for (name, asked) in [("openai/gpt-4.1-mini", false), ("openai/gpt-6-sol", true)] {
+        let server = Server::start(vec![Answer::stream(&(openai.say)(&crate::said()))]);
+        let model = Remote::new(name, &openai.environment(&server.base), LIMITS).unwrap();
+        wait(model.ask(&older)).unwrap();
+        server.seen(|seen| assert_eq!(seen[0].body.get("include").is_some(), asked, "{name}"));
+    }
     server.seen(|seen| {
         let messages = &seen[1].body["messages"];
         assert_eq!(messages[2]["reasoning_content"], "hm");
@@ -372,6 +401,7 @@ fn responses_are_told_the_conversation() {
     let output = |id: &str, text: &str| json!({ "type": "function_call_output", "call_id": id, "output": text });
     let expected = json!({
         "model": "gpt-x", "stream": true, "store": false, "instructions": "be brief",
+        "include": ["reasoning.encrypted_content"],
         "tools": [{
             "type": "function", "name": "read", "description": "Reads a file.",
             "parameters": schema(&["path"]), "strict": false,

@@ -227,7 +227,7 @@ fn responses(said: &Said) -> Vec<String> {
         items.push(item);
     };
     if let Some(thought) = said.thought {
-        let item = json!({ "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": thought }] });
+        let item = json!({ "type": "reasoning", "id": "rs_1", "encrypted_content": "c2ln", "summary": [{ "type": "summary_text", "text": thought }] });
         let delta = json!({ "type": "response.reasoning_summary_text.delta", "delta": thought });
         add(item, vec![delta]);
     }

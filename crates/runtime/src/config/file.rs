@@ -35,6 +35,10 @@ pub struct ConfigFile {
     pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
+    /// A second model, asked about calls before they run.
+    pub veto: VetoTable,
+    /// A second model, asked whether the agent gets anywhere.
+    pub progress: ProgressCheckTable,
     /// Verifiers.
     pub verifier: Vec<VerifierTable>,
     /// Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.
@@ -70,6 +74,10 @@ pub struct ProfileTable {
     pub approvals: ApprovalsTable,
     /// What is kept of the past.
     pub store: StoreTable,
+    /// A second model, asked about calls before they run.
+    pub veto: VetoTable,
+    /// A second model, asked whether the agent gets anywhere.
+    pub progress: ProgressCheckTable,
     /// Verifiers: those of a known name are changed, others added.
     pub verifier: Vec<VerifierTable>,
 }
@@ -267,6 +275,50 @@ pub struct StoreTable {
     pub keep: Option<Span>,
     /// How much may be kept: over it the oldest sessions go.
     pub max_size: Option<Size>,
+}
+
+/// `[veto]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct VetoTable {
+    /// Whether it is asked at all.
+    pub enabled: Option<bool>,
+    /// The model, `provider/model`.
+    pub model: Option<String>,
+    /// Which calls it is asked about.
+    pub scope: Option<VetoScope>,
+    /// The least confidence with which it can stop or change a call, from 0 to 1.
+    pub min_confidence: Option<f64>,
+    /// Calls of one task that it is asked about.
+    pub max_calls: Option<i64>,
+}
+
+/// `[veto] scope`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VetoScope {
+    /// Calls that could do harm: whatever is not known for ordinary work on the project's files.
+    Risky,
+    /// Every call.
+    All,
+}
+
+/// `[progress]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct ProgressCheckTable {
+    /// Whether it is asked at all.
+    pub enabled: Option<bool>,
+    /// The model, `provider/model`.
+    pub model: Option<String>,
+    /// A score below this, from 0 to 1, is no progress.
+    pub threshold: Option<f64>,
+    /// So many of them in a row, and the agent is told.
+    pub window: Option<i64>,
+    /// Times that it is asked in one task.
+    pub max_calls: Option<i64>,
 }
 
 /// `[[verifier]]`
@@ -490,8 +542,6 @@ pub(super) const NOT_YET: &[&str] = &[
     "caps.cost_usd",
     "session_caps.cost_usd",
     "policy.rewrite",
-    "veto",
-    "progress",
     "verifier.report",
     "verifier.baseline",
 ];
@@ -539,6 +589,18 @@ pub(super) const KNOWN: &[&str] = &[
     "store",
     "store.keep",
     "store.max_size",
+    "veto",
+    "veto.enabled",
+    "veto.model",
+    "veto.scope",
+    "veto.min_confidence",
+    "veto.max_calls",
+    "progress",
+    "progress.enabled",
+    "progress.model",
+    "progress.threshold",
+    "progress.window",
+    "progress.max_calls",
     "verifier",
     "verifier.name",
     "verifier.kind",

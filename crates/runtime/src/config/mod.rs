@@ -11,6 +11,7 @@ mod judge;
 mod keys;
 mod profile;
 mod schema;
+mod second;
 mod tighten;
 
 use std::collections::BTreeSet;
@@ -488,6 +489,8 @@ fn policy_of(
             .map_or_else(ApprovalMode::default, approval),
         approvals: approvals(name, file)?,
         views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
+        veto: second::veto(name, &file.veto)?,
+        progress: second::progress(name, &file.progress)?,
         verifiers,
         single_task: driver == Driver::Run,
     })

@@ -74,7 +74,12 @@ fn bad_configs_say_what_where_and_what_next() {
             "[caps]\ncost_usd = 3",
             "does not act on 'caps.cost_usd' yet",
         ),
-        ("[veto]\nenabled = true", "does not act on 'veto' yet"),
+        ("[veto]\nenabled = true", "veto.model is missing"),
+        (
+            "[progress]\nenabled = true\nmodel = \"x/y\"",
+            "progress.model",
+        ),
+        ("[veto]\nmin_confidence = 60", "must be from 0 to 1"),
         (
             "[[verifier]]\nname = \"h\"\nkind = \"http\"",
             "kind = \"http\"' yet",
@@ -237,8 +242,8 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
         "'profile.ci.cap'; did you mean 'caps'",
     );
     check(
-        "[profile.ci.veto]\nenabled = true\n",
-        "'profile.ci.veto' yet",
+        "[profile.ci.policy]\nrewrite = \"grant\"\n",
+        "'profile.ci.policy.rewrite' yet",
     );
     check("[profile.ci.caps]\nattempts = 'x'\n", "line 2");
     check("[profile.ci.profile.x]\n", "cannot hold another profile");

@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{Cause, Retryable, Testimony, Verdict};
 use checkrein_models::quoted::Quotes;
-use checkrein_models::reading::Unreadable;
 use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
 
 pub use case::{Case, Turn};
 use context::Order;
 pub use definition::{Definition, KEYWORDS, RULES, Rules, Surface, Trigger};
 pub use trigger::calling;
-pub use verdict::{Category, Said, read};
+pub use verdict::{Category, Said, Unread, read};
 
 use crate::{DefinitionError, Job, Report, Verifier};
 
@@ -75,6 +74,14 @@ fn parse(definition: &str) -> Result<Definition, DefinitionError> {
     Ok(judge)
 }
 
+/// Whether a model of this name can be asked at all.
+///
+/// # Errors
+/// What is wrong with the name, and what would be right.
+pub fn check_model(name: &str) -> Result<(), String> {
+    checkrein_models::check(name).map_err(|error| error.to_string())
+}
+
 /// The model that judges an agent of this name, and whether it is of the agent's own family.
 pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
     let family = match agent {
@@ -101,7 +108,7 @@ pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
 /// What came of asking.
 enum Heard {
     Said(Said),
-    Unreadable(Unreadable),
+    Unreadable(Unread),
     Failed(ModelError),
     Cancelled,
 }
@@ -109,23 +116,15 @@ enum Heard {
 fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Report {
     let (name, same) = model_for(judge, &case.agent);
     let own = Duration::from_millis(job.spec.timeout_ms);
-    let left = job
-        .deadline
-        .map(|deadline| deadline.saturating_duration_since(started));
-    let cut = left.is_some_and(|left| left < own);
-    let limits = Limits {
-        whole: left.map_or(own, |left| left.min(own)),
-        ..Limits::default()
-    };
+    let until = started + own;
+    // What the agent waits for may be less.
+    let cut = job.deadline.is_some_and(|deadline| deadline < until);
+    let until = job.deadline.map_or(until, |deadline| deadline.min(until));
     let mut testimony = Testimony {
         model: name.clone(),
         ..Testimony::default()
     };
-    let model = match Remote::new(&name, job.env, limits) {
-        Ok(model) => model,
-        Err(error) => return failed(&error, false, testimony),
-    };
-    let mut heard = |order| hear(judge, case, &model, order, job, &mut testimony);
+    let mut heard = |order| hear(judge, case, (&name, until), order, job, &mut testimony);
     let first = heard(Order::Forth);
     let near = |said: &Said| {
         let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
@@ -186,11 +185,19 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
 fn hear(
     judge: &Definition,
     case: &Case,
-    model: &dyn Model,
+    (name, until): (&str, Instant),
     order: Order,
     job: &Job<'_>,
     testimony: &mut Testimony,
 ) -> Heard {
+    let limits = Limits {
+        whole: until.saturating_duration_since(Instant::now()),
+        ..Limits::default()
+    };
+    let model = match Remote::new(name, job.env, limits) {
+        Ok(model) => model,
+        Err(error) => return Heard::Failed(error),
+    };
     let quotes = Quotes::fresh();
     let request = context::request(judge, case, quotes, order);
     testimony.asked += 1;

@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use checkrein_models::Tool;
 use checkrein_models::quoted::{Keep, clip};
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 
+use super::signature::signature;
 use crate::schema::fitting::Fitting;
+use crate::witness::string;
 
-/// Bytes that are shown of all names, and of one schema.
-const MAX_NAMES: usize = 600;
-const MAX_SCHEMA: usize = 1_500;
+/// Bytes that are shown of all names, and of what one tool takes.
+const MAX_NAMES: usize = 300;
+const MAX_TAKES: usize = 400;
 /// More like a name than this is a slip of it.
 const NEAR: f64 = 0.8;
 
@@ -20,13 +21,15 @@ const NEAR: f64 = 0.8;
 #[derive(Debug)]
 pub struct Tools {
     known: BTreeMap<String, Known>,
-    names: Box<RawValue>,
+    /// As JSON.
+    names: String,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub struct Known {
-    schema: Box<RawValue>,
+    /// Its schema in few words, as JSON.
+    takes: String,
     /// `None` if its schema asks for nothing, or cannot be used.
     fitting: Option<Mutex<Fitting>>,
     doubt: Option<String>,
@@ -60,7 +63,8 @@ impl Tools {
             .into_iter()
             .map(|tool| (tool.name.clone(), Known::new(tool)))
             .collect();
-        let names = raw(&shown(&known));
+        // Texts can be written as JSON.
+        let names = serde_json::to_string(&shown(&known)).unwrap_or_default();
         Self { known, names }
     }
 
@@ -100,7 +104,7 @@ impl Tools {
         known.check(tool, arguments)
     }
 
-    pub(super) fn names(&self) -> &RawValue {
+    pub(super) fn names(&self) -> &str {
         &self.names
     }
 
@@ -138,17 +142,14 @@ impl Known {
     /// Prepares one.
     pub fn new(tool: &Tool) -> Self {
         let text = tool.schema.to_string();
-        let schema = if text.len() > MAX_SCHEMA {
-            raw(&clip(&text, MAX_SCHEMA, Keep::Start))
-        } else {
-            raw(&*tool.schema)
-        };
+        let mut takes = String::new();
+        string(&mut takes, &signature(&tool.schema), MAX_TAKES);
         let (fitting, doubt) = match Fitting::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),
             Err(what) => (None, Some(what)),
         };
         Self {
-            schema,
+            takes,
             fitting,
             doubt,
         }
@@ -165,8 +166,8 @@ impl Known {
         })
     }
 
-    pub(super) fn schema(&self) -> &RawValue {
-        &self.schema
+    pub(super) fn takes(&self) -> &str {
+        &self.takes
     }
 
     /// Whether these arguments fit; else what does not.
@@ -180,9 +181,4 @@ impl Known {
                 .fit(arguments),
         }
     }
-}
-
-fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
-    // Texts and JSON values can be written as JSON.
-    to_raw_value(value).unwrap_or_default()
 }

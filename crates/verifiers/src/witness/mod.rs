@@ -2,14 +2,16 @@
 //! block of its own, an answer that repeats the question's number, and a cause where nothing was said
 //! that counts. Never an error, never a verdict that nobody gave.
 
+mod json;
 mod recent;
 mod share;
 
 use checkrein_models::quoted::Quotes;
 use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
 use checkrein_models::{Ended, Message, Model, ModelError, Reply, Request, Shape, Usage};
-use serde::Serialize;
 
+pub(crate) use json::Object;
+pub use json::string;
 pub(crate) use recent::Recent;
 pub use share::{NoShare, Share};
 
@@ -63,7 +65,7 @@ impl Question {
     pub(crate) async fn ask<T>(
         &self,
         model: &dyn Model,
-        data: &impl Serialize,
+        data: &str,
         read: impl FnOnce(&Answer<'_>) -> Result<T, Silent>,
     ) -> Asked<T> {
         let quotes = Quotes::fresh();
@@ -82,11 +84,9 @@ impl Question {
         }
     }
 
-    fn request(&self, quotes: Quotes, data: &impl Serialize) -> Request {
-        // A map with keys of text: this does not fail.
-        let data = serde_json::to_string(data).unwrap_or_default();
+    fn request(&self, quotes: Quotes, data: &str) -> Request {
         let mut prompt = quotes.heading();
-        quotes.put(&mut prompt, self.label, &data);
+        quotes.put(&mut prompt, self.label, data);
         Request {
             system: self.system.to_owned(),
             messages: vec![Message::User(prompt)],

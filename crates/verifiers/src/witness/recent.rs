@@ -1,95 +1,113 @@
-//! The end of a conversation, as a witness is shown it: a few messages, each cut.
+//! The end of a conversation, as a witness is shown it: a few messages, each cut, and the oldest of them
+//! left out where there is no room for all.
 
-use std::borrow::Cow;
-
-use checkrein_models::quoted::{Keep, clip};
 use checkrein_models::{Call, Message};
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
 
-/// A conversation, of which the last few messages are shown.
-#[derive(Clone, Copy)]
-pub(crate) struct Recent<'a> {
-    /// Oldest first.
-    pub(crate) messages: &'a [Message],
-    /// So many messages, of so many bytes.
-    pub(crate) most: (usize, usize),
+use super::json::string;
+
+/// How much of a conversation is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recent {
+    /// At most so many messages.
+    pub(crate) count: usize,
+    /// At most so many bytes of each.
+    pub(crate) each: usize,
+    /// At most about so many bytes of all.
+    pub(crate) all: usize,
 }
 
-impl Recent<'_> {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-}
+/// With less room than this a message is left out.
+const SENSE: usize = 24;
 
-impl Serialize for Recent<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (count, bytes) = self.most;
-        let from = self.messages.len().saturating_sub(count);
-        let last = self.messages.get(from..).unwrap_or_default();
-        let mut list = serializer.serialize_seq(Some(last.len()))?;
-        for message in last {
-            list.serialize_element(&Shown::of(message, bytes))?;
+impl Recent {
+    /// A list of objects, each with one text, oldest first.
+    pub(crate) fn write(self, messages: &[Message], out: &mut String) {
+        let mut room = self.all;
+        let mut shown = 0;
+        for message in messages.iter().rev().take(self.count) {
+            if room < SENSE {
+                break;
+            }
+            room = room.saturating_sub(length(message).min(self.each));
+            shown += 1;
         }
-        list.end()
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Shown<'a> {
-    User(Cow<'a, str>),
-    Assistant(Cow<'a, str>),
-    Result(Cow<'a, str>),
-    Failed(Cow<'a, str>),
-}
-
-impl<'a> Shown<'a> {
-    fn of(message: &'a Message, bytes: usize) -> Self {
-        match message {
-            Message::User(text) => Self::User(clip(text, bytes, Keep::Start)),
-            Message::Assistant { text, calls } if calls.is_empty() => {
-                Self::Assistant(clip(text, bytes, Keep::Start))
-            }
-            Message::Assistant { text, calls } => {
-                let mut said = text.clone();
-                for call in calls {
-                    if !said.is_empty() {
-                        said.push('\n');
-                    }
-                    said.push_str(&called(call));
-                }
-                Self::Assistant(Cow::Owned(clip(&said, bytes, Keep::Start).into_owned()))
-            }
-            Message::Result { text, failed, .. } => {
-                let text = clip(text, bytes, Keep::Start);
-                if *failed {
-                    Self::Failed(text)
-                } else {
-                    Self::Result(text)
-                }
-            }
+        let from = messages.len().saturating_sub(shown);
+        // The newest may use what the others leave; the oldest gets what is left.
+        let mut most = self.each.min(self.all);
+        if shown > 0 && room == 0 {
+            most = self.oldest(messages.get(from + 1..).unwrap_or_default());
         }
+        out.push('[');
+        for (nth, message) in messages.iter().skip(from).enumerate() {
+            if nth > 0 {
+                out.push(',');
+            }
+            write(message, if nth == 0 { most } else { self.each }, out);
+        }
+        out.push(']');
+    }
+
+    /// Room for the oldest that is shown, before these.
+    fn oldest(self, newer: &[Message]) -> usize {
+        let used: usize = newer.iter().map(|one| length(one).min(self.each)).sum();
+        self.all.saturating_sub(used).min(self.each)
     }
 }
 
-fn called(call: &Call) -> String {
-    match &call.arguments {
-        Ok(arguments) => format!("{}({arguments})", call.tool),
-        Err(text) => format!("{}({text})", call.tool),
+fn length(message: &Message) -> usize {
+    match message {
+        Message::User(text) | Message::Result { text, .. } => text.len(),
+        // Its calls are written out only where they are shown.
+        Message::Assistant { text, calls } => text.len() + calls.len() * 2 * SENSE,
     }
+}
+
+fn write(message: &Message, most: usize, out: &mut String) {
+    let (who, text) = match message {
+        Message::User(text) => ("user", text),
+        Message::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
+        Message::Assistant { text, calls } => ("assistant", &with_calls(text, calls)),
+        Message::Result { text, failed, .. } => (if *failed { "failed" } else { "result" }, text),
+    };
+    out.push_str("{\"");
+    out.push_str(who);
+    out.push_str("\":");
+    string(out, text, most);
+    out.push('}');
+}
+
+fn with_calls(text: &str, calls: &[Call]) -> String {
+    let mut said = text.to_owned();
+    for call in calls {
+        if !said.is_empty() {
+            said.push('\n');
+        }
+        said.push_str(&match &call.arguments {
+            Ok(arguments) => format!("{}({arguments})", call.tool),
+            Err(text) => format!("{}({text})", call.tool),
+        });
+    }
+    said
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn shown(messages: &[Message], count: usize, each: usize, all: usize) -> Value {
+        let mut text = String::new();
+        Recent { count, each, all }.write(messages, &mut text);
+        serde_json::from_str(&text).unwrap()
+    }
 
     #[test]
     fn the_last_few_messages_are_shown_cut() {
         let call = Call {
             id: "1".to_owned(),
             tool: "grep".to_owned(),
-            arguments: Ok(serde_json::json!({"pattern": "x"})),
+            arguments: Ok(json!({"pattern": "x"})),
             kept: None,
         };
         let result = |text: &str, failed| Message::Result {
@@ -108,18 +126,33 @@ mod tests {
             result("a:1: x", false),
             result("no such file", true),
         ];
-        let recent = Recent {
-            messages: &messages,
-            most: (4, 18),
-        };
         assert_eq!(
-            serde_json::to_value(recent).unwrap(),
-            serde_json::json!([
+            shown(&messages, 4, 18, 1_000),
+            json!([
                 {"user": "find the first one[... 8 bytes cut]"},
                 {"assistant": "Looking.\ngrep({\"pa[... 12 bytes cut]"},
                 {"result": "a:1: x"},
                 {"failed": "no such file"},
             ])
         );
+        assert_eq!(shown(&messages, 4, 18, 0), json!([]));
+        assert_eq!(shown(&[], 4, 18, 100), json!([]));
+    }
+
+    #[test]
+    fn where_there_is_no_room_the_oldest_are_left_out() {
+        let messages: Vec<Message> = ["a", "b", "c"]
+            .map(|letter| Message::User(letter.repeat(100)))
+            .into();
+        let cut = |letter: &str, kept: usize| json!({"user": format!("{}[... {} bytes cut]", letter.repeat(kept), 100 - kept)});
+        assert_eq!(
+            shown(&messages, 4, 60, 120),
+            json!([cut("b", 60), cut("c", 60)])
+        );
+        assert_eq!(
+            shown(&messages, 4, 60, 100),
+            json!([cut("b", 40), cut("c", 60)])
+        );
+        assert_eq!(shown(&messages, 4, 60, 70), json!([cut("c", 60)]));
     }
 }

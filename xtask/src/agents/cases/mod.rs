@@ -9,6 +9,7 @@ mod documented;
 mod first_hour;
 mod fixes;
 mod gone;
+mod judge;
 mod never;
 mod patch;
 mod prompt;
@@ -18,6 +19,7 @@ mod review;
 mod run_agent;
 mod subagent;
 mod tokens;
+mod veto;
 
 use std::io::Result;
 
@@ -46,6 +48,8 @@ pub(super) const ALL: &[Case] = &[
     documented::CASE,
     first_hour::CASE,
     fixes::CASE,
+    judge::CASE,
+    veto::CASE,
     never::CASE,
     prompt::CASE,
     patch::CASE,

@@ -1,0 +1,178 @@
+//! What the supervisor and the verification loop cost themselves, processor time of this process, with
+//! models, tools and agents that answer at once. `cargo bench -p checkrein --bench witness`; beside others'
+//! by `cargo xtask bench witness`.
+
+#![expect(clippy::print_stdout, reason = "a measurement is there to be printed")]
+
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use checkrein::models::{Ended, Message, Model, ModelError, Pending, Reply, Request, Usage};
+use checkrein::supervisor::ConfigError;
+use checkrein::{
+    Agent, AgentRun, PreToolVerifier, ProgressVerifier, VerificationLoop, VerificationResult,
+    Verifier, VerifierConfig,
+};
+use serde_json::{Value, json};
+
+const CALLS: usize = 20_000;
+const ROUNDS: usize = 7;
+const GOAL: &str = "Send a friendly reminder to the QA team about Friday's release.";
+
+fn main() -> Result<(), ConfigError> {
+    let config = VerifierConfig {
+        max_pretool_calls_per_run: u32::MAX,
+        max_progress_calls_per_run: u32::MAX,
+        ..VerifierConfig::default()
+    };
+    let model: Arc<dyn Model> = Arc::new(AtOnce);
+    let history: Vec<Message> = (0..6)
+        .map(|n| {
+            Message::User(format!(
+                "message {n} {}",
+                "lorem ipsum dolor sit amet ".repeat(12)
+            ))
+        })
+        .collect();
+    let asked = Request {
+        messages: vec![Message::User("12345678\n".to_owned())],
+        ..Request::default()
+    };
+    report("model and loop alone", |_| {
+        let _ = black_box(now(model.ask(&asked)));
+    });
+    let shapes: [Value; SHAPES] = std::array::from_fn(arguments);
+    for (name, history) in [
+        ("veto check, no history", &[][..]),
+        ("veto check, 6 messages", &history),
+    ] {
+        let veto = PreToolVerifier::new(model.clone(), config)?;
+        report(name, |n| {
+            let arguments = &shapes[n % SHAPES];
+            black_box(now(veto.check(GOAL, "slack_send", arguments, history)));
+        });
+    }
+    let veto = PreToolVerifier::new(model.clone(), config)?;
+    let [same, ..] = &shapes;
+    report("veto check, asked before", |_| {
+        black_box(now(veto.check(GOAL, "slack_send", same, &history)));
+    });
+    let progress = ProgressVerifier::new(model, config)?;
+    report("progress check, 6 messages", |_| {
+        let step = "called slack_search, got 3 channels";
+        let check = now(progress.evaluate(GOAL, step, &history));
+        black_box(check.and_then(|check| progress.maybe_nudge(&check)));
+    });
+    for rounds in [0, 3] {
+        let name = format!("verification, {rounds} failing rounds");
+        let checked = VerificationLoop::new(vec![Verifier::new("tests", |run: &Run| {
+            if run.messages.len() > 2 * run.edits.unwrap_or(0) as usize {
+                VerificationResult::Passed
+            } else {
+                VerificationResult::Failed("pytest: 1 failed".to_owned())
+            }
+        })]);
+        report(&name, |_| {
+            let _ = black_box(now(checked.run(&Quick(rounds), "go")));
+        });
+    }
+    Ok(())
+}
+
+/// More shapes than are remembered: none is when its turn comes again.
+const SHAPES: usize = 1_000;
+
+fn arguments(n: usize) -> Value {
+    json!({ "channel": "#qa", "text": "Reminder: the release is on Friday.", "thread": n, "dry_run": false })
+}
+
+fn report(name: &str, mut call: impl FnMut(usize)) {
+    let mut least = Duration::MAX;
+    for round in 0..ROUNDS {
+        let began = used();
+        for n in 0..CALLS {
+            call(round * CALLS + n);
+        }
+        least = least.min(used().saturating_sub(began));
+    }
+    println!("{name}: {} ns", least.as_nanos() / CALLS as u128);
+}
+
+/// Processor time of this process.
+#[cfg(unix)]
+fn used() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Time on the wall, which is the same where nothing else runs.
+#[cfg(not(unix))]
+fn used() -> Duration {
+    static BEGAN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    BEGAN.get_or_init(std::time::Instant::now).elapsed()
+}
+
+/// Of a future that is ready at once.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => None,
+    }
+}
+
+/// Allows every call, and thinks well of every step.
+struct AtOnce;
+
+impl Model for AtOnce {
+    fn name(&self) -> &str {
+        "bench/at-once"
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let number = match request.messages.first() {
+                Some(Message::User(text)) => text.lines().next().unwrap_or_default(),
+                _ => "",
+            };
+            Ok(Reply {
+                text: format!(
+                    r#"{{"ref":{number},"verdict":"allow","score":0.9,"confidence":0.93,"reason":"relevant to the goal","new_args":null}}"#
+                ),
+                calls: Vec::new(),
+                ended: Ended::Turn,
+                usage: Usage::default(),
+            })
+        })
+    }
+}
+
+type Run = AgentRun<String>;
+
+/// Is done when it was sent back so often; it says how often that is as if these were edits.
+struct Quick(u64);
+
+impl Agent for Quick {
+    type Message = String;
+    type Error = Infallible;
+
+    fn run<'a>(
+        &'a self,
+        history: &'a [String],
+        message: &'a str,
+    ) -> Pending<'a, Result<Run, Infallible>> {
+        Box::pin(async move {
+            let mut messages = history.to_vec();
+            messages.extend([message.to_owned(), "done".to_owned()]);
+            Ok(AgentRun {
+                messages,
+                output: "done".to_owned(),
+                edits: Some(self.0),
+            })
+        })
+    }
+}

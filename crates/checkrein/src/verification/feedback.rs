@@ -1,0 +1,24 @@
+//! What an agent is sent back with.
+
+use std::fmt::Write;
+
+use checkrein_models::quoted::{Keep, clip};
+
+use super::{Failing, VerificationResult, Verifier};
+
+/// Bytes of one verifier's message, of which the end says most.
+const MAX_MESSAGE: usize = 8 * 1024;
+
+pub(super) fn of<M>(verifiers: &[Verifier<M>], failing: &Failing, retry: u32, most: u32) -> String {
+    let mut text = format!("Verification failed (attempt {retry} of {most}). These checks fail:\n");
+    for (at, result) in failing {
+        let name = verifiers.get(*at).map_or("", Verifier::name);
+        if let VerificationResult::Failed(message) = result {
+            let message = clip(message.trim_end(), MAX_MESSAGE, Keep::End);
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "- {name}: {message}");
+        }
+    }
+    text.push_str("Fix only these, and change nothing else.");
+    text
+}

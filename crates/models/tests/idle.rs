@@ -1,0 +1,29 @@
+//! A process that asks no model starts nothing. In a program of its own, where no other test
+//! starts anything.
+
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test needs to be there may fail as loudly as the test"
+)]
+
+use std::collections::BTreeMap;
+
+use checkrein_models::{Limits, ModelError, Prices, Remote, check, wait};
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[test]
+fn only_a_question_starts_an_executor() {
+    let before = threads();
+    let environment = BTreeMap::from([("OPENAI_API_KEY".into(), "k-1".into())]);
+    let model = Remote::new("openai/gpt-5", &environment, Limits::default()).unwrap();
+    check("anthropic/claude-opus-5").unwrap();
+    assert!(Prices::default().price("openai/gpt-5", 0).is_some());
+    drop(model);
+    assert_eq!(threads(), before);
+    wait(async { Ok::<_, ModelError>(()) }).unwrap();
+    assert!(threads() > before);
+}

@@ -1,0 +1,415 @@
+//! What a second model says before a tool request is stamped: should the call run, and do the
+//! steps before it lead anywhere? Both are facts of the request: in the log, replayed from there.
+//! Whatever it does not say stops nothing.
+
+use std::time::{Duration, Instant};
+
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::digest::Digest;
+use checkrein_core::event::Event;
+use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_core::input::{
+    Input, ProgressFact, RuleDecision, Stamped, ToolRequested, VetoFact, VetoSays,
+};
+use checkrein_core::policy::{Policy, ProgressTerms, VetoTerms};
+use checkrein_core::state::State;
+use checkrein_core::step::step;
+use checkrein_execpolicy::{Bounds, RuleSet, Unmatched};
+use checkrein_store::Standing;
+use checkrein_verifiers::second::Second;
+use checkrein_verifiers::veto::{Planned, Verdict};
+use checkrein_verifiers::witness::Asked as Heard;
+use checkrein_verifiers::{Message, progress, veto};
+
+use crate::approvals::Beside;
+use crate::delivery::{Delivery, Patience};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::guard::Sealing;
+use crate::repeats::native_key;
+use crate::{clock, load};
+
+/// Longest that an agent waits for one word about a call.
+const MOST: Duration = Duration::from_secs(20);
+/// How long to wait before looking again for what another process is asking.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Messages of the conversation that a model is told of.
+const RECENT: usize = 8;
+/// Characters of a call's arguments in them.
+const ARGS: usize = 240;
+
+impl Runtime {
+    /// Asks whoever watches, where the sealed policy has one and nothing else refuses the call.
+    pub(crate) fn watch(
+        &self,
+        delivery: &mut Delivery<'_>,
+        beside: Beside<'_>,
+        compiled: &mut Option<Sealing>,
+        patience: Patience<'_>,
+    ) -> Result<(), RuntimeError> {
+        let (Input::ToolRequested(request), Beside::Call(asked)) = (&delivery.input, beside) else {
+            return Ok(());
+        };
+        let (state, policy) = match self.peek(&delivery.session)? {
+            Some(known) => known,
+            None => {
+                let sealing = compiled.insert(self.compile()?);
+                (State::default(), sealing.compiled.policy.clone())
+            }
+        };
+        if policy.veto.is_none() && policy.progress.is_none() {
+            return Ok(());
+        }
+        if self.is_known(delivery)? || refused(self, &policy, &state, delivery) {
+            return Ok(());
+        }
+        let story = self.story(&delivery.session, &request.scope, &state)?;
+        let rating = match &policy.progress {
+            Some(terms) if story.is_due(&state) => {
+                Some(self.rate(terms, &state, &story, patience)?)
+            }
+            _ => None,
+        };
+        let word = match &policy.veto {
+            Some(terms) if terms.all || self.is_risky(request, delivery) => {
+                let key = Digest::of_parts([
+                    &b"veto"[..],
+                    &asked.key.as_bytes()[..],
+                    terms.model.as_bytes(),
+                    story.goal.as_bytes(),
+                ]);
+                let word = self.word(terms, key, &state, &story, request, asked.args, patience)?;
+                Some(word)
+            }
+            _ => None,
+        };
+        if let Input::ToolRequested(request) = &mut delivery.input {
+            request.facts.veto = word.map(Box::new);
+            request.facts.progress = rating.map(Box::new);
+        }
+        Ok(())
+    }
+
+    /// Whether another installed entry delivered it before.
+    fn is_known(&self, delivery: &Delivery<'_>) -> Result<bool, RuntimeError> {
+        let Some(key) = native_key(delivery) else {
+            return Ok(false);
+        };
+        let mut known = Ok(None);
+        self.store.transact(&delivery.session, &mut |tail| {
+            known = tail.find_key(&key);
+            Ok(None)
+        })?;
+        Ok(known?.is_some())
+    }
+
+    /// Whether a call could do harm: what our own table of programs does not take for ordinary
+    /// work on the project's files, and tools that it knows nothing of.
+    fn is_risky(&self, request: &ToolRequested, delivery: &Delivery<'_>) -> bool {
+        let bounds = Bounds {
+            unmatched: Unmatched::ByEffect,
+            reach_asks: true,
+            roots: vec![self.place.root.display().to_string()],
+            ..Bounds::default()
+        };
+        let rules = RuleSet::default().bounded(bounds);
+        let facts = match (delivery.argv, delivery.shell) {
+            (Some(argv), _) => checkrein_execpolicy::judge_argv(&rules, argv),
+            (None, Some(script)) => checkrein_execpolicy::judge_script(&rules, script),
+            (None, None) if !delivery.writes.is_empty() => {
+                checkrein_execpolicy::judge_writes(&rules, delivery.writes)
+            }
+            (None, None) => return request.may_act,
+        };
+        facts.rule > Some(RuleDecision::Allow)
+    }
+
+    /// What was said of this very call before, or is said now.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site; a struct would only rename them"
+    )]
+    fn word(
+        &self,
+        terms: &VetoTerms,
+        key: Digest,
+        state: &State,
+        story: &Story,
+        request: &ToolRequested,
+        args: &str,
+        patience: Patience<'_>,
+    ) -> Result<VetoFact, RuntimeError> {
+        // Two entries that deliver the same call ask once.
+        let _claim = loop {
+            let kept = self.store.evidence(&key)?;
+            let known = kept.and_then(|kept| serde_json::from_slice::<VetoFact>(&kept.bytes).ok());
+            if let Some(known) = known {
+                return Ok(VetoFact {
+                    asked: false,
+                    tokens: 0,
+                    ..known
+                });
+            }
+            match self.store.claim(&key)? {
+                Some(claim) => break claim,
+                None if patience.is_over() => return Err(RuntimeError::Deadline),
+                None => std::thread::sleep(LOOK_AGAIN),
+            }
+        };
+        let said = state.task.as_ref().map_or(0, |task| task.vetoes);
+        if said >= terms.max_calls {
+            return Ok(VetoFact {
+                says: VetoSays::Spent,
+                reason: format!("{said} calls of this task were put to it; more may not be"),
+                confidence: None,
+                arguments: None,
+                asked: false,
+                tokens: 0,
+            });
+        }
+        let hide = |text: &str| self.redactor.text(text).into_owned();
+        // What came as no JSON is told as a text of it.
+        let arguments = hide(args);
+        let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
+            Ok(_) => arguments,
+            Err(_) => serde_json::Value::String(arguments).to_string(),
+        };
+        let (goal, history) = (hide(&story.goal), story.messages(&hide));
+        let planned = Planned {
+            goal: &goal,
+            tool: &request.tool,
+            arguments: &arguments,
+            history: &history,
+        };
+        let heard = self.second(&terms.model, patience).opinion(planned);
+        let fact = of_opinion(heard);
+        // What it did not say is asked again, should the call come again.
+        if fact.says != VetoSays::Silent {
+            let bytes = serde_json::to_vec(&fact).unwrap_or_default();
+            self.store.put_evidence(&key, &bytes, Standing::Final)?;
+        }
+        Ok(fact)
+    }
+
+    fn rate(
+        &self,
+        terms: &ProgressTerms,
+        state: &State,
+        story: &Story,
+        patience: Patience<'_>,
+    ) -> Result<ProgressFact, RuntimeError> {
+        let asked = state.task.as_ref().map_or(0, |task| task.ratings);
+        let nothing = |reason: String, asked| ProgressFact {
+            score: None,
+            low: false,
+            reason,
+            suggestion: None,
+            asked,
+            tokens: 0,
+        };
+        if asked >= terms.max_calls {
+            let reason = format!("it was asked {asked} times in this task; more it may not be");
+            return Ok(nothing(reason, false));
+        }
+        let hide = |text: &str| self.redactor.text(text).into_owned();
+        let (goal, history) = (hide(&story.goal), story.messages(&hide));
+        let summary = hide(&story.steps.join("\n"));
+        let taken = progress::Step {
+            goal: &goal,
+            summary: &summary,
+            history: &history,
+        };
+        let heard = self.second(&terms.model, patience).rating(taken);
+        let tokens = written(&heard);
+        Ok(match heard.said {
+            Err(silent) => ProgressFact {
+                tokens,
+                ..nothing(silent.to_string(), true)
+            },
+            Ok(rating) => {
+                let score = u32::from(rating.score.in_thousandths());
+                ProgressFact {
+                    score: Some(score),
+                    low: score < terms.threshold,
+                    reason: rating.summary,
+                    suggestion: rating.suggestion,
+                    asked: true,
+                    tokens,
+                }
+            }
+        })
+    }
+
+    fn second<'a>(&'a self, model: &'a str, patience: Patience<'a>) -> Second<'a> {
+        Second {
+            model,
+            environment: &self.place.env,
+            limit: limit(patience),
+            cancelled: patience.cancelled,
+        }
+    }
+
+    fn story(
+        &self,
+        session: &SessionId,
+        scope: &ScopeId,
+        state: &State,
+    ) -> Result<Story, RuntimeError> {
+        let mut story = Story::default();
+        if state.last > Seq(0) {
+            for raw in self.store.events(session, Seq(0))? {
+                if let Some(event) = load::decode(session, &raw)? {
+                    story.hear(&event, scope);
+                }
+            }
+        }
+        Ok(story)
+    }
+}
+
+/// Whether the call is refused, or put to a person, whatever a model says.
+fn refused(runtime: &Runtime, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> bool {
+    let input = runtime.complete(policy, state, delivery);
+    let stamped = Stamped {
+        at: clock::now(),
+        source: delivery.source.clone(),
+        input,
+    };
+    let made = step(policy, &mut state.clone(), stamped);
+    !matches!(
+        made.decision,
+        Some(Decision::Tool(
+            ToolDecision::Allow | ToolDecision::Nudge { .. }
+        ))
+    )
+}
+
+/// Half of what is left before the answer is due.
+fn limit(patience: Patience<'_>) -> Duration {
+    let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+    patience
+        .deadline
+        .map_or(MOST, |deadline| MOST.min(left(deadline) / 2))
+}
+
+fn written<T>(heard: &Heard<T>) -> u64 {
+    let usage = heard.usage.and_then(|usage| usage.output);
+    usage.unwrap_or(0)
+}
+
+fn of_opinion(heard: Heard<veto::Opinion>) -> VetoFact {
+    let tokens = written(&heard);
+    let fact = VetoFact {
+        says: VetoSays::Silent,
+        reason: String::new(),
+        confidence: None,
+        arguments: None,
+        asked: true,
+        tokens,
+    };
+    let opinion = match heard.said {
+        Ok(opinion) => opinion,
+        Err(silent) => {
+            return VetoFact {
+                reason: silent.to_string(),
+                ..fact
+            };
+        }
+    };
+    let confidence = opinion.confidence;
+    let (says, arguments) = match opinion.verdict {
+        Verdict::Allow => (VetoSays::Allow, None),
+        Verdict::Veto => (VetoSays::Veto, None),
+        Verdict::Rewrite(arguments) => {
+            let arguments = serde_json::Value::Object(arguments).to_string();
+            (VetoSays::Rewrite, Some(arguments))
+        }
+    };
+    VetoFact {
+        says,
+        reason: opinion.reason,
+        confidence: confidence.map(|share| u32::from(share.in_thousandths())),
+        arguments,
+        ..fact
+    }
+}
+
+/// What a model is told of the conversation.
+#[derive(Default)]
+struct Story {
+    prompted: String,
+    goal: String,
+    /// What was called lately, and what came of it.
+    recent: Vec<String>,
+    /// The same since it was last asked how things go.
+    steps: Vec<String>,
+    returned: bool,
+    round_over: bool,
+}
+
+impl Story {
+    fn hear(&mut self, event: &Event, scope: &ScopeId) {
+        match event {
+            Event::TaskOpened { .. } => {
+                *self = Self {
+                    goal: std::mem::take(&mut self.prompted),
+                    ..Self::default()
+                };
+            }
+            Event::Input(stamped) => self.input(&stamped.input, scope),
+            _ => {}
+        }
+    }
+
+    fn input(&mut self, input: &Input, scope: &ScopeId) {
+        match input {
+            Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
+            Input::ToolRequested(request) if request.scope == *scope => {
+                if request.facts.progress.is_some() {
+                    self.steps.clear();
+                    (self.returned, self.round_over) = (false, false);
+                }
+                let args: String = request.args.chars().take(ARGS).collect();
+                self.say(format!("called {} {args}", request.tool));
+            }
+            Input::ToolReturned(returned) if returned.scope == *scope => {
+                self.returned = true;
+                let word = if returned.error {
+                    "it failed"
+                } else {
+                    "it went well"
+                };
+                self.say(word.to_owned());
+            }
+            Input::RoundEnded(round) if round.scope == *scope => self.round_over = true,
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, line: String) {
+        if self.recent.len() >= RECENT {
+            self.recent.remove(0);
+        }
+        if self.steps.len() >= RECENT {
+            self.steps.remove(0);
+        }
+        self.steps.push(line.clone());
+        self.recent.push(line);
+    }
+
+    /// Whether a round is over, or for an agent that shows none a call, since it was last asked.
+    fn is_due(&self, state: &State) -> bool {
+        match state.shows_rounds {
+            true => self.round_over && !self.steps.is_empty(),
+            false => self.returned,
+        }
+    }
+
+    fn messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<Message> {
+        let said = |line: &String| Message::Assistant {
+            text: hide(line),
+            calls: Vec::new(),
+        };
+        self.recent.iter().map(said).collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! A schema of arguments in few words, as a function's parameters are written: what a witness needs to know of
+//! a tool whose calls were laid against the whole schema before.
+
+use serde_json::{Map, Value};
+
+/// Bytes of the words of one enumeration.
+const MAX_WORDS: usize = 80;
+/// Nested so deep it is told.
+const DEPTH: u32 = 2;
+
+/// `channel: string, text?: string`, what is required first; empty if the schema names no properties.
+pub(super) fn signature(schema: &Value) -> String {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|properties| parameters(schema, properties, DEPTH))
+        .unwrap_or_default()
+}
+
+fn parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+    };
+    // In an order of its own: that of the map depends on who else uses the library.
+    let mut named: Vec<_> = properties
+        .iter()
+        .map(|(name, schema)| (!is_required(name), name, schema))
+        .collect();
+    named.sort_by_key(|(optional, name, _)| (*optional, *name));
+    let mut text = String::new();
+    for (optional, name, schema) in named {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+        text.push_str(if optional { "?: " } else { ": " });
+        text.push_str(&kind(schema, depth));
+    }
+    text
+}
+
+fn kind(schema: &Value, depth: u32) -> String {
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        let words: Vec<String> = words.iter().map(Value::to_string).collect();
+        let text = words.join("|");
+        if text.len() <= MAX_WORDS {
+            return text;
+        }
+    }
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => {
+            let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
+            kinds.join("|")
+        }
+        Some(Value::String(kind)) => match (kind.as_str(), depth.checked_sub(1)) {
+            ("array", Some(depth)) => match schema.get("items") {
+                Some(items) => format!("{}[]", self::kind(items, depth)),
+                None => "array".to_owned(),
+            },
+            ("object", Some(depth)) => match schema.get("properties").and_then(Value::as_object) {
+                Some(properties) => format!("{{{}}}", parameters(schema, properties, depth)),
+                None => "object".to_owned(),
+            },
+            (kind, _) => kind.to_owned(),
+        },
+        _ => "any".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_in_few_words() {
+        for (schema, expected) in [
+            (json!({}), ""),
+            (json!({"type": "object"}), ""),
+            (
+                json!({
+                    "properties": {
+                        "channel": {"type": "string"},
+                        "to": {"type": "array", "items": {"type": "string"}},
+                        "level": {"enum": ["low", "high"]},
+                        "at": {"type": ["string", "null"]},
+                        "more": {"type": "object", "properties": {"deep": {"type": "object", "properties": {"x": {}}}}},
+                        "other": {"$ref": "#/$defs/x"},
+                    },
+                    "required": ["channel", "to"],
+                }),
+                "channel: string, to: string[], at?: string|null, level?: \"low\"|\"high\", more?: {deep?: {x?: any}}, other?: any",
+            ),
+            (
+                json!({"properties": {"x": {"type": "string", "enum": ["y".repeat(100)]}}}),
+                "x?: string",
+            ),
+        ] {
+            assert_eq!(signature(&schema), expected);
+        }
+    }
+}
