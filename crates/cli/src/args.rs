@@ -253,6 +253,9 @@ The agent is told the reason. Only a person at a terminal can do this.
 
 Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
     Deny(Answer),
+    /// How far a judge can be believed.
+    #[command(subcommand)]
+    Judge(Judge),
 }
 
 /// See [`Command::Init`].
@@ -475,6 +478,50 @@ pub(crate) struct PatchAsked {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Judge`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum Judge {
+    /// Lay what a judge says of labelled answers beside the labels: agreement, kappa, order.
+    #[command(after_help = "\
+Examples:
+  checkrein judge calibrate labels.jsonl --model openai/gpt-4.1 --record replies.jsonl
+  checkrein judge calibrate labels.jsonl --judge reviewer     as checkrein.toml has it
+  checkrein judge calibrate judged.jsonl --json               replies are in it: nobody is asked
+
+A line of the file, in three kinds (docs/calibration.md has all keys):
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"category\": \"incomplete\"}
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": \"FAIL [incomplete]: no tests\"}
+  {\"request\": T, \"answer_a\": T, \"answer_b\": T, \"label\": \"a\"|\"b\"}
+Files of LLMBar (dataset.json, result.json) are read as they are.
+
+Exit status: 0 enough evidence, 1 not: it may agree below 70 % or no better than chance, 2 usage or a bad \
+file, 3 fewer than 100 labels with a verdict, or the model cannot be asked, 130 Ctrl-C.")]
+    Calibrate(JudgeCalibrate),
+}
+
+/// See [`Judge::Calibrate`].
+#[derive(Debug, Args)]
+pub(crate) struct JudgeCalibrate {
+    /// Answers with labels, and with what a judge said of them if it is known.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The judge of checkrein.toml that is asked. Default: its only one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) judge: Option<String>,
+    /// Ask this model, provider/model, instead of the judge's own.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Keep each answer in this file as it comes, and ask nothing whose answer is in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// See [`Command::Watch`].

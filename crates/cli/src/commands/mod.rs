@@ -9,6 +9,7 @@ pub(crate) mod engine;
 mod gc;
 pub(crate) mod hook;
 mod init;
+mod judge;
 pub(crate) mod lookup;
 mod mcp;
 mod mcp_proxy;
@@ -52,5 +53,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Approvals(args) => approvals::run(&args),
         Command::Approve(args) => answer::approve(&args),
         Command::Deny(args) => answer::deny(&args),
+        Command::Judge(args) => judge::run(&args),
     }
 }

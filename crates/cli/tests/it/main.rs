@@ -12,6 +12,7 @@
 mod agent;
 mod approvals;
 mod bad_input;
+mod calibrate;
 mod cli;
 mod confine;
 mod crash;

@@ -1,6 +1,7 @@
 //! `kind = "judge"`: a model reads the answer before the person does. Its verdict is testimony: it
 //! is read carefully, and what cannot be read or asked is inconclusive.
 
+pub mod calibration;
 mod case;
 mod context;
 mod definition;
@@ -105,6 +106,14 @@ pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
     (model, same)
 }
 
+impl Definition {
+    /// Whether a verdict is asked for a second time.
+    fn is_near(&self, said: &Said) -> bool {
+        let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
+        score.abs_diff(self.min_score) <= NEAR
+    }
+}
+
 /// What came of asking.
 enum Heard {
     Said(Said),
@@ -126,12 +135,8 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
     };
     let mut heard = |order| hear(judge, case, (&name, until), order, job, &mut testimony);
     let first = heard(Order::Forth);
-    let near = |said: &Said| {
-        let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
-        score.abs_diff(judge.min_score) <= NEAR
-    };
     let second = match &first {
-        Heard::Said(said) if near(said) => Some(heard(Order::Back)),
+        Heard::Said(said) if judge.is_near(said) => Some(heard(Order::Back)),
         _ => None,
     };
     let passes = |said: &Said| said.passes_at(judge.min_score);
