@@ -84,7 +84,7 @@ fn main() -> Result<(), ConfigError> {
 }
 
 /// More shapes than are remembered: none is when its turn comes again.
-const SHAPES: usize = 1_000;
+const SHAPES: usize = 300;
 
 fn arguments(n: usize) -> Value {
     json!({ "channel": "#qa", "text": "Reminder: the release is on Friday.", "thread": n, "dry_run": false })

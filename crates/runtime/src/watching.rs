@@ -169,8 +169,11 @@ impl Runtime {
         }
         let hide = |text: &str| self.redactor.text(text).into_owned();
         let arguments = hide(args);
-        let arguments =
-            serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
+        // What is hidden may have been part of the JSON.
+        let arguments = match serde_json::from_str::<serde::de::IgnoredAny>(&arguments) {
+            Ok(_) => arguments,
+            Err(_) => serde_json::Value::String(arguments).to_string(),
+        };
         let (goal, history) = (hide(&story.goal), story.messages(&hide));
         let planned = Planned {
             goal: &goal,
