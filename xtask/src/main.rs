@@ -6,6 +6,7 @@
 mod agents;
 mod bench;
 mod build;
+mod calibration;
 mod ci;
 mod fuzz;
 mod install;
@@ -31,6 +32,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "bench",
         "hook | replay | check | patch | policy | witness: how fast, beside the peers, as ratios",
         bench::run,
+    ),
+    (
+        "calibration",
+        "FOLDER: what `judge calibrate` makes of LLMBar's recorded answers (a checkout of it), beside the published numbers",
+        calibration::run,
     ),
     (
         "ci",

@@ -25,6 +25,7 @@ pub mod headless;
 mod knock;
 mod ledger;
 mod lenient;
+pub mod mcp;
 pub mod ours;
 mod reply;
 pub mod settings;

@@ -196,7 +196,7 @@ impl<'a> Session<'a> {
             background: 0,
             over,
             answer: AnswerFact::default(),
-            judges: Vec::new(),
+            judges: Box::default(),
             tokens: None,
         });
         let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;

@@ -204,6 +204,29 @@ Examples:
   checkrein policy import > rules/claude.rules        from Claude Code's permissions"
     )]
     Policy(Policy),
+    /// Put gates and loop detectors before the tools of an MCP server.
+    #[command(after_help = "\
+Examples:
+  checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
+  claude mcp add files -- checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
+  checkrein mcp-proxy --name db -- my-server --port 5432     rules say prefix_rule([\"mcp\", \"db\", TOOL])
+
+It speaks MCP on stdin and stdout, as the server does, and its own lines go to stderr. Every call is \
+judged by the sealed policy of the folder it was started in; a refusal is a tool result that says why.
+
+Exit status: 0 the client has hung up, 1 the server failed, 2 usage or config error, 130 told to go.")]
+    McpProxy(McpProxy),
+    /// Serve an agent over MCP: run checks, show evidence, list what waits.
+    #[command(after_help = "\
+Examples:
+  claude mcp add checkrein -- checkrein mcp
+  checkrein mcp --profile ci
+
+Tools: verify, evidence, approvals. It speaks MCP on stdin and stdout, about the folder it was started \
+in. Nothing can be approved, sealed or switched off by it.
+
+Exit status: 0 the client has hung up, 1 it failed, 2 usage.")]
+    Mcp(Mcp),
     /// List what waits for a person, and what became of what did.
     #[command(after_help = "\
 Examples:
@@ -230,6 +253,9 @@ The agent is told the reason. Only a person at a terminal can do this.
 
 Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
     Deny(Answer),
+    /// How far a judge can be believed.
+    #[command(subcommand)]
+    Judge(Judge),
 }
 
 /// See [`Command::Init`].
@@ -378,6 +404,34 @@ pub(crate) struct Gc {
     pub(crate) dry_run: bool,
 }
 
+/// See [`Command::Mcp`].
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+/// See [`Command::McpProxy`].
+#[derive(Debug, Args)]
+pub(crate) struct McpProxy {
+    /// What rules call the server, instead of the name that it gives itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How long it may take until its first answer.
+    #[arg(long, value_name = "SPAN", default_value = "60s")]
+    pub(crate) start: String,
+    /// State folder, instead of the user's.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// The server, after `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
 /// See [`Command::Approvals`].
 #[derive(Debug, Args)]
 pub(crate) struct Approvals {
@@ -424,6 +478,50 @@ pub(crate) struct PatchAsked {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`Command::Judge`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum Judge {
+    /// Lay what a judge says of labelled answers beside the labels: agreement, kappa, order.
+    #[command(after_help = "\
+Examples:
+  checkrein judge calibrate labels.jsonl --model openai/gpt-4.1 --record replies.jsonl
+  checkrein judge calibrate labels.jsonl --judge reviewer     as checkrein.toml has it
+  checkrein judge calibrate judged.jsonl --json               replies are in it: nobody is asked
+
+A line of the file, in three kinds (docs/calibration.md has all keys):
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"category\": \"incomplete\"}
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": \"FAIL [incomplete]: no tests\"}
+  {\"request\": T, \"answer_a\": T, \"answer_b\": T, \"label\": \"a\"|\"b\"}
+Files of LLMBar (dataset.json, result.json) are read as they are.
+
+Exit status: 0 enough evidence, 1 not: it may agree below 70 % or no better than chance, 2 usage or a bad \
+file, 3 fewer than 100 labels with a verdict, or the model cannot be asked, 130 Ctrl-C.")]
+    Calibrate(JudgeCalibrate),
+}
+
+/// See [`Judge::Calibrate`].
+#[derive(Debug, Args)]
+pub(crate) struct JudgeCalibrate {
+    /// Answers with labels, and with what a judge said of them if it is known.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The judge of checkrein.toml that is asked. Default: its only one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) judge: Option<String>,
+    /// Ask this model, provider/model, instead of the judge's own.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Keep each answer in this file as it comes, and ask nothing whose answer is in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Profile of checkrein.toml.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// See [`Command::Watch`].

@@ -79,11 +79,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libc", &["checkrein-verifiers"]),
     ("pulldown-cmark", &["checkrein-verifiers"]),
     ("reqwest", &["checkrein-models"]),
+    ("rmcp", &["checkrein-cli"]),
     ("rusqlite", &["checkrein-store"]),
     ("rustls", &["checkrein-models"]),
     ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
-    ("tokio", &["checkrein-models"]),
+    // The SDK of `checkrein mcp` runs on it; nothing else of the command does.
+    ("tokio", &["checkrein-cli", "checkrein-models"]),
     // Our own config, and Codex's.
     ("toml", &["checkrein-adapters", "checkrein-runtime"]),
     ("tree-sitter", &["checkrein-execpolicy"]),

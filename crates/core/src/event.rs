@@ -15,6 +15,10 @@ use crate::transition::Transition;
 pub const EVENT_VERSION: u16 = 1;
 
 /// A fact in a session's log.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are inputs, taken one at a time: a box would be one more allocation each"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {

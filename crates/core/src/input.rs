@@ -334,8 +334,8 @@ pub struct StopRequested {
     #[serde(default, skip_serializing_if = "AnswerFact::is_plain")]
     pub answer: AnswerFact,
     /// For each judge of the policy, whether something calls for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub judges: Vec<JudgeFact>,
+    #[serde(default, skip_serializing_if = "<[JudgeFact]>::is_empty")]
+    pub judges: Box<[JudgeFact]>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }

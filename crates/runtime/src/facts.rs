@@ -82,6 +82,40 @@ fn stricter(facts: &mut ToolFacts, other: ToolFacts) {
     }
 }
 
+/// What the rules say of a tool of an MCP server, under whichever agent: they know it by the words
+/// `mcp SERVER TOOL`. Nothing but rules on these words is asked: it is no command.
+pub(crate) fn with_server_tool(policy: &Policy, facts: &mut ToolFacts, tool: &str) {
+    let named = tool.strip_prefix("mcp__");
+    let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
+        return;
+    };
+    let rules = match rules(policy) {
+        Ok(rules) => rules,
+        Err(unreadable) => return stricter(facts, *unreadable),
+    };
+    let answer = rules.check(&["mcp", server, name], None);
+    let Some(rule) = answer.decision() else {
+        return;
+    };
+    let hit = answer.matches.iter().find(|hit| hit.decision == rule);
+    let reason = hit.map(|hit| {
+        let does = match rule {
+            RuleDecision::Forbidden => "forbids",
+            RuleDecision::Prompt | RuleDecision::Allow => "asks before",
+        };
+        let named = || format!("policy {does} `{}`", hit.matched_prefix.join(" "));
+        hit.justification.clone().unwrap_or_else(named)
+    });
+    stricter(
+        facts,
+        ToolFacts {
+            rule: Some(rule),
+            reason,
+            ..ToolFacts::default()
+        },
+    );
+}
+
 /// What a patch writes is asked about like what any tool writes: by where it really lies.
 pub(crate) fn with_patch(
     policy: &Policy,

@@ -23,7 +23,7 @@ const ARGS: usize = 160;
 const WRITTEN: usize = 2_000;
 
 /// For each judge of the policy, whether something calls for it. `message` is whole.
-pub(crate) fn called(policy: &Policy, stop: &StopRequested, message: &str) -> Vec<JudgeFact> {
+pub(crate) fn called(policy: &Policy, stop: &StopRequested, message: &str) -> Box<[JudgeFact]> {
     let judges = policy.verifiers.iter();
     judges
         .filter(|spec| spec.tier == Tier::Judge)

@@ -412,6 +412,7 @@ impl Runtime {
                 let (root, facts) = (&self.place.root, &mut request.facts);
                 let here = delivery.works_in.unwrap_or(root);
                 facts::with_places(policy, facts, &touched, here, root);
+                facts::with_server_tool(policy, facts, &request.tool);
                 if let Some(patch) = patch {
                     facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
                 }

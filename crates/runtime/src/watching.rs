@@ -168,9 +168,9 @@ impl Runtime {
             });
         }
         let hide = |text: &str| self.redactor.text(text).into_owned();
+        // What came as no JSON is told as a text of it.
         let arguments = hide(args);
-        // What is hidden may have been part of the JSON.
-        let arguments = match serde_json::from_str::<serde::de::IgnoredAny>(&arguments) {
+        let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
             Ok(_) => arguments,
             Err(_) => serde_json::Value::String(arguments).to_string(),
         };

@@ -45,6 +45,8 @@ impl Second<'_> {
     fn open(self) -> Result<Remote, ModelError> {
         let limits = Limits {
             whole: self.limit,
+            // An agent waits for every word.
+            tries: 2,
             ..Limits::default()
         };
         Remote::new(self.model, self.environment, limits)

@@ -30,7 +30,7 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
         background: running(fields.list("background_tasks"), fields.id("agent_id")),
         over: None,
         answer: AnswerFact::default(),
-        judges: Vec::new(),
+        judges: Box::default(),
         tokens: None,
     }));
 }

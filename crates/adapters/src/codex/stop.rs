@@ -26,7 +26,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
         background: 0,
         over: None,
         answer: AnswerFact::default(),
-        judges: Vec::new(),
+        judges: Box::default(),
         tokens: None,
     }));
 }

@@ -3,7 +3,7 @@
 
 mod read;
 mod render;
-mod tools;
+pub(crate) mod tools;
 pub mod trace;
 
 use checkrein_core::input::TokenUse;

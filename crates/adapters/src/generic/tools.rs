@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::call::{self, Command};
 
 /// What a tool does. Some tools do several things, told apart by an argument.
-pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
+pub(crate) fn kind(tool: &str, args: &Value) -> ToolKind {
     match tool.to_ascii_lowercase().as_str() {
         "bash" | "cmd" | "exec" | "exec_command" | "execute_bash" | "execute_command"
         | "local_shell" | "powershell" | "run_bash" | "run_command" | "run_in_terminal"
@@ -50,12 +50,12 @@ pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
 }
 
 /// Whether a tool of this name takes a patch: Codex's, and that of our own loop.
-pub(super) fn applies_patch(tool: &str) -> bool {
+pub(crate) fn applies_patch(tool: &str) -> bool {
     tool.eq_ignore_ascii_case("apply_patch")
 }
 
 /// The command in these arguments of a shell tool; `None` if none is found.
-pub(super) fn command(args: &Value) -> Option<Command> {
+pub(crate) fn command(args: &Value) -> Option<Command> {
     if let Some(command) = call::command(args) {
         return Some(command);
     }

@@ -406,7 +406,7 @@ pub(super) fn stop_input(text: &str, answer: AnswerFact) -> Input {
         background: 0,
         over: None,
         answer,
-        judges: Vec::new(),
+        judges: Box::default(),
         tokens: None,
     })
 }

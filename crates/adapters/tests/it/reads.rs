@@ -168,7 +168,7 @@ fn claude_code_stops() {
             background,
             over: None,
             answer: checkrein_core::input::AnswerFact::default(),
-            judges: Vec::new(),
+            judges: Box::default(),
             tokens: None,
         })
     };

@@ -149,7 +149,8 @@ fn table(rows: &[&Approval], now: Millis) -> Vec<String> {
     lines
 }
 
-fn document(row: &Approval, now: Millis) -> serde_json::Value {
+/// As a document.
+pub(super) fn document(row: &Approval, now: Millis) -> serde_json::Value {
     json!({
         "id": row.id,
         "state": row.stands(now).as_str(),

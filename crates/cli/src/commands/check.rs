@@ -1,17 +1,19 @@
 //! `checkrein check`: the verifiers, now, by hand.
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use checkrein_core::accept::Truth;
 use checkrein_core::evidence::{Cause, Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::Policy;
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Check as Checked, CheckReport, Patience, Progress};
 use serde_json::json;
 
 use crate::args::Check;
 use crate::commands::engine;
-use crate::locate::{self, CONFIG};
+use crate::locate::{self, CONFIG, Located};
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
@@ -23,55 +25,14 @@ const OUTPUT_LINES: usize = 10;
 
 pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let located = located.settled()?;
-    if let (None, Some(above)) = (&located.repo, located.passed_over()) {
-        ui::say(&words::passed_over(&above));
-    }
-    let compiled = located.compile(Driver::Hook)?;
-    for warning in &compiled.warnings {
-        ui::say(&format!("checkrein: {warning}"));
-    }
-    let policy = compiled.policy;
-    if policy.verifiers.is_empty() {
-        return Err(CommandError::usage(
-            format!(
-                "no verifier is configured for {}",
-                located.place.root.display()
-            ),
-            format!(
-                "write one into {CONFIG}:\n    [[verifier]]\n    name = \"tests\"\n    run = \"cargo test\""
-            ),
-        ));
-    }
-    let names: Vec<VerifierName> = args
-        .verifiers
-        .iter()
-        .map(|name| VerifierName::new(name.as_str()))
-        .collect();
-    if let Some(unknown) = names.iter().find(|name| policy.verifier(name).is_none()) {
-        let known: Vec<&str> = policy
-            .verifiers
-            .iter()
-            .map(|spec| spec.name.as_str())
-            .collect();
-        return Err(CommandError::usage(
-            format!("no verifier is named '{unknown}'"),
-            format!("known: {}", known.join(", ")),
-        ));
-    }
-    let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
-    let checks = Checks::of(Some(&policy));
+    let asked = Asked::of(&args.verifiers, args.profile.as_deref())?;
+    let checks = Checks::of(Some(&asked.policy));
     let show = |progress: Progress| {
         if !args.json {
             checks.show(progress);
         }
     };
-    let patience = Patience {
-        deadline: None,
-        cancelled: &signals::CANCELLED,
-    };
-    let report = runtime.check(&policy, &names, !args.no_cache, patience, &show)?;
+    let report = asked.report(!args.no_cache, &signals::CANCELLED, &show)?;
     checks.clear();
     if args.json {
         ui::json(&document(&report));
@@ -83,6 +44,76 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
         Verdict::Fail => exit_code::NO,
         Verdict::Inconclusive => exit_code::INCONCLUSIVE,
     }))
+}
+
+/// Which checks are to run, and where.
+pub(super) struct Asked {
+    located: Located,
+    policy: Policy,
+    names: Vec<VerifierName>,
+}
+
+impl Asked {
+    /// All of the folder that we are in, if none is named.
+    pub(super) fn of(verifiers: &[String], profile: Option<&str>) -> Result<Self, CommandError> {
+        let located = locate::locate_under(&std::env::current_dir()?, profile);
+        let located = located.settled()?;
+        if let (None, Some(above)) = (&located.repo, located.passed_over()) {
+            ui::say(&words::passed_over(&above));
+        }
+        let compiled = located.compile(Driver::Hook)?;
+        for warning in &compiled.warnings {
+            ui::say(&format!("checkrein: {warning}"));
+        }
+        let policy = compiled.policy;
+        if policy.verifiers.is_empty() {
+            return Err(CommandError::usage(
+                format!(
+                    "no verifier is configured for {}",
+                    located.place.root.display()
+                ),
+                format!(
+                    "write one into {CONFIG}:\n    [[verifier]]\n    name = \"tests\"\n    run = \"cargo test\""
+                ),
+            ));
+        }
+        let names: Vec<VerifierName> = verifiers
+            .iter()
+            .map(|name| VerifierName::new(name.as_str()))
+            .collect();
+        if let Some(unknown) = names.iter().find(|name| policy.verifier(name).is_none()) {
+            let known: Vec<&str> = policy
+                .verifiers
+                .iter()
+                .map(|spec| spec.name.as_str())
+                .collect();
+            return Err(CommandError::usage(
+                format!("no verifier is named '{unknown}'"),
+                format!("known: {}", known.join(", ")),
+            ));
+        }
+        Ok(Self {
+            located,
+            policy,
+            names,
+        })
+    }
+
+    /// Runs them.
+    pub(super) fn report(
+        &self,
+        use_cache: bool,
+        cancelled: &AtomicBool,
+        show: &(dyn Fn(Progress) + Sync),
+    ) -> Result<CheckReport, CommandError> {
+        let store = engine::store(&self.located.place)?;
+        let runtime = engine::runtime(&self.located, store, Driver::Hook);
+        let patience = Patience {
+            deadline: None,
+            cancelled,
+        };
+        Ok(runtime.check(&self.policy, &self.names, use_cache, patience, show)?)
+    }
 }
 
 /// `accept` as a verdict; false only because something could not tell is inconclusive, and so is
@@ -102,21 +133,38 @@ fn required(report: &CheckReport) -> impl Iterator<Item = &Checked> {
 }
 
 fn print(report: &CheckReport) {
-    for check in &report.checks {
-        for line in complaints(&check.evidence) {
-            ui::answer(&line);
-        }
+    for line in complained(report) {
+        ui::answer(&line);
     }
-    let (paint, word) = match verdict(report) {
-        Verdict::Pass => (Paint::Good, "accepted"),
-        Verdict::Fail => (Paint::Bad, "not accepted"),
-        Verdict::Inconclusive => (Paint::Warn, "inconclusive"),
-    };
+    let (paint, word) = outcome(report);
     let word = On::Stdout.paint(paint, word);
     ui::answer(&match remark(report) {
         Some(remark) => format!("{word}{remark}"),
         None => word,
     });
+}
+
+/// In words, a line each: what was found, and last what it comes to.
+pub(super) fn told(report: &CheckReport) -> String {
+    let mut lines: Vec<String> = complained(report).collect();
+    let (_, word) = outcome(report);
+    lines.push(format!("{word}{}", remark(report).unwrap_or_default()));
+    lines.join("\n")
+}
+
+fn complained(report: &CheckReport) -> impl Iterator<Item = String> {
+    report
+        .checks
+        .iter()
+        .flat_map(|check| complaints(&check.evidence))
+}
+
+fn outcome(report: &CheckReport) -> (Paint, &'static str) {
+    match verdict(report) {
+        Verdict::Pass => (Paint::Good, "accepted"),
+        Verdict::Fail => (Paint::Bad, "not accepted"),
+        Verdict::Inconclusive => (Paint::Warn, "inconclusive"),
+    }
 }
 
 /// What a check says that did not pass: its findings, or else the end of its output.
@@ -202,44 +250,49 @@ fn remark(report: &CheckReport) -> Option<String> {
     (!failing.is_empty()).then(|| format!(" (not required, and failing: {})", failing.join(", ")))
 }
 
-fn document(report: &CheckReport) -> serde_json::Value {
-    let verifiers: Vec<serde_json::Value> = report
-        .checks
-        .iter()
-        .map(|check| {
-            let evidence = &check.evidence;
-            let findings: Vec<serde_json::Value> = evidence
-                .findings
-                .iter()
-                .map(|finding| {
-                    json!({
-                        "id": finding.id,
-                        "file": finding.file,
-                        "line": finding.line,
-                        "message": finding.message,
-                        "state": finding.state,
-                    })
-                })
-                .collect();
-            json!({
-                "name": evidence.verifier,
-                "verdict": evidence.verdict,
-                "cause": evidence.cause,
-                "required": check.required,
-                "exit_code": evidence.exit_code,
-                "duration_ms": evidence.duration_ms,
-                "cached": check.cached,
-                "command": evidence.command,
-                "log": evidence.log,
-                "findings_total": evidence.findings_total,
-                "findings": findings,
-            })
-        })
-        .collect();
+/// As one document.
+pub(super) fn document(report: &CheckReport) -> serde_json::Value {
+    let verifiers = report.checks.iter().map(|check| {
+        let mut document = found(&check.evidence);
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("required".to_owned(), json!(check.required));
+            fields.insert("cached".to_owned(), json!(check.cached));
+        }
+        document
+    });
+    let verifiers: Vec<serde_json::Value> = verifiers.collect();
     json!({
         "schema": "checkrein/check/1",
         "verdict": verdict(report),
         "tree": report.tree,
         "verifiers": verifiers,
+    })
+}
+
+/// What a verifier found.
+pub(super) fn found(evidence: &Evidence) -> serde_json::Value {
+    let findings: Vec<serde_json::Value> = evidence
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "id": finding.id,
+                "file": finding.file,
+                "line": finding.line,
+                "message": finding.message,
+                "state": finding.state,
+            })
+        })
+        .collect();
+    json!({
+        "name": evidence.verifier,
+        "verdict": evidence.verdict,
+        "cause": evidence.cause,
+        "exit_code": evidence.exit_code,
+        "duration_ms": evidence.duration_ms,
+        "command": evidence.command,
+        "log": evidence.log,
+        "findings_total": evidence.findings_total,
+        "findings": findings,
     })
 }

@@ -46,6 +46,18 @@ pub(crate) fn under_run(
     Runtime::new(store, located.place.clone(), seal(located, attempts)).guarding(look(located))
 }
 
+/// A runtime for an MCP server's tools. Nobody tells where a prompt begins and a stop ends, so the
+/// time between them is not known: `wall_clock` is not applied.
+pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
+    let from = located.clone();
+    let seal = move || {
+        let mut compiled = from.compile(Driver::Hook)?;
+        compiled.policy.caps.wall_clock_ms = None;
+        Ok(compiled)
+    };
+    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+}
+
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
 pub(crate) fn run(
     located: &Located,

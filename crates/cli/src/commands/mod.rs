@@ -9,7 +9,10 @@ pub(crate) mod engine;
 mod gc;
 pub(crate) mod hook;
 mod init;
+mod judge;
 pub(crate) mod lookup;
+mod mcp;
+mod mcp_proxy;
 mod off;
 mod patch;
 mod policy;
@@ -45,8 +48,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
         Command::Gc(args) => gc::run(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Policy(args) => policy::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
+        Command::McpProxy(args) => mcp_proxy::run(&args),
         Command::Approvals(args) => approvals::run(&args),
         Command::Approve(args) => answer::approve(&args),
         Command::Deny(args) => answer::deny(&args),
+        Command::Judge(args) => judge::run(&args),
     }
 }

@@ -48,17 +48,12 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         ));
     }
     if args.json {
-        let rows: Vec<serde_json::Value> = events
-            .iter()
-            .map(|(seq, event)| json!({ "seq": seq, "kind": event.kind(), "event": event }))
-            .collect();
-        let mut document = sessions::document(&one);
+        let mut document = document(&one, &events);
         if let Some(object) = document.as_object_mut() {
-            object.insert("schema".to_owned(), json!("checkrein/show/1"));
-            object.insert(
-                "why".to_owned(),
-                json!(lookup::last_decision(&events).map(|made| &made.why)),
-            );
+            let rows = events
+                .iter()
+                .map(|(seq, event)| json!({ "seq": seq, "kind": event.kind(), "event": event }));
+            let rows: Vec<serde_json::Value> = rows.collect();
             object.insert("events".to_owned(), json!(rows));
         }
         ui::json(&document);
@@ -70,6 +65,19 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         story(&store, &one, ending.as_ref(), &events);
     }
     Ok(exit_code::exit(exit_code::YES))
+}
+
+/// A task as one document, without its events.
+pub(super) fn document(one: &Listed, events: &[(Seq, Event)]) -> serde_json::Value {
+    let mut document = sessions::document(one);
+    if let Some(object) = document.as_object_mut() {
+        object.insert("schema".to_owned(), json!("checkrein/show/1"));
+        object.insert(
+            "why".to_owned(),
+            json!(lookup::last_decision(events).map(|made| &made.why)),
+        );
+    }
+    document
 }
 
 fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events: &[(Seq, Event)]) {
@@ -161,7 +169,11 @@ fn last_words(ending: Option<&Transition>, events: &[(Seq, Event)]) -> Option<St
 }
 
 /// At most five lines: the ending, the facts behind it, what it took, what to do.
-fn why(row: &TaskRow, ending: Option<&Transition>, events: &[(Seq, Event)]) -> Vec<String> {
+pub(super) fn why(
+    row: &TaskRow,
+    ending: Option<&Transition>,
+    events: &[(Seq, Event)],
+) -> Vec<String> {
     let Some(ending) = ending else {
         return vec!["still open: no stop has been answered for good".to_owned()];
     };

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Failed,
     /// Who asked: it takes a person.
     Forbidden,
+    /// Nobody's here: who had to be asked did not answer.
+    Inconclusive,
     /// Nobody's: a person pressed Ctrl-C.
     Interrupted,
 }
@@ -43,6 +45,14 @@ impl CommandError {
     pub(crate) fn forbidden(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind: Kind::Forbidden,
+            what: what.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    pub(crate) fn inconclusive(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Inconclusive,
             what: what.into(),
             hint: Some(hint.into()),
         }
@@ -117,6 +127,7 @@ pub(crate) fn report(error: &CommandError) -> ExitCode {
         Kind::Usage => exit_code::USAGE,
         Kind::Failed => exit_code::NO,
         Kind::Forbidden => exit_code::FORBIDDEN,
+        Kind::Inconclusive => exit_code::INCONCLUSIVE,
         Kind::Interrupted => exit_code::INTERRUPTED,
     })
 }

@@ -163,6 +163,46 @@ impl Checks {
     }
 }
 
+/// How much of something is done: one live line, nothing in a pipe.
+pub(crate) struct Counted {
+    bar: Option<ProgressBar>,
+    what: &'static str,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Counted {
+    pub(crate) fn of(what: &'static str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let narrow = ProgressDrawTarget::term_like(Box::new(Narrow(Term::stderr())));
+            let bar = ProgressBar::with_draw_target(None, narrow);
+            if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
+                bar.set_style(style);
+            }
+            bar.set_message(what);
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        Self { bar, what }
+    }
+
+    pub(crate) fn show(&self, done: usize, all: usize) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} {done} of {all}", self.what));
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// A terminal that leaves room for the `^C` which it shows itself: live lines are filled up to
 /// the end, and what comes behind them would begin a line of its own, with theirs left above it.
 #[derive(Debug)]

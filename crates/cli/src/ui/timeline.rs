@@ -4,8 +4,9 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{Action, Event};
 use checkrein_core::evidence::Verdict;
+use checkrein_core::explain::Because;
 use checkrein_core::ids::Millis;
-use checkrein_core::input::Input;
+use checkrein_core::input::{Input, VetoSays};
 
 use crate::ui::printable::{one_line, safe};
 use crate::ui::style::{On, Paint, duration, of_reason};
@@ -181,7 +182,17 @@ fn line(event: &Event) -> Option<(String, String)> {
             painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str()))
         }
         Event::DecisionMade(made) => match &made.decision {
-            Decision::Tool(ToolDecision::Allow) | Decision::Noted => None,
+            // What a second model said against a call that ran, or did not say.
+            Decision::Tool(ToolDecision::Allow) => {
+                let speaks = |because: &&Because| match because {
+                    Because::Veto { says, .. } => *says != VetoSays::Allow,
+                    Because::Progress { score, .. } => score.is_none(),
+                    _ => false,
+                };
+                let said = made.why.iter().find(speaks)?;
+                painted(Paint::Warn, "!", words::because(said))
+            }
+            Decision::Noted => None,
             Decision::Tool(ToolDecision::Nudge { text }) => {
                 painted(Paint::Warn, "←", format!("nudge: {text}"))
             }

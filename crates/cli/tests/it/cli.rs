@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "approvals",
     "approve",
     "check",
@@ -16,6 +16,8 @@ const COMMANDS: [&str; 20] = [
     "gc",
     "hook",
     "init",
+    "mcp",
+    "mcp-proxy",
     "off",
     "on",
     "patch",

@@ -12,6 +12,7 @@
 mod agent;
 mod approvals;
 mod bad_input;
+mod calibrate;
 mod cli;
 mod confine;
 mod crash;
@@ -23,6 +24,9 @@ mod init;
 mod judge;
 mod keeping;
 mod many;
+mod mcp;
+mod mcp_client;
+mod mcp_proxy;
 mod patch;
 mod person;
 mod places;

@@ -300,7 +300,7 @@ impl State {
             stop: seq,
             tree: stop.tree.clone(),
             message: stop.message_digest,
-            judges: stop.judges.clone(),
+            judges: stop.judges.to_vec(),
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,

@@ -237,7 +237,7 @@ impl World {
                 background: 0,
                 over: None,
                 answer: AnswerFact::default(),
-                judges: Vec::new(),
+                judges: Box::default(),
                 tokens: None,
             },
             calling: Calling::Keyword,

@@ -22,8 +22,8 @@ const CHANGES: usize = 6_000;
 const FOUND: usize = 3_000;
 /// Bytes of the project's rules that are shown at all.
 const RULES: usize = 64 * 1024;
-/// Output tokens that a verdict can take.
-const MOST_TOKENS: u32 = 4_096;
+/// Output tokens that a verdict can take, thoughts before it included.
+const MOST_TOKENS: u32 = 16_000;
 
 const INSTRUCTIONS: &str = "You review the last answer of an AI agent before it reaches the person who asked. Judge the work, not its tone of confidence: that the agent says it is done is no evidence. Think about three things in turn:
 1. goal: does the answer do what was asked?

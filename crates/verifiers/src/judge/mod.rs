@@ -1,6 +1,7 @@
 //! `kind = "judge"`: a model reads the answer before the person does. Its verdict is testimony: it
 //! is read carefully, and what cannot be read or asked is inconclusive.
 
+pub mod calibration;
 mod case;
 mod context;
 mod definition;
@@ -11,14 +12,13 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{Cause, Retryable, Testimony, Verdict};
 use checkrein_models::quoted::Quotes;
-use checkrein_models::reading::Unreadable;
 use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
 
 pub use case::{Case, Turn};
 use context::Order;
 pub use definition::{Definition, KEYWORDS, RULES, Rules, Surface, Trigger};
 pub use trigger::calling;
-pub use verdict::{Category, Said, read};
+pub use verdict::{Category, Said, Unread, read};
 
 use crate::{DefinitionError, Job, Report, Verifier};
 
@@ -106,10 +106,18 @@ pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
     (model, same)
 }
 
+impl Definition {
+    /// Whether a verdict is asked for a second time.
+    fn is_near(&self, said: &Said) -> bool {
+        let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
+        score.abs_diff(self.min_score) <= NEAR
+    }
+}
+
 /// What came of asking.
 enum Heard {
     Said(Said),
-    Unreadable(Unreadable),
+    Unreadable(Unread),
     Failed(ModelError),
     Cancelled,
 }
@@ -117,30 +125,18 @@ enum Heard {
 fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Report {
     let (name, same) = model_for(judge, &case.agent);
     let own = Duration::from_millis(job.spec.timeout_ms);
-    let left = job
-        .deadline
-        .map(|deadline| deadline.saturating_duration_since(started));
-    let cut = left.is_some_and(|left| left < own);
-    let limits = Limits {
-        whole: left.map_or(own, |left| left.min(own)),
-        ..Limits::default()
-    };
+    let until = started + own;
+    // What the agent waits for may be less.
+    let cut = job.deadline.is_some_and(|deadline| deadline < until);
+    let until = job.deadline.map_or(until, |deadline| deadline.min(until));
     let mut testimony = Testimony {
         model: name.clone(),
         ..Testimony::default()
     };
-    let model = match Remote::new(&name, job.env, limits) {
-        Ok(model) => model,
-        Err(error) => return failed(&error, false, testimony),
-    };
-    let mut heard = |order| hear(judge, case, &model, order, job, &mut testimony);
+    let mut heard = |order| hear(judge, case, (&name, until), order, job, &mut testimony);
     let first = heard(Order::Forth);
-    let near = |said: &Said| {
-        let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
-        score.abs_diff(judge.min_score) <= NEAR
-    };
     let second = match &first {
-        Heard::Said(said) if near(said) => Some(heard(Order::Back)),
+        Heard::Said(said) if judge.is_near(said) => Some(heard(Order::Back)),
         _ => None,
     };
     let passes = |said: &Said| said.passes_at(judge.min_score);
@@ -194,11 +190,19 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
 fn hear(
     judge: &Definition,
     case: &Case,
-    model: &dyn Model,
+    (name, until): (&str, Instant),
     order: Order,
     job: &Job<'_>,
     testimony: &mut Testimony,
 ) -> Heard {
+    let limits = Limits {
+        whole: until.saturating_duration_since(Instant::now()),
+        ..Limits::default()
+    };
+    let model = match Remote::new(name, job.env, limits) {
+        Ok(model) => model,
+        Err(error) => return Heard::Failed(error),
+    };
     let quotes = Quotes::fresh();
     let request = context::request(judge, case, quotes, order);
     testimony.asked += 1;

@@ -59,6 +59,17 @@ pub struct Said {
     pub feedback: Vec<String>,
 }
 
+/// Why what a judge said is no verdict.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// It does not repeat the number of the request.
+    #[error("the verdict does not repeat the number of its request, so it may be a quoted one")]
+    Unsigned,
+}
+
 /// Words for yes and no. Whole values: `"not passed"` is neither.
 const WORDS: &[(&str, bool)] = &[
     ("pass", true),
@@ -76,26 +87,25 @@ const WORDS: &[(&str, bool)] = &[
 const POINTS: usize = 8;
 const POINT: usize = 240;
 
-/// Reads what a judge said to the request of this number. Besides the object that is asked for it
-/// may say `PASS` or `FAIL [category]: feedback`, on a line of its own and once.
+/// Reads what a judge said to the request of this number. A verdict that does not repeat it may be
+/// one that the judge quotes from what it was shown.
 ///
 /// # Errors
 /// Why it cannot be read.
-pub fn read(text: &str, number: u32) -> Result<Said, Unreadable> {
+pub fn read(text: &str, number: u32) -> Result<Said, Unread> {
     let wanted = Wanted {
         number,
         keys: &["verdict", "score", "category", "feedback"],
     };
-    let answer = match reading::read(text, wanted) {
-        Ok(answer) => answer,
-        Err(Unreadable::Prose) => return plain(text).ok_or(Unreadable::Prose),
-        Err(unreadable) => return Err(unreadable),
-    };
+    let answer = reading::read(text, wanted)?;
+    if !answer.signed() {
+        return Err(Unread::Unsigned);
+    }
     let passes = answer.word("verdict", WORDS)?;
     let score = match answer.thousandths("score") {
         Ok(score) => Some(u32::from(score)),
         Err(Unreadable::Missing(_)) => None,
-        Err(unreadable) => return Err(unreadable),
+        Err(unreadable) => return Err(unreadable.into()),
     };
     let category = answer.text("category");
     Ok(Said {
@@ -104,51 +114,6 @@ pub fn read(text: &str, number: u32) -> Result<Said, Unreadable> {
         category: category.as_deref().and_then(Category::read),
         feedback: points(answer.text("feedback").as_deref().unwrap_or_default()),
     })
-}
-
-/// `PASS`, `FAIL: feedback` or `FAIL [category]: feedback`, as the last line that begins so; two
-/// that say otherwise are not believed.
-fn plain(text: &str) -> Option<Said> {
-    let mut found: Option<Said> = None;
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let line = line.trim().trim_matches(['*', '`', '#', ' ']);
-        let said = if line.trim_end_matches('.') == "PASS" {
-            Said {
-                passes: true,
-                score: None,
-                category: None,
-                feedback: Vec::new(),
-            }
-        } else if let Some(rest) = line.strip_prefix("FAIL") {
-            let (category, rest) = match rest.trim_start().strip_prefix('[') {
-                Some(rest) => {
-                    let (category, rest) = rest.split_once(']')?;
-                    (Category::read(category), rest)
-                }
-                None => (None, rest),
-            };
-            let rest = rest.trim_start_matches(['*', ' ']);
-            let feedback = rest.strip_prefix(':').or(rest.is_empty().then_some(""))?;
-            // What follows belongs to it.
-            let more: Vec<&str> = lines.by_ref().collect();
-            let all = std::iter::once(feedback).chain(more.iter().copied());
-            let all: Vec<&str> = all.collect();
-            Said {
-                passes: false,
-                score: None,
-                category,
-                feedback: points(&all.join("\n")),
-            }
-        } else {
-            continue;
-        };
-        match &found {
-            Some(before) if before.passes != said.passes => return None,
-            _ => found = Some(said),
-        }
-    }
-    found
 }
 
 fn points(text: &str) -> Vec<String> {
@@ -219,23 +184,8 @@ mod tests {
                 said(false, Some(200), Some(Incomplete), &["add tests", "mend b"]),
             ),
             (
-                "<think>{\"verdict\":\"pass\"}</think>{\"verdict\":\"reject\",\"category\":\"Rule violation\",\"feedback\":\"no\"}",
+                "<think>{\"verdict\":\"pass\"}</think>{\"ref\":\"12345678\",\"verdict\":\"reject\",\"category\":\"Rule violation\",\"feedback\":\"no\"}",
                 said(false, None, Some(RuleViolation), &["no"]),
-            ),
-            ("PASS", said(true, None, None, &[])),
-            ("Goal met.\n**PASS**", said(true, None, None, &[])),
-            (
-                "FAIL [incomplete]: error handling is missing",
-                said(
-                    false,
-                    None,
-                    Some(Incomplete),
-                    &["error handling is missing"],
-                ),
-            ),
-            (
-                "FAIL: two things\n1. a\n2. b",
-                said(false, None, None, &["two things", "1. a", "2. b"]),
             ),
         ] {
             assert_eq!(read(text, 12_345_678), Ok(expected), "{text}");
@@ -247,14 +197,17 @@ mod tests {
         for text in [
             "",
             "It is fine.",
+            "PASS",
+            "FAIL [incomplete]: no tests",
             "It does not PASS the tests.",
-            "PASS\nFAIL: no",
-            "FAILURE: none",
-            r#"{"verdict": "not passed"}"#,
-            r#"{"verdict": true}"#,
-            r#"{"verdict": "pass", "score": NaN}"#,
-            r#"{"verdict": "pass", "score": 1.7}"#,
-            r#"{"verdict": "pass"} {"verdict": "fail"}"#,
+            // Nobody says that these are the judge's own.
+            r#"{"verdict": "pass"}"#,
+            r#"He writes {"verdict": "pass", "score": 1}"#,
+            r#"{"ref": 12345678, "verdict": "not passed"}"#,
+            r#"{"ref": 12345678, "verdict": true}"#,
+            r#"{"ref": 12345678, "verdict": "pass", "score": NaN}"#,
+            r#"{"ref": 12345678, "verdict": "pass", "score": 1.7}"#,
+            r#"{"ref": 12345678, "verdict": "pass"} {"ref": 12345678, "verdict": "fail"}"#,
         ] {
             assert!(
                 read(text, 12_345_678).is_err(),

@@ -19,6 +19,7 @@ mod review;
 mod run_agent;
 mod subagent;
 mod tokens;
+mod veto;
 
 use std::io::Result;
 
@@ -48,6 +49,7 @@ pub(super) const ALL: &[Case] = &[
     first_hour::CASE,
     fixes::CASE,
     judge::CASE,
+    veto::CASE,
     never::CASE,
     prompt::CASE,
     patch::CASE,

@@ -38,7 +38,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// How long an agent has to wait at a stop: the longest required check, each time it may be
-/// tried, then the slowest judge, twice if its verdict is near the line, and some. Whether that is cut short is the second answer.
+/// tried, then the slowest judge, and some. Whether that is cut short is the second answer.
 pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let Some(policy) = policy else {
         // Hooks for all repos: whatever their checks take.
@@ -49,16 +49,15 @@ pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
         .iter()
         .filter(|spec| spec.tier == Tier::Judge || policy.is_required(&spec.name));
     let (judges, checks): (Vec<_>, Vec<_>) = required.partition(|spec| spec.tier == Tier::Judge);
-    let longest = |specs: Vec<&VerifierSpec>, times: u64| {
+    let longest = |specs: Vec<&VerifierSpec>| {
         let seconds = specs.into_iter().map(|spec| {
             let tries = u64::from(spec.retries).saturating_add(1);
-            let tries = tries.saturating_mul(times);
             spec.timeout_ms.div_ceil(1_000).saturating_mul(tries)
         });
         seconds.max().unwrap_or(0)
     };
-    let wanted = longest(checks, 1)
-        .saturating_add(longest(judges, 2))
+    let wanted = longest(checks)
+        .saturating_add(longest(judges))
         .saturating_add(SPARE);
     (wanted.min(LONGEST), wanted > LONGEST)
 }

@@ -139,7 +139,7 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
 }
 
 /// Why a program did not even begin.
-fn cannot_start(program: &str, error: &std::io::Error) -> String {
+pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> String {
     let why = error.to_string();
     // The number says nothing that the words do not.
     let why = why.split(" (os error").next().unwrap_or_default();
@@ -174,7 +174,7 @@ fn state_root(located: &Located) -> std::path::PathBuf {
         .map_or_else(|| located.place.state.clone(), std::path::PathBuf::from)
 }
 
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()

@@ -1,0 +1,265 @@
+//! `judge calibrate`: what a judge says of a file of labelled answers, beside the labels.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use checkrein_models::ModelError;
+use checkrein_runtime::config::Driver;
+use checkrein_verifiers::judge::calibration::{
+    self, Asked, Asking, File, Lack, Measured, NotAsked, Record,
+};
+use checkrein_verifiers::judge::{Definition, Surface, Trigger};
+use serde_json::{Value, json};
+
+use super::{document, table};
+use crate::args::JudgeCalibrate;
+use crate::locate::{self, CONFIG};
+use crate::ui::errors::CommandError;
+use crate::ui::progress::Counted;
+use crate::ui::style::{On, Paint, counted};
+use crate::{exit_code, signals, ui};
+
+/// A longer file is not read.
+const LONGEST: u64 = 1 << 30;
+/// The least score that passes and the time a question has where no config says otherwise; the
+/// same as of a judge in a config that says neither.
+const MIN_SCORE: u32 = 700;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const ABOUT: &str = "one JSON object a line; `checkrein judge calibrate --help` shows some";
+
+pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
+    signals::listen();
+    let name = args.file.display().to_string();
+    let mut file = read(&args.file)?;
+    let judge = judge(args)?;
+    let (_, missing) = file.labelled.replies();
+    let asked = match (&judge, missing) {
+        (_, 0) => None,
+        (Some(judge), _) => Some(ask(args, judge, &mut file)?),
+        (None, missing) => {
+            return Err(CommandError::usage(
+                format!(
+                    "{name}: {} not in it, and there is no judge to ask",
+                    replies(missing)
+                ),
+                format!(
+                    "name a model (--model provider/model), or a [[verifier]] of kind \"judge\" in {CONFIG} (--judge NAME)"
+                ),
+            ));
+        }
+    };
+    let min_score = judge.map_or(MIN_SCORE, |judge| judge.definition.min_score);
+    let measured = calibration::measure(&file.labelled, min_score);
+    let asked = asked.unwrap_or_default();
+    if args.json {
+        let asked = of_asked(&asked);
+        ui::json(&document::document(&name, &measured, asked, &file.warnings));
+    } else {
+        for warning in &file.warnings {
+            ui::say(&format!("checkrein: {name}: {warning}"));
+        }
+        for line in table::lines(&measured) {
+            ui::answer(&line);
+        }
+        for line in told(&asked) {
+            ui::say(&On::Stderr.paint(Paint::Dim, &line));
+        }
+    }
+    Ok(exit_code::exit(code(&measured)))
+}
+
+/// Too few labels say nothing either way.
+fn code(measured: &Measured) -> u8 {
+    let lacks = measured.lacks();
+    let few = |lack: &Lack| matches!(lack, Lack::Labels(_));
+    match lacks.is_empty() {
+        true => exit_code::YES,
+        false if lacks.iter().any(few) => exit_code::INCONCLUSIVE,
+        false => exit_code::NO,
+    }
+}
+
+fn read(path: &Path) -> Result<File, CommandError> {
+    let name = path.display();
+    let unread = |error: std::io::Error| {
+        CommandError::usage(
+            format!("{name}: {error}"),
+            format!("name a file of labels: {ABOUT}"),
+        )
+    };
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(path).map_err(unread)?;
+    opened
+        .take(LONGEST)
+        .read_to_end(&mut bytes)
+        .map_err(unread)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CommandError::usage(format!("{name}: not UTF-8 text (byte {at})"), ABOUT)
+    })?;
+    calibration::read(&text).map_err(|unfit| CommandError::usage(format!("{name}: {unfit}"), ABOUT))
+}
+
+/// A judge, and how long it may take.
+struct Chosen {
+    definition: Definition,
+    patience: Duration,
+}
+
+/// The judge that is named, or the only one of the config; `--model` without a name asks that model
+/// and no project's rules.
+fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
+    if let (None, Some(model)) = (&args.judge, &args.model) {
+        checkrein_models::check(model).map_err(|error| unnamed(&error))?;
+        return Ok(Some(Chosen {
+            definition: Definition {
+                model: Some(model.clone()),
+                trigger: Trigger::Always,
+                keywords: Vec::new(),
+                heartbeat: false,
+                surfaces: vec![Surface::Main],
+                min_score: MIN_SCORE,
+                rubric: None,
+                rules: Vec::new(),
+            },
+            patience: PATIENCE,
+        }));
+    }
+    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
+    let compiled = located.settled()?.compile(Driver::Hook)?;
+    let judges = compiled.policy.verifiers.iter();
+    let judges: Vec<_> = judges.filter(|spec| spec.kind == "judge").collect();
+    let known = || {
+        let names: Vec<&str> = judges.iter().map(|spec| spec.name.as_str()).collect();
+        match names.is_empty() {
+            true => format!("{CONFIG} has no [[verifier]] of kind \"judge\" here"),
+            false => format!("known: {}", names.join(", ")),
+        }
+    };
+    let chosen = match (&args.judge, &judges[..]) {
+        (None, [only]) => *only,
+        (None, _) => return Ok(None),
+        (Some(name), all) => match all.iter().find(|spec| spec.name.as_str() == name) {
+            Some(spec) => spec,
+            None => {
+                return Err(CommandError::usage(
+                    format!("no judge is named '{name}'"),
+                    known(),
+                ));
+            }
+        },
+    };
+    let mut definition: Definition = serde_json::from_str(&chosen.definition)
+        .map_err(|error| CommandError::failed(format!("judge '{}': {error}", chosen.name)))?;
+    if let Some(model) = &args.model {
+        checkrein_models::check(model).map_err(|error| unnamed(&error))?;
+        definition.model = Some(model.clone());
+    }
+    Ok(Some(Chosen {
+        definition,
+        patience: Duration::from_millis(chosen.timeout_ms),
+    }))
+}
+
+fn unnamed(error: &ModelError) -> CommandError {
+    CommandError::usage(error.to_string(), "--model takes provider/model")
+}
+
+fn ask(args: &JudgeCalibrate, judge: &Chosen, file: &mut File) -> Result<Asked, CommandError> {
+    let (record, unread) = match &args.record {
+        None => Default::default(),
+        Some(path) => Record::open(path).map_err(|error| {
+            let what = format!("{}: {error}", path.display());
+            CommandError::usage(what, "--record names a file that can be written")
+        })?,
+    };
+    if let (Some(path), 1..) = (&args.record, unread) {
+        file.warnings.push(format!(
+            "{}: {} cannot be read and says nothing",
+            path.display(),
+            counted(unread as u64, "line")
+        ));
+    }
+    let env = std::env::vars_os().collect();
+    let asking = Asking {
+        judge: &judge.definition,
+        env: &env,
+        patience: judge.patience,
+        cancelled: &signals::CANCELLED,
+        record: &record,
+    };
+    let shown = Counted::of("asked about");
+    let asked = asking.ask(&mut file.labelled, &|done, all| shown.show(done, all));
+    shown.clear();
+    asked.map_err(|error| match error {
+        NotAsked::Cancelled => CommandError::interrupted(match &args.record {
+            Some(path) => format!("called off; what was answered is in {}", path.display()),
+            None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
+        }),
+        NotAsked::Model(error @ (ModelError::NoKey { .. } | ModelError::Name { .. })) => {
+            CommandError::usage(error.to_string(), "nothing was measured")
+        }
+        NotAsked::Model(_) | NotAsked::Record(_) => {
+            CommandError::inconclusive(error.to_string(), "nothing was measured")
+        }
+    })
+}
+
+/// Who was asked, and what it took.
+fn told(asked: &Asked) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (model, testimony) in &asked.of {
+        let tokens =
+            |count: Option<u64>| count.map_or("unknown".to_owned(), |count| count.to_string());
+        let cost = testimony.cost.map_or("cost unknown".to_owned(), |cost| {
+            format!("{:.4} dollars", cost as f64 / 1e6)
+        });
+        lines.push(format!(
+            "{model}: {}, {} tokens read, {} written, {cost}",
+            counted(u64::from(testimony.asked), "question"),
+            tokens(testimony.input),
+            tokens(testimony.output)
+        ));
+    }
+    if asked.known > 0 {
+        lines.push(format!(
+            "{} answered from the record",
+            counted(asked.known, "question")
+        ));
+    }
+    if let Some((why, count)) = &asked.failed {
+        lines.push(format!(
+            "{} without an answer: {why}",
+            counted(*count, "question")
+        ));
+    }
+    lines
+}
+
+fn of_asked(asked: &Asked) -> Value {
+    let models = asked.of.iter().map(|(model, testimony)| {
+        json!({
+            "model": model,
+            "questions": testimony.asked,
+            "input_tokens": testimony.input,
+            "output_tokens": testimony.output,
+            "cost_microdollars": testimony.cost,
+        })
+    });
+    json!({
+        "models": models.collect::<Vec<_>>(),
+        "from_record": asked.known,
+        "unanswered": asked.failed.as_ref().map_or(0, |(_, count)| *count),
+        "why_unanswered": asked.failed.as_ref().map(|(why, _)| why),
+    })
+}
+
+fn replies(missing: usize) -> String {
+    match missing {
+        1 => "1 reply is".to_owned(),
+        many => format!("{many} replies are"),
+    }
+}

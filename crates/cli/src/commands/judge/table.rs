@@ -1,0 +1,176 @@
+//! A calibration for people.
+
+use std::collections::BTreeMap;
+
+use checkrein_verifiers::judge::calibration::{
+    AGREEMENT, InOrder, Interval, Kappa, LABELS, Lack, Measured, Pairs, Proportion, Silence,
+    Verdicts,
+};
+
+use crate::ui::style::{On, Paint, counted};
+
+/// Columns of what stands to the left.
+const LEFT: usize = 22;
+/// Columns of a number in a table.
+const CELL: usize = 12;
+
+/// What was found.
+pub(super) fn lines(measured: &Measured) -> Vec<String> {
+    let mut lines = match measured {
+        Measured::Verdicts(verdicts) => of_verdicts(verdicts),
+        Measured::Pairs(pairs) => of_pairs(pairs),
+    };
+    let lacks = measured.lacks();
+    lines.push(match lacks.is_empty() {
+        true => On::Stdout.paint(Paint::Good, "enough evidence"),
+        false => format!(
+            "{}: it stays in shadow (mode = \"shadow\")",
+            On::Stdout.paint(Paint::Warn, "not enough evidence")
+        ),
+    });
+    lines.extend(lacks.iter().map(|lack| format!("  {}", words(*lack))));
+    lines
+}
+
+fn words(lack: Lack) -> String {
+    match lack {
+        Lack::Labels(heard) => {
+            let labels = counted(heard, "label");
+            format!("{labels} with a verdict; {LABELS} are needed")
+        }
+        Lack::Agreement(low) => format!(
+            "it may agree as little as {}; {} is needed",
+            percent(low),
+            percent(AGREEMENT)
+        ),
+        Lack::Chance => "it may agree no better than chance would (kappa)".to_owned(),
+    }
+}
+
+fn of_verdicts(verdicts: &Verdicts) -> Vec<String> {
+    let [passes, fails] = verdicts.labels();
+    let [said_of_passes, said_of_fails] = &verdicts.table;
+    let [silent_passes, silent_fails] = &verdicts.silent;
+    let row = |label: &str, said: &[u64; 2], silent: &BTreeMap<Silence, u64>| {
+        let [yes, no] = said;
+        let silent: u64 = silent.values().sum();
+        format!(
+            "  {label:<w$}{yes:>CELL$}{no:>CELL$}{silent:>CELL$}",
+            w = LEFT - 2
+        )
+    };
+    let mut lines = vec![
+        head(&format!(
+            "{}: {passes} pass, {fails} fail",
+            counted(passes + fails, "label")
+        )),
+        format!(
+            "{:LEFT$}{:>CELL$}{:>CELL$}{:>CELL$}",
+            "", "said pass", "said fail", "no verdict"
+        ),
+        row("labelled pass", said_of_passes, silent_passes),
+        row("labelled fail", said_of_fails, silent_fails),
+    ];
+    lines.extend(silences(&[silent_passes, silent_fails]));
+    lines.push(line("agreement", &share(verdicts.agreement)));
+    lines.push(line("kappa", &kappa(verdicts.kappa)));
+    lines.push(line("precision of fail", &share(verdicts.precision)));
+    lines.push(line("recall of fail", &share(verdicts.recall)));
+    if !verdicts.categories.is_empty() {
+        lines.push("what is wrong, by label, and what was said".to_owned());
+    }
+    for (label, said) in &verdicts.categories {
+        let mut said: Vec<_> = said.iter().collect();
+        said.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let said = said.iter().map(|(word, count)| format!("{word} {count}"));
+        let said = said.collect::<Vec<_>>().join(", ");
+        lines.push(line(&format!("  {}", label.as_str()), &said));
+    }
+    lines
+}
+
+fn of_pairs(pairs: &Pairs) -> Vec<String> {
+    let mut lines = vec![
+        head(&counted(pairs.labels, "labelled pair")),
+        line("accuracy", &mean(pairs.accuracy())),
+    ];
+    for (name, order) in [
+        ("a shown first", &pairs.forth),
+        ("b shown first", &pairs.back),
+    ] {
+        lines.push(line(&format!("  {name}"), &share(order.right)));
+        lines.push(line("    kappa", &kappa(order.kappa)));
+    }
+    lines.push(line("right in both orders", &share(pairs.right_twice)));
+    lines.push(line("same in both orders", &share(pairs.consistent)));
+    lines.push(line("  kappa", &kappa(pairs.kappa)));
+    let both = |of: fn(&InOrder) -> u64| of(&pairs.forth) + of(&pairs.back);
+    let first = both(|order| order.first.hits);
+    let heard = both(|order| order.first.of);
+    let of = |share: f64| format!("{:>7}  ({first} of {heard} choices)", percent(share));
+    let chosen = (heard > 0).then(|| first as f64 / heard as f64);
+    lines.push(line("chose the first shown", &chosen.map_or_else(none, of)));
+    lines.extend(silences(&[&pairs.forth.silent, &pairs.back.silent]));
+    lines
+}
+
+fn head(text: &str) -> String {
+    On::Stdout.paint(Paint::Strong, text)
+}
+
+fn line(left: &str, right: &str) -> String {
+    format!("{left:<LEFT$} {right}")
+}
+
+/// Those that said nothing that counts, by cause.
+fn silences(all: &[&BTreeMap<Silence, u64>]) -> Option<String> {
+    let count = |silence: Silence| {
+        let counts = all.iter().filter_map(|counts| counts.get(&silence));
+        (counts.sum::<u64>(), silence)
+    };
+    let counts = Silence::ALL.map(count);
+    let said: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, silence)| format!("{count} {}", silence.as_str()))
+        .collect();
+    (!said.is_empty()).then(|| {
+        line(
+            "without a verdict",
+            &format!("{}; none of them agrees", said.join(", ")),
+        )
+    })
+}
+
+/// `88.3 %  (106 of 120; 81.4 % to 92.9 %)`
+fn share(proportion: Proportion) -> String {
+    let Proportion { hits, of } = proportion;
+    match (proportion.share(), proportion.interval()) {
+        (Some(share), Some(Interval { low, high })) => format!(
+            "{:>7}  ({hits} of {of}; {} to {})",
+            percent(share),
+            percent(low),
+            percent(high)
+        ),
+        _ => none(),
+    }
+}
+
+fn mean(share: Option<f64>) -> String {
+    let said = |share| format!("{:>7}  (mean of both orders)", percent(share));
+    share.map_or_else(none, said)
+}
+
+fn kappa(kappa: Option<Kappa>) -> String {
+    let Some(kappa) = kappa else { return none() };
+    let Interval { low, high } = kappa.interval();
+    format!("{:>7.2}  ({low:.2} to {high:.2})", kappa.value)
+}
+
+fn none() -> String {
+    format!("{:>7}", "none")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

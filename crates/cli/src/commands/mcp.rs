@@ -1,0 +1,285 @@
+//! `checkrein mcp`: what an agent may ask us, as an MCP server on stdio. It runs checks and tells what
+//! is known; it approves nothing, seals nothing and changes no setting (laws 10 and 11).
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use checkrein_core::event::Event;
+use checkrein_core::ids::{Seq, VerifierName};
+use checkrein_core::input::Input;
+use checkrein_store::{SqliteStore, Stands, Store as _};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::args::Mcp;
+use crate::commands::{approvals, check, lookup, sessions, show};
+use crate::ui::errors::CommandError;
+use crate::ui::printable::one_line;
+use crate::{exit_code, locate};
+
+/// What the client is told of us.
+const INSTRUCTIONS: &str = "Checkrein decides whether work is done by this folder's own checks. Before you say that you are \
+done, call verify. A question that waits for a person is answered by them, in a terminal of their own, and by nobody else.";
+
+pub(crate) fn run(args: &Mcp) -> Result<ExitCode, CommandError> {
+    // The SDK's executor begins here: no other command has one.
+    let executor = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let server = Server {
+        profile: args.profile.clone(),
+    };
+    let served = executor.block_on(async {
+        match server.serve(rmcp::transport::stdio()).await {
+            Ok(running) => running
+                .waiting()
+                .await
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            // The client changed its mind.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
+    // What still runs is killed with us.
+    executor.shutdown_background();
+    served.map_err(|why| CommandError::failed(format!("mcp: {why}")))?;
+    Ok(exit_code::exit(exit_code::YES))
+}
+
+/// Serves one client.
+struct Server {
+    profile: Option<String>,
+}
+
+/// What an agent may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    Verify,
+    Evidence,
+    Approvals,
+}
+
+impl Question {
+    const ALL: [Self; 3] = [Self::Verify, Self::Evidence, Self::Approvals];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Evidence => "evidence",
+            Self::Approvals => "approvals",
+        }
+    }
+
+    fn tool(self) -> Tool {
+        let text = |description: &str| json!({ "type": "string", "description": description });
+        let (description, properties, annotations) = match self {
+            Self::Verify => (
+                "Runs this folder's checks on the files as they are now, and says what they find. It informs: whether work is accepted is decided when you stop.",
+                json!({ "verifiers": { "type": "array", "items": { "type": "string" },
+                                       "description": "names of checks; all of them if left out" } }),
+                // A check is a command of the person's: it may build, and fetch what it needs.
+                ToolAnnotations::with_title("Run the checks")
+                    .read_only(false)
+                    .destructive(false)
+                    .idempotent(true),
+            ),
+            Self::Evidence => (
+                "How a task ended or stands, why, and what its checks found.",
+                json!({ "task": text("SESSION or SESSION/TASK, the beginning of an id is enough; the newest task if left out") }),
+                ToolAnnotations::with_title("Show the evidence")
+                    .read_only(true)
+                    .open_world(false),
+            ),
+            Self::Approvals => (
+                "What waits for a person's answer here. They answer in a terminal of their own: nothing can be approved by this tool.",
+                json!({}),
+                ToolAnnotations::with_title("List what waits for a person")
+                    .read_only(true)
+                    .open_world(false),
+            ),
+        };
+        let schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        Tool::new(self.name(), description, object(schema)).with_annotations(annotations)
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let able = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(able)
+            .with_server_info(Implementation::new("checkrein", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = Question::ALL.into_iter().map(Question::tool).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut all = Question::ALL.into_iter();
+        let Some(question) = all.find(|question| question.name() == request.name) else {
+            let text = format!("there is no tool '{}'", request.name);
+            return Err(ErrorData::invalid_params(text, None));
+        };
+        let args = Value::Object(request.arguments.unwrap_or_default());
+        let profile = self.profile.clone();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&cancelled);
+        let watch = tokio::spawn(async move {
+            context.ct.cancelled().await;
+            told.store(true, Ordering::Relaxed);
+        });
+        let answered =
+            tokio::task::spawn_blocking(move || answer(question, args, profile, &cancelled)).await;
+        watch.abort();
+        let answered =
+            answered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(match answered {
+            Ok((text, document)) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+                result.structured_content = Some(document);
+                result
+            }
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(words(&error))]),
+        }
+        .into())
+    }
+}
+
+/// In words, and as a document.
+type Answer = Result<(String, Value), CommandError>;
+
+fn answer(
+    question: Question,
+    args: Value,
+    profile: Option<String>,
+    cancelled: &AtomicBool,
+) -> Answer {
+    match question {
+        Question::Verify => verify(&read(args)?, profile.as_deref(), cancelled),
+        Question::Evidence => evidence(&read(args)?),
+        Question::Approvals => {
+            let Nothing {} = read(args)?;
+            waiting()
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Verify {
+    #[serde(default)]
+    verifiers: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Evidence {
+    task: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn read<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
+    serde_json::from_value(args).map_err(|error| {
+        CommandError::usage(
+            format!("these arguments do not fit: {error}"),
+            "tools/list says what each tool takes",
+        )
+    })
+}
+
+fn verify(asked: &Verify, profile: Option<&str>, cancelled: &AtomicBool) -> Answer {
+    let asked = check::Asked::of(&asked.verifiers, profile)?;
+    let report = asked.report(true, cancelled, &|_| {})?;
+    Ok((check::told(&report), check::document(&report)))
+}
+
+fn evidence(asked: &Evidence) -> Answer {
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let row = lookup::task(&store, asked.task.as_deref())?;
+    let events = lookup::events(&store, &row.session, row.task)?;
+    let why = show::why(&row, lookup::transition(&row).as_ref(), &events);
+    let why: Vec<String> = why.iter().map(|line| one_line(line)).collect();
+    let listed = sessions::listed(&store, vec![row])?.pop();
+    let listed = listed.ok_or_else(|| CommandError::failed("the task is gone"))?;
+    let mut document = show::document(&listed, &events);
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("verifiers".to_owned(), found(&store, &events));
+    }
+    Ok((why.join("\n"), document))
+}
+
+/// What each check found last.
+fn found(store: &SqliteStore, events: &[(Seq, Event)]) -> Value {
+    let mut newest: BTreeMap<&VerifierName, Value> = BTreeMap::new();
+    for (_, event) in events {
+        if let Event::Input(stamped) = event
+            && let Input::EvidenceArrived(arrived) = &stamped.input
+            && let Some(kept) = store.evidence(&arrived.evidence.key).ok().flatten()
+            && let Some(evidence) = checkrein_runtime::evidence_of(&kept.bytes)
+        {
+            newest.insert(&arrived.evidence.verifier, check::found(&evidence));
+        }
+    }
+    newest.into_values().collect()
+}
+
+fn waiting() -> Answer {
+    let located = locate::locate(&std::env::current_dir()?, None);
+    let now = checkrein_runtime::now();
+    let mut rows = approvals::all(&located)?;
+    rows.retain(|row| row.stands(now) == Stands::Asked);
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|row| one_line(&format!("{}: {}", row.id, approvals::what(row))))
+        .collect();
+    lines.push(match lines.as_slice() {
+        [] => "Nothing waits for a person here.".to_owned(),
+        [_, ..] => "A person answers, in a terminal of their own: checkrein approve ID, or checkrein deny ID".to_owned(),
+    });
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|row| approvals::document(row, now))
+        .collect();
+    let document = json!({ "schema": "checkrein/approvals/1", "approvals": rows });
+    Ok((lines.join("\n"), document))
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+fn words(error: &CommandError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{}\n{hint}", error.what),
+        None => error.what.clone(),
+    }
+}

@@ -1,0 +1,171 @@
+//! The tools that the server says it has: asked for by ourselves before the first call, and again
+//! when it says that they are others now.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use checkrein::models::Tool;
+use checkrein_runtime::veto::{Misfit, Tools};
+use serde_json::{Map, Value, json};
+
+use crate::ui;
+
+/// How long the list may take; without it calls are judged by everything else.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer lists are not read to their end.
+const MAX_PAGES: usize = 100;
+
+/// What is known of them.
+#[derive(Default)]
+pub(super) struct Declared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    tools: Option<Arc<Tools>>,
+    /// It was not to be had, and is not asked for again until the server speaks of it.
+    refused: bool,
+    page: Option<Page>,
+    asked: u64,
+    gone: bool,
+}
+
+/// One page of the list.
+enum Page {
+    Tools(Value),
+    Refused,
+}
+
+impl Declared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server says that they are others now.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        (state.tools, state.refused) = (None, false);
+    }
+
+    /// The server says nothing any more.
+    pub(super) fn gone(&self) {
+        self.state().gone = true;
+        self.changed.notify_all();
+    }
+
+    /// A page came.
+    pub(super) fn page(&self, answer: Result<Value, ()>) {
+        self.state().page = Some(answer.map_or(Page::Refused, Page::Tools));
+        self.changed.notify_all();
+    }
+
+    /// Why a call cannot be right, as far as the server's own list tells. `ask` sends a request for
+    /// a page to it, under this id.
+    pub(super) fn misfit(
+        &self,
+        tool: &str,
+        args: &Value,
+        meta: &Value,
+        ask: &dyn Fn(&str, Value),
+    ) -> Option<Misfit> {
+        let known = self.state().tools.clone();
+        let fresh = known.is_none();
+        let tools = known.or_else(|| self.fetch(meta, ask))?;
+        let misfit = tools.check(tool, args).err()?;
+        // Not every server says when its tools change.
+        if !fresh && matches!(misfit, Misfit::NoTool { .. }) {
+            self.forget();
+            return self.fetch(meta, ask)?.check(tool, args).err();
+        }
+        Some(misfit)
+    }
+
+    fn fetch(&self, meta: &Value, ask: &dyn Fn(&str, Value)) -> Option<Arc<Tools>> {
+        if self.state().refused {
+            return None;
+        }
+        let found = self.all(meta, ask);
+        let mut state = self.state();
+        match found {
+            Ok(found) => {
+                let tools = Arc::new(Tools::new(&found));
+                for doubt in tools.doubts() {
+                    ui::say(&format!(
+                        "checkrein mcp-proxy: arguments are not checked: {doubt}"
+                    ));
+                }
+                state.tools = Some(tools);
+            }
+            Err(why) => {
+                ui::say(&format!(
+                    "checkrein mcp-proxy: arguments are not checked: {why}"
+                ));
+                state.refused = true;
+            }
+        }
+        state.tools.clone()
+    }
+
+    fn all(&self, meta: &Value, ask: &dyn Fn(&str, Value)) -> Result<Vec<Tool>, String> {
+        let mut found = Vec::new();
+        let mut cursor = Value::Null;
+        let until = Instant::now() + PATIENCE;
+        for _ in 0..MAX_PAGES {
+            let id = {
+                let mut state = self.state();
+                state.asked += 1;
+                state.page = None;
+                format!("checkrein/tools/{}", state.asked)
+            };
+            let mut params = Map::new();
+            if !cursor.is_null() {
+                params.insert("cursor".to_owned(), cursor);
+            }
+            if meta.is_object() {
+                params.insert("_meta".to_owned(), meta.clone());
+            }
+            ask(&id, Value::Object(params));
+            let page = self.wait(until)?;
+            let tools = page.get("tools").and_then(Value::as_array);
+            let tools = tools.ok_or("its list of tools has none of the form that MCP knows")?;
+            found.extend(tools.iter().filter_map(declared));
+            cursor = page.get("nextCursor").cloned().unwrap_or_default();
+            if cursor.is_null() {
+                return Ok(found);
+            }
+        }
+        Err(format!("its list of tools has more than {MAX_PAGES} pages"))
+    }
+
+    fn wait(&self, until: Instant) -> Result<Value, String> {
+        let mut state = self.state();
+        loop {
+            match state.page.take() {
+                Some(Page::Tools(page)) => return Ok(page),
+                Some(Page::Refused) => return Err("the server lists no tools".to_owned()),
+                None => {}
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if state.gone || left.is_zero() {
+                return Err("the server did not list its tools in time".to_owned());
+            }
+            state = self
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+fn declared(tool: &Value) -> Option<Tool> {
+    let text = |field: &str| tool.get(field).and_then(Value::as_str).map(str::to_owned);
+    let schema = tool.get("inputSchema").cloned();
+    Some(Tool {
+        name: text("name")?,
+        description: text("description").unwrap_or_default(),
+        schema: Arc::new(schema.unwrap_or_else(|| json!({}))),
+    })
+}

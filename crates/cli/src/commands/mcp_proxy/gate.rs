@@ -1,0 +1,197 @@
+//! The session that the calls of one connection are judged in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use checkrein_adapters::mcp::{self, News};
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
+use checkrein_core::input::{
+    Input, SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed,
+};
+use checkrein_core::policy::{Stance, Stances};
+use checkrein_runtime::veto::Misfit;
+use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
+use checkrein_store::SqliteStore;
+use serde_json::Value;
+
+use crate::commands::engine;
+use crate::locate::Located;
+use crate::{notify, off, signals, ui};
+
+/// A call waits so long for its judgement at most.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was decided of a call.
+pub(super) enum Judged {
+    /// The server gets it; the answer with this advice behind it.
+    Runs(Passed),
+    /// It does not, and the model is told why.
+    Refused(String),
+}
+
+/// A call that the server got.
+pub(super) struct Passed {
+    pub(super) call: mcp::ServerCall,
+    pub(super) advice: Option<String>,
+}
+
+/// Judges.
+pub(super) struct Gate {
+    runtime: Runtime,
+    located: Located,
+    session: SessionId,
+    calls: AtomicU64,
+}
+
+impl Gate {
+    /// Begins a session, sealed with the config of this folder.
+    pub(super) fn open(
+        located: Located,
+        store: Arc<SqliteStore>,
+        session: SessionId,
+    ) -> Result<Self, RuntimeError> {
+        let gate = Self {
+            runtime: engine::proxy(&located, store),
+            located,
+            session,
+            calls: AtomicU64::new(0),
+        };
+        let started = gate.take(Input::SessionStarted(SessionStarted {
+            agent: AgentName::new(mcp::AGENT),
+            how: SessionSource::Startup,
+            parent: None,
+            tokens: None,
+        }))?;
+        for warning in &started.warnings {
+            ui::say(&format!("checkrein: {warning}"));
+        }
+        Ok(gate)
+    }
+
+    /// May it run? `misfit`: what the server's own schema says against it.
+    pub(super) fn judge(
+        &self,
+        server: &str,
+        tool: &str,
+        args: Value,
+        misfit: Option<&Misfit>,
+    ) -> Judged {
+        let nth = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = mcp::ServerCall::new(server, tool, args, nth);
+        if let Some(off) = off::in_force(&self.located.place.state) {
+            ui::say(&off.words());
+            return Judged::Runs(Passed { call, advice: None });
+        }
+        // Also what cannot be right is counted, and looked at by the detectors.
+        let decided = match self.deliver(call.requested()) {
+            Ok(decided) => decided,
+            Err(error) => return self.by_stance(call, &error),
+        };
+        notify::parked(&self.located.place.state, &decided);
+        let decision = match decided.decision {
+            Decision::Tool(decision) => decision,
+            // A request is always answered by a decision on it.
+            Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
+        };
+        if let Some(refusal) = mcp::refusal(&decision) {
+            return Judged::Refused(refusal);
+        }
+        let advice = match decision {
+            ToolDecision::Nudge { text } => Some(text),
+            _ => None,
+        };
+        match misfit {
+            None => Judged::Runs(Passed { call, advice }),
+            Some(misfit) => {
+                let said = format!("checkrein: {misfit}");
+                self.failed(&call, &said);
+                let advice = advice.map(|advice| format!("\n{advice}"));
+                Judged::Refused(said + &advice.unwrap_or_default())
+            }
+        }
+    }
+
+    /// What the server answered: a result, or an error.
+    pub(super) fn returned(&self, call: &mcp::ServerCall, answer: Result<&Value, &Value>) {
+        self.note(call.returned(answer));
+    }
+
+    /// A call came to nothing.
+    pub(super) fn failed(&self, call: &mcp::ServerCall, why: &str) {
+        self.note(call.failed(why));
+    }
+
+    /// The connection is over.
+    pub(super) fn close(&self, why: &str) {
+        let ended = self.take(Input::SessionEnded(SessionEnded {
+            native_reason: why.to_owned(),
+        }));
+        if let Err(error) = ended {
+            ui::say(&format!("checkrein: {error}"));
+        }
+    }
+
+    fn note(&self, news: News) {
+        if let Err(error) = self.deliver(news) {
+            // The call has run: nothing is left to refuse.
+            ui::say(&format!(
+                "checkrein: a result could not be recorded: {error}"
+            ));
+        }
+    }
+
+    /// Checkrein itself cannot judge.
+    fn by_stance(&self, call: mcp::ServerCall, error: &RuntimeError) -> Judged {
+        let why = error.to_string();
+        ui::say(&format!("checkrein: {why}"));
+        let sealed = match error {
+            RuntimeError::Store(_) => None,
+            _ => self.runtime.peek(&self.session).ok().flatten(),
+        };
+        let stance = sealed
+            .map_or_else(Stances::default, |(_, policy)| policy.stance)
+            .tool;
+        if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
+            // What cannot be written is said above.
+            let _ = self.take(Input::StanceUsed(StanceUsed {
+                scope: ScopeId::main(),
+                at: StanceAt::Tool,
+                stance,
+                why: why.clone(),
+            }));
+        }
+        match stance {
+            Stance::Allow => Judged::Runs(Passed { call, advice: None }),
+            // There is nobody here to ask.
+            Stance::Block | Stance::Ask => {
+                Judged::Refused(format!("checkrein could not judge: {why}"))
+            }
+        }
+    }
+
+    fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
+        self.deliver(News::of(input))
+    }
+
+    fn deliver(&self, news: News) -> Result<Decided, RuntimeError> {
+        let delivery = Delivery {
+            session: self.session.clone(),
+            source: SourceName::new(mcp::AGENT),
+            key: news.key,
+            input: news.input,
+            shell: news.shell.as_deref(),
+            argv: news.argv.as_deref(),
+            writes: &news.writes,
+            patch: news.patch.as_deref(),
+            works_in: Some(&self.located.from),
+            usage: None,
+        };
+        let patience = Patience {
+            deadline: Instant::now().checked_add(PATIENCE),
+            cancelled: &signals::CANCELLED,
+        };
+        self.runtime.take(delivery, patience, &|_| {})
+    }
+}

@@ -1,0 +1,372 @@
+//! What passes between client and server, and what is done to it: calls of tools are judged, their
+//! results recorded; everything else goes on as it came.
+
+use std::collections::BTreeMap;
+use std::io::{PipeWriter, Write as _};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use checkrein_adapters::mcp;
+use serde_json::{Map, Value};
+
+use super::declared::Declared;
+use super::gate::{Gate, Judged, Passed};
+use super::wire::{INVALID, Line, Message, SERVER_FAILED, value};
+use crate::ui;
+use crate::ui::printable::one_line;
+
+/// Lines of a server in a row that are no messages: more are no slip.
+const MAX_STRAY: usize = 1_000;
+/// So many of them are shown.
+const SHOWN_STRAY: usize = 3;
+/// Bytes of one that are shown.
+const STRAY: usize = 200;
+/// Requests that the server can owe an answer to.
+const MAX_OPEN: usize = 10_000;
+
+/// Both directions.
+pub(super) struct Passing {
+    pub(super) gate: Gate,
+    /// What rules call the server; until then it is known by its program.
+    named: Option<String>,
+    name: OnceLock<String>,
+    program: String,
+    declared: Declared,
+    open: Mutex<BTreeMap<String, Open>>,
+    down: Mutex<Option<PipeWriter>>,
+    /// When the client asked for something first.
+    pub(super) asked: OnceLock<Instant>,
+    /// Whether the server has answered anything.
+    pub(super) answered: OnceLock<()>,
+}
+
+/// What an answer is waited for.
+enum Open {
+    /// A call that was judged; the client's id of it.
+    Call(Value, Box<Passed>),
+    /// The client's `initialize` or `server/discover`: the answer names the server.
+    Hello(Value),
+    /// Anything else of the client's.
+    Other(Value),
+    /// A list of tools for ourselves.
+    List,
+}
+
+/// What became of a line of the server's.
+pub(super) enum Stray {
+    /// It was a message.
+    No,
+    /// It was none.
+    Yes,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Passing {
+    pub(super) fn new(
+        gate: Gate,
+        down: PipeWriter,
+        named: Option<String>,
+        program: String,
+    ) -> Self {
+        Self {
+            gate,
+            named,
+            name: OnceLock::new(),
+            program,
+            declared: Declared::default(),
+            open: Mutex::new(BTreeMap::new()),
+            down: Mutex::new(Some(down)),
+            asked: OnceLock::new(),
+            answered: OnceLock::new(),
+        }
+    }
+
+    fn server(&self) -> &str {
+        let named = self.named.as_ref().or_else(|| self.name.get());
+        named.unwrap_or(&self.program)
+    }
+
+    /// Nothing more goes to the server. Without waiting: who writes to a server that does not read
+    /// holds the line.
+    pub(super) fn hang_up(&self) {
+        if let Ok(mut down) = self.down.try_lock() {
+            down.take();
+        }
+    }
+
+    /// The server says nothing more.
+    pub(super) fn silent(&self) {
+        self.declared.gone();
+    }
+
+    /// What nobody answered is answered with this.
+    pub(super) fn give_up(&self, why: &str) {
+        for (_, open) in std::mem::take(&mut *lock(&self.open)) {
+            let text = format!("checkrein mcp-proxy: {why}");
+            match open {
+                Open::Call(id, passed) => {
+                    self.gate.failed(&passed.call, why);
+                    up(&Message::answer(id, &mcp::refused(&text, &Value::Null)));
+                }
+                Open::Hello(id) | Open::Other(id) => {
+                    up(&Message::failure(id, SERVER_FAILED, &text));
+                }
+                Open::List => {}
+            }
+        }
+    }
+
+    /// A line of the client's.
+    pub(super) fn client_says(&self, line: Line) {
+        let refused = |text: &str| {
+            up(&Message::failure(
+                Value::Null,
+                INVALID,
+                &format!("checkrein mcp-proxy: this message is not passed on: {text}"),
+            ));
+        };
+        let message = match line {
+            Line::End => return,
+            Line::Whole(line) if line.trim().is_empty() => return,
+            Line::Whole(line) => Message::read(&line),
+            Line::Bytes => Err("it is not UTF-8".to_owned()),
+            Line::TooLong => Err(TOO_LONG.to_owned()),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => return refused(&why),
+        };
+        let id = message.id.clone();
+        match (message.method.as_deref(), id) {
+            (Some(method), Some(id)) => {
+                let key = id.to_string();
+                let taken = {
+                    let open = lock(&self.open);
+                    open.contains_key(&key) || open.len() >= MAX_OPEN
+                };
+                if taken {
+                    let text =
+                        "checkrein mcp-proxy: this id is in use, or too many requests are open";
+                    return up(&Message::failure(id, INVALID, text));
+                }
+                if self.asked.get().is_none() {
+                    let _ = self.asked.set(Instant::now());
+                }
+                if method == "tools/call" {
+                    return self.call(message, id, key);
+                }
+                let open = match method {
+                    "initialize" | "server/discover" => Open::Hello(id),
+                    _ => Open::Other(id),
+                };
+                self.down(Some((key, open)), &message);
+            }
+            (Some("tools/call"), None) => {
+                refused("a call of a tool needs an id, so that it can be answered");
+            }
+            (Some("notifications/cancelled"), None) => {
+                let params = value(message.params.as_deref());
+                let key = params.get("requestId").map(Value::to_string);
+                let open = key.and_then(|key| lock(&self.open).remove(&key));
+                if let Some(Open::Call(_, passed)) = open {
+                    self.gate.failed(&passed.call, "cancelled");
+                }
+                self.down(None, &message);
+            }
+            (_, _) => self.down(None, &message),
+        }
+    }
+
+    fn call(&self, message: Message, id: Value, key: String) {
+        let params = value(message.params.as_deref());
+        let invalid = |text: &str| {
+            let text = format!("checkrein mcp-proxy: {text}");
+            up(&Message::failure(id.clone(), INVALID, &text));
+        };
+        let Some(tool) = params
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+        else {
+            return invalid("a call of a tool names it in params.name");
+        };
+        // There are readers to whom these are the same.
+        let double = |name: &str| {
+            let mut names = params.as_object().into_iter().flat_map(Map::keys);
+            names.any(|key| key != name && key.eq_ignore_ascii_case(name))
+        };
+        if double("name") || double("arguments") {
+            return invalid("params has two spellings of name or arguments");
+        }
+        let args = match params.get("arguments") {
+            None | Some(Value::Null) => Value::Object(Map::new()),
+            Some(args) => args.clone(),
+        };
+        let meta = params.get("_meta").cloned().unwrap_or_default();
+        let ask = |id: &str, params: Value| {
+            let request = Message::request(id, "tools/list", &params);
+            self.down(Some((Value::from(id).to_string(), Open::List)), &request);
+        };
+        let misfit = self
+            .declared
+            .misfit(&tool, &args, &of_protocol(&meta), &ask);
+        match self.gate.judge(self.server(), &tool, args, misfit.as_ref()) {
+            Judged::Refused(text) => up(&Message::answer(id, &mcp::refused(&text, &meta))),
+            // What was judged is what is sent.
+            Judged::Runs(passed) => {
+                let open = Open::Call(id, Box::new(passed));
+                self.down(Some((key, open)), &message.with_params(&params));
+            }
+        }
+    }
+
+    /// To the server.
+    fn down(&self, open: Option<(String, Open)>, message: &Message) {
+        if let Some((key, open)) = open {
+            lock(&self.open).insert(key, open);
+        }
+        let mut down = lock(&self.down);
+        if let Some(pipe) = down.as_mut()
+            && pipe.write_all(&message.line()).is_err()
+        {
+            // It is gone, or going: what is open is answered when that is known.
+            down.take();
+        }
+    }
+
+    /// A line of the server's.
+    pub(super) fn server_says(&self, line: &str) -> Stray {
+        let Ok(message) = Message::read(line) else {
+            return Stray::Yes;
+        };
+        let _ = self.answered.set(());
+        if message.method.as_deref() == Some("notifications/tools/list_changed") {
+            self.declared.forget();
+        }
+        let open = match (&message.method, message.key()) {
+            (None, Some(key)) => lock(&self.open).remove(&key),
+            _ => None,
+        };
+        match open {
+            Some(Open::List) => {
+                let page = value(message.result.as_deref());
+                self.learn_name(&page);
+                self.declared.page(match message.result {
+                    Some(_) => Ok(page),
+                    None => Err(()),
+                });
+                return Stray::No;
+            }
+            Some(Open::Call(_, passed)) => return self.result(line, message, &passed),
+            Some(Open::Hello(_)) => self.learn_name(&value(message.result.as_deref())),
+            Some(Open::Other(_)) | None => {}
+        }
+        up_as_it_is(line);
+        Stray::No
+    }
+
+    fn result(&self, line: &str, message: Message, passed: &Passed) -> Stray {
+        let error = message.error.as_deref().map(|error| value(Some(error)));
+        let mut result = value(message.result.as_deref());
+        let answer = match &error {
+            Some(error) => Err(error),
+            None => Ok(&result),
+        };
+        self.gate.returned(&passed.call, answer);
+        match (&passed.advice, &error) {
+            (None, _) => up_as_it_is(line),
+            (Some(advice), None) => {
+                mcp::nudged(&mut result, advice);
+                up(&Message::answer(message.id.unwrap_or_default(), &result));
+            }
+            (Some(advice), Some(error)) => {
+                let code = error.get("code").and_then(Value::as_i64);
+                let said = error.get("message").and_then(Value::as_str);
+                let text = format!("{}\n{advice}", said.unwrap_or_default());
+                up(&Message::failure(
+                    message.id.unwrap_or_default(),
+                    code.unwrap_or(SERVER_FAILED),
+                    &text,
+                ));
+            }
+        }
+        Stray::No
+    }
+
+    /// The name that the server gives itself, the first time it does.
+    fn learn_name(&self, result: &Value) {
+        let info = result.get("serverInfo").or_else(|| {
+            result
+                .get("_meta")?
+                .get("io.modelcontextprotocol/serverInfo")
+        });
+        let name = info
+            .and_then(|info| info.get("name"))
+            .and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            let _ = self.name.set(name.to_owned());
+        }
+    }
+}
+
+/// What is said of a message that is too long.
+pub(super) const TOO_LONG: &str = "it is longer than 32 MiB";
+
+/// Counts what a server prints that is no message.
+#[derive(Default)]
+pub(super) struct Strays {
+    in_a_row: usize,
+    shown: usize,
+}
+
+impl Strays {
+    /// It was one.
+    pub(super) fn none(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// It was none; whether that is too much.
+    pub(super) fn one(&mut self, line: &str) -> bool {
+        self.in_a_row += 1;
+        if self.shown < SHOWN_STRAY {
+            self.shown += 1;
+            let head = line
+                .get(..line.floor_char_boundary(STRAY))
+                .unwrap_or_default();
+            ui::say(&format!(
+                "checkrein mcp-proxy: the server printed something that is no message, and it is not passed on: {}",
+                one_line(head)
+            ));
+        }
+        self.in_a_row > MAX_STRAY
+    }
+}
+
+/// What each request says of the protocol since 2026-07-28: ours says the same as the client's.
+fn of_protocol(meta: &Value) -> Value {
+    let Value::Object(meta) = meta else {
+        return Value::Null;
+    };
+    let of_protocol = meta
+        .iter()
+        .filter(|(name, _)| name.starts_with("io.modelcontextprotocol/"));
+    let of_protocol: Map<String, Value> = of_protocol
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    match of_protocol.is_empty() {
+        true => Value::Null,
+        false => Value::Object(of_protocol),
+    }
+}
+
+/// To the client.
+fn up(message: &Message) {
+    ui::answer_bytes(&message.line());
+}
+
+fn up_as_it_is(line: &str) {
+    ui::answer_bytes(format!("{line}\n").as_bytes());
+}

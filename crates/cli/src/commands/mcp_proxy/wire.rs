@@ -1,0 +1,229 @@
+//! Messages as they stand on a line: read within a bound, and taken apart no further than one has to,
+//! so that what nobody here knows of passes by unchanged.
+
+use std::io::{BufRead, BufReader, Read};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Longer no message may be, with all the files that it may carry.
+pub(super) const MAX_LINE: usize = 32 << 20;
+
+/// What JSON-RPC calls a message that is none.
+pub(super) const INVALID: i64 = -32600;
+/// For what the server is to blame for.
+pub(super) const SERVER_FAILED: i64 = -32000;
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Without its newline.
+    Whole(String),
+    /// No text.
+    Bytes,
+    /// What is left of it is passed over with the next reading.
+    TooLong,
+    /// Nothing more comes.
+    End,
+}
+
+/// Lines of a stream.
+pub(super) struct Lines<R> {
+    from: BufReader<R>,
+    /// The rest of a line that was too long is to come.
+    skips: bool,
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(from: R) -> Self {
+        Self {
+            from: BufReader::with_capacity(64 << 10, from),
+            skips: false,
+        }
+    }
+
+    /// The next one. Whoever cannot be read has nothing more to say.
+    pub(super) fn next(&mut self) -> Line {
+        let mut line = Vec::new();
+        loop {
+            let Ok(bytes) = self.from.fill_buf() else {
+                return Line::End;
+            };
+            let newline = bytes.iter().position(|byte| *byte == b'\n');
+            let (part, used) = match newline {
+                Some(at) => (bytes.get(..at).unwrap_or_default(), at + 1),
+                None => (bytes, bytes.len()),
+            };
+            let too_long = line.len() + part.len() > MAX_LINE;
+            if !self.skips && !too_long {
+                line.extend_from_slice(part);
+            }
+            self.from.consume(used);
+            match (newline.is_some() || used == 0, self.skips) {
+                _ if too_long => {
+                    self.skips = newline.is_none();
+                    return Line::TooLong;
+                }
+                (false, _) => {}
+                (true, true) if used > 0 => self.skips = false,
+                (true, _) if used == 0 && line.is_empty() => return Line::End,
+                (true, _) => return String::from_utf8(line).map_or(Line::Bytes, Line::Whole),
+            }
+        }
+    }
+}
+
+/// A message, its parts as they were written. A part that is there twice makes it unreadable: two
+/// readers could take two different ones.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Message {
+    jsonrpc: Version,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) method: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) params: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+enum Version {
+    #[serde(rename = "2.0")]
+    Two,
+}
+
+impl Message {
+    /// Reads one; else what is wrong with it.
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        match line.trim_start().chars().next() {
+            Some('{') => serde_json::from_str(line).map_err(|error| error.to_string()),
+            Some('[') => Err(
+                "it is a batch, which MCP has not known since 2025-06-18: send one message a line"
+                    .to_owned(),
+            ),
+            _ => Err("it is no JSON object".to_owned()),
+        }
+    }
+
+    pub(super) fn request(id: &str, method: &str, params: &Value) -> Self {
+        Self {
+            jsonrpc: Version::Two,
+            id: Some(Value::from(id)),
+            method: Some(method.to_owned()),
+            params: serde_json::value::to_raw_value(params).ok(),
+            result: None,
+            error: None,
+        }
+    }
+
+    pub(super) fn answer(id: Value, result: &Value) -> Self {
+        Self {
+            jsonrpc: Version::Two,
+            id: Some(id),
+            method: None,
+            params: None,
+            result: serde_json::value::to_raw_value(result).ok(),
+            error: None,
+        }
+    }
+
+    pub(super) fn failure(id: Value, code: i64, text: &str) -> Self {
+        let error = serde_json::json!({ "code": code, "message": text });
+        Self {
+            jsonrpc: Version::Two,
+            id: Some(id),
+            method: None,
+            params: None,
+            result: None,
+            error: serde_json::value::to_raw_value(&error).ok(),
+        }
+    }
+
+    /// The same with other parameters.
+    pub(super) fn with_params(mut self, params: &Value) -> Self {
+        self.params = serde_json::value::to_raw_value(params).ok();
+        self
+    }
+
+    /// As a line of its own.
+    pub(super) fn line(&self) -> Vec<u8> {
+        // Texts and JSON values can be written as JSON.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    /// What the answer to it is known by; `None` for what is not answered.
+    pub(super) fn key(&self) -> Option<String> {
+        self.id.as_ref().map(Value::to_string)
+    }
+}
+
+/// The value of a part; null if it is missing.
+pub(super) fn value(part: Option<&RawValue>) -> Value {
+    part.and_then(|part| serde_json::from_str(part.get()).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_within_their_bound() {
+        let mut long = vec![b'x'; MAX_LINE + 1];
+        long.extend(b"\nc\n");
+        let mut text = b"a\n\n\xff\n".to_vec();
+        text.extend(long);
+        text.extend(b"last");
+        let mut lines = Lines::new(text.as_slice());
+        let whole = |text: &str| Line::Whole(text.to_owned());
+        for expected in [
+            whole("a"),
+            whole(""),
+            Line::Bytes,
+            Line::TooLong,
+            whole("c"),
+            whole("last"),
+            Line::End,
+        ] {
+            assert_eq!(lines.next(), expected);
+        }
+    }
+
+    #[test]
+    fn a_message_has_one_reading() {
+        let check = |line: &str, expected: Option<&str>| {
+            let read = Message::read(line).ok();
+            let written = read.map(|message| String::from_utf8(message.line()).unwrap());
+            assert_eq!(written.as_deref().map(str::trim_end), expected, "{line}");
+        };
+        check(
+            r#" {"id":1,"jsonrpc":"2.0","method":"ping"}"#,
+            Some(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+        );
+        // What some servers would take for the method.
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            Some(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{"n":1.50}}"#,
+            Some(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n":1.50}}"#),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#,
+            None,
+        );
+        check(r#"["2.0",1,"tools/call",{}]"#, None);
+        check(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, None);
+        check(r#"{"id":1,"method":"ping"}"#, None);
+        check(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, None);
+        check("", None);
+    }
+}

@@ -1,0 +1,61 @@
+//! The request to choose between two answers.
+
+use std::sync::{Arc, LazyLock};
+
+use checkrein_models::quoted::{Quotes, RULE};
+use checkrein_models::{Message, Request, Shape};
+use serde_json::{Value, json};
+
+use super::items::Pair;
+use super::measure::Side;
+use crate::judge::Definition;
+
+/// Output tokens that a choice can take.
+const MOST_TOKENS: u32 = 4_096;
+
+const INSTRUCTIONS: &str = "You compare two answers to the same request and say which does better what was asked. Judge the work: what was asked for and is there, what is missing, what breaks the rules if there are any. Neither length, nor tone, nor which answer is shown first makes one better. There is no draw. `better` is first or second, as they are shown. `ref` is the number that the message begins with.
+Answer with one JSON object: {\"ref\": number, \"why\": text, \"better\": \"first\" or \"second\"}.";
+
+static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "ref": {"type": "integer"},
+            "why": {"type": "string"},
+            "better": {"type": "string", "enum": ["first", "second"]},
+        },
+        "required": ["ref", "why", "better"],
+        "additionalProperties": false,
+    }))
+});
+
+/// With this answer shown first.
+pub(super) fn request(judge: &Definition, pair: &Pair, first: Side, quotes: Quotes) -> Request {
+    let mut system = format!("{INSTRUCTIONS}\n{RULE}");
+    if let Some(rubric) = &judge.rubric {
+        system.push_str("\nThe project asks you to look at this besides:\n");
+        system.push_str(rubric);
+    }
+    let [a, b] = &pair.answers;
+    let (one, two) = match first {
+        Side::A => (a, b),
+        Side::B => (b, a),
+    };
+    let mut prompt = quotes.heading();
+    quotes.put(&mut prompt, "request", &pair.request);
+    if let Some(rules) = &pair.rules {
+        quotes.put(&mut prompt, "rules", rules);
+    }
+    quotes.put(&mut prompt, "first answer", one);
+    quotes.put(&mut prompt, "second answer", two);
+    Request {
+        system,
+        messages: vec![Message::User(prompt)],
+        tools: Vec::new(),
+        shape: Some(Shape {
+            name: "choice",
+            schema: SHAPE.clone(),
+        }),
+        max_tokens: Some(MOST_TOKENS),
+    }
+}

@@ -1,0 +1,143 @@
+//! Files of LLMBar (Zeng et al. 2024, <https://github.com/princeton-nlp/LLMBar>): a list of
+//! instructions with two outputs and the better one; with `results` beside them where an evaluator's
+//! answers are recorded.
+
+use serde::Deserialize;
+
+use super::items::{File, Labelled, Pair, Unfit};
+use super::measure::{Side, Silence};
+use super::said::RecordedChoice;
+
+#[derive(Deserialize)]
+struct Instance {
+    input: String,
+    output_1: String,
+    output_2: String,
+    label: u8,
+    results: Option<Vec<serde_json::Value>>,
+}
+
+/// The last of `results`: what came before are the evaluator's own notes.
+#[derive(Deserialize)]
+struct Last {
+    #[serde(rename = "swap = False")]
+    forth: Choice,
+    #[serde(rename = "swap = True")]
+    back: Choice,
+}
+
+/// `winner` names the output itself in both orders, and is null where none was read.
+#[derive(Deserialize)]
+struct Choice {
+    winner: Option<String>,
+}
+
+pub(super) fn read(text: &str) -> Result<File, Unfit> {
+    let wrong = |what: String| Unfit::Lines(vec![what]);
+    let instances: Vec<Instance> = serde_json::from_str(text)
+        .map_err(|error| wrong(format!("a list, and not of LLMBar's shape: {error}")))?;
+    if instances.is_empty() {
+        return Err(Unfit::Empty);
+    }
+    let pairs: Result<Vec<Pair>, String> = instances
+        .into_iter()
+        .enumerate()
+        .map(|(at, one)| pair(at + 1, one).map_err(|what| format!("instance {}: {what}", at + 1)))
+        .collect();
+    Ok(File {
+        labelled: Labelled::Pairs(pairs.map_err(wrong)?),
+        warnings: Vec::new(),
+    })
+}
+
+fn pair(number: usize, instance: Instance) -> Result<Pair, String> {
+    let better = match instance.label {
+        1 => Side::A,
+        2 => Side::B,
+        other => return Err(format!("'label' is {other}, and must be 1 or 2")),
+    };
+    let replies = match instance.results.map(|mut results| results.pop()) {
+        None => [None, None],
+        Some(last) => {
+            let last: Last = serde_json::from_value(last.unwrap_or_default())
+                .map_err(|error| format!("'results': {error}"))?;
+            [choice(last.forth)?, choice(last.back)?].map(Some)
+        }
+    };
+    Ok(Pair {
+        id: number.to_string(),
+        request: instance.input,
+        answers: [instance.output_1, instance.output_2],
+        rules: None,
+        better,
+        replies,
+    })
+}
+
+fn choice(choice: Choice) -> Result<RecordedChoice, String> {
+    match choice.winner.as_deref() {
+        Some("1") => Ok(RecordedChoice::Choice(Side::A)),
+        Some("2") => Ok(RecordedChoice::Choice(Side::B)),
+        None => Ok(RecordedChoice::Silent(Silence::Unreadable)),
+        Some(other) => Err(format!("'winner' is '{other}', and must be '1' or '2'")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn instance(results: Value) -> String {
+        let mut one = json!({"input": "Count.", "output_1": "1", "output_2": "2", "label": 2});
+        if !results.is_null() {
+            one["results"] = results;
+        }
+        json!([one]).to_string()
+    }
+
+    fn only(text: &str) -> Pair {
+        match read(text).unwrap().labelled {
+            Labelled::Pairs(mut pairs) => pairs.pop().unwrap(),
+            Labelled::Verdicts(_) => unreachable!("two answers each"),
+        }
+    }
+
+    #[test]
+    fn a_data_set_with_answers_and_without() {
+        let pair = only(&instance(Value::Null));
+        assert_eq!((pair.better, pair.replies), (Side::B, [None, None]));
+        // Notes first, then answers; of two stages the last counts.
+        let answers = |forth: Value, back: Value| {
+            json!({"swap = False": {"completion": ["x", "stop"], "winner": forth},
+                "swap = True": {"completion": ["y", "stop"], "winner": back}})
+        };
+        let pair = only(&instance(json!([
+            ["a note", "stop"],
+            answers(json!("1"), json!("1")),
+            answers(json!("2"), Value::Null),
+        ])));
+        let expected = [
+            Some(RecordedChoice::Choice(Side::B)),
+            Some(RecordedChoice::Silent(Silence::Unreadable)),
+        ];
+        assert_eq!(pair.replies, expected);
+    }
+
+    #[test]
+    fn what_is_not_of_this_shape_is_told() {
+        for (text, said) in [
+            ("[]", "it holds no labels"),
+            ("[3]", "not of LLMBar's shape"),
+            (&*instance(json!([])), "instance 1: 'results'"),
+            (
+                &*instance(json!([["a note", "stop"]])),
+                "instance 1: 'results'",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What judges said, beside what people say.
+
+use std::collections::BTreeMap;
+
+use super::kappa::Kappa;
+use super::proportion::Proportion;
+use crate::judge::Category;
+
+/// Why there is no verdict. None of these agrees with anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Silence {
+    /// What was said cannot be read.
+    Unreadable,
+    /// The model gave no answer.
+    Unanswered,
+    /// Asked twice, in two orders, it said yes and no.
+    Wavering,
+}
+
+impl Silence {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Unreadable, Self::Unanswered, Self::Wavering];
+
+    /// For machines and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Unanswered => "unanswered",
+            Self::Wavering => "wavering",
+        }
+    }
+}
+
+/// A judge's verdict on one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// Whether the answer may stand.
+    pub passes: bool,
+    /// What is wrong with it, if the judge says.
+    pub category: Option<Category>,
+}
+
+/// One of two answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// `answer_a`
+    A,
+    /// `answer_b`
+    B,
+}
+
+impl Side {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+/// What a judge said that judges one answer each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// By label, pass first, and what was said, pass first.
+    pub table: [[u64; 2]; 2],
+    /// By label, pass first: those without a verdict.
+    pub silent: [BTreeMap<Silence, u64>; 2],
+    /// Of all labels. Who says nothing does not agree.
+    pub agreement: Proportion,
+    /// Of those with a verdict.
+    pub kappa: Option<Kappa>,
+    /// Of what it failed, what should.
+    pub precision: Proportion,
+    /// Of what should fail, what it failed.
+    pub recall: Proportion,
+    /// Of answers that are labelled with a category: that, and what was said.
+    pub categories: BTreeMap<Category, BTreeMap<&'static str, u64>>,
+}
+
+/// A label: whether it passes, and what is wrong.
+pub(super) type Label = (bool, Option<Category>);
+
+impl Verdicts {
+    pub(super) fn of(items: &[(Label, Result<Judged, Silence>)]) -> Self {
+        let mut table = [[0; 2]; 2];
+        let mut silent = [BTreeMap::new(), BTreeMap::new()];
+        let mut categories: BTreeMap<Category, BTreeMap<&'static str, u64>> = BTreeMap::new();
+        for ((passes, category), said) in items {
+            let [when_pass, when_fail] = &mut table;
+            let [silent_pass, silent_fail] = &mut silent;
+            let (row, quiet) = match passes {
+                true => (when_pass, silent_pass),
+                false => (when_fail, silent_fail),
+            };
+            let [yes, no] = row;
+            match said {
+                Ok(judged) if judged.passes => *yes += 1,
+                Ok(_) => *no += 1,
+                Err(silence) => *quiet.entry(*silence).or_default() += 1,
+            }
+            if let Some(category) = category {
+                let word = match said {
+                    Ok(judged) if judged.passes => "pass",
+                    Ok(judged) => judged.category.map_or("none", Category::as_str),
+                    Err(silence) => silence.as_str(),
+                };
+                *categories
+                    .entry(*category)
+                    .or_default()
+                    .entry(word)
+                    .or_default() += 1;
+            }
+        }
+        let [[right_pass, wrong_fail], [wrong_pass, right_fail]] = table;
+        let silent_fails: u64 = silent.iter().skip(1).flat_map(BTreeMap::values).sum();
+        Self {
+            agreement: Proportion::new(right_pass + right_fail, items.len() as u64),
+            kappa: Kappa::of(table),
+            precision: Proportion::new(right_fail, right_fail + wrong_fail),
+            recall: Proportion::new(right_fail, right_fail + wrong_pass + silent_fails),
+            table,
+            silent,
+            categories,
+        }
+    }
+
+    /// How many there are of each label, pass first.
+    pub fn labels(&self) -> [u64; 2] {
+        let [pass, fail] = &self.table;
+        let [silent_pass, silent_fail] = &self.silent;
+        let sum = |row: &[u64; 2], silent: &BTreeMap<Silence, u64>| {
+            row.iter().sum::<u64>() + silent.values().sum::<u64>()
+        };
+        [sum(pass, silent_pass), sum(fail, silent_fail)]
+    }
+
+    /// Labels with a verdict.
+    pub fn heard(&self) -> u64 {
+        self.table.iter().flatten().sum()
+    }
+}
+
+/// What a judge said in one order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InOrder {
+    /// Right, of all labels.
+    pub right: Proportion,
+    /// Of those with a choice.
+    pub kappa: Option<Kappa>,
+    /// Choices of the answer that was shown first, of all choices.
+    pub first: Proportion,
+    /// Those without a choice.
+    pub silent: BTreeMap<Silence, u64>,
+}
+
+/// What a judge said that chooses between two answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs {
+    /// Pairs with a label.
+    pub labels: u64,
+    /// Answer a shown first.
+    pub forth: InOrder,
+    /// Answer b shown first.
+    pub back: InOrder,
+    /// Right in both orders, of all labels.
+    pub right_twice: Proportion,
+    /// The same choice in both orders, of all labels.
+    pub consistent: Proportion,
+    /// No choice in either order.
+    pub silent_twice: u64,
+    /// Of both orders with each other, where there are two choices.
+    pub kappa: Option<Kappa>,
+}
+
+/// What was said in both orders.
+pub(super) type Twice = [Result<Side, Silence>; 2];
+
+impl Pairs {
+    pub(super) fn of(items: &[(Side, Twice)]) -> Self {
+        let labels = items.len() as u64;
+        let count = |holds: &dyn Fn(Side, Twice) -> bool| {
+            let holding = items.iter().filter(|(label, said)| holds(*label, *said));
+            holding.count() as u64
+        };
+        let said = |twice: Twice| match twice {
+            [Ok(forth), Ok(back)] => Some((forth, back)),
+            _ => None,
+        };
+        Self {
+            labels,
+            forth: InOrder::of(
+                Side::A,
+                items.iter().map(|(label, [one, _])| (*label, *one)),
+            ),
+            back: InOrder::of(
+                Side::B,
+                items.iter().map(|(label, [_, one])| (*label, *one)),
+            ),
+            right_twice: Proportion::new(
+                count(&|label, twice| twice == [Ok(label), Ok(label)]),
+                labels,
+            ),
+            consistent: Proportion::new(
+                count(&|_, twice| said(twice).is_some_and(|(forth, back)| forth == back)),
+                labels,
+            ),
+            silent_twice: count(&|_, twice| twice.iter().all(Result::is_err)),
+            kappa: Kappa::of(table(items.iter().filter_map(|(_, twice)| said(*twice)))),
+        }
+    }
+
+    /// The mean of both orders. It has no interval of its own: two choices of one judge about
+    /// one pair do not count as two pairs.
+    pub fn accuracy(&self) -> Option<f64> {
+        Some((self.forth.right.share()? + self.back.right.share()?) / 2.0)
+    }
+}
+
+impl InOrder {
+    fn of(first: Side, items: impl Iterator<Item = (Side, Result<Side, Silence>)> + Clone) -> Self {
+        let mut silent = BTreeMap::new();
+        for silence in items.clone().filter_map(|(_, said)| said.err()) {
+            *silent.entry(silence).or_default() += 1;
+        }
+        let heard = items
+            .clone()
+            .filter_map(|(label, said)| said.ok().map(|side| (label, side)));
+        let count = |holds: &dyn Fn(Side, Side) -> bool| {
+            let holding = heard.clone().filter(|(label, side)| holds(*label, *side));
+            holding.count() as u64
+        };
+        Self {
+            right: Proportion::new(count(&|label, side| label == side), items.count() as u64),
+            kappa: Kappa::of(table(heard.clone())),
+            first: Proportion::new(count(&|_, side| side == first), heard.count() as u64),
+            silent,
+        }
+    }
+}
+
+fn table(pairs: impl Iterator<Item = (Side, Side)>) -> [[u64; 2]; 2] {
+    let [[mut aa, mut ab], [mut ba, mut bb]] = [[0; 2]; 2];
+    for pair in pairs {
+        match pair {
+            (Side::A, Side::A) => aa += 1,
+            (Side::A, Side::B) => ab += 1,
+            (Side::B, Side::A) => ba += 1,
+            (Side::B, Side::B) => bb += 1,
+        }
+    }
+    [[aa, ab], [ba, bb]]
+}

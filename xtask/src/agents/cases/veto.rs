@@ -1,0 +1,113 @@
+//! A second model vetoes one call and would have another otherwise: the agent obeys. Then it is
+//! gone, which changes nothing but what is recorded.
+
+use std::io::{Error, Result};
+
+use checkrein_scripted::witness::{Witness, number, prompt};
+use checkrein_scripted::{Act, rounds};
+use serde_json::json;
+
+use super::{BOTH, Case, ended_well, holds, replays};
+use crate::agents::agent::Hooks;
+use crate::agents::report::Report;
+use crate::agents::world::{Setup, Stage};
+
+pub(super) const CASE: Case = Case {
+    name: "veto",
+    about: "a second model vetoes a call and rewrites another",
+    agents: BOTH,
+    run,
+};
+
+const REASON: &str = "the goal says draft only";
+
+fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    let setup = |name| Setup {
+        name,
+        files: &[("README.md", "a fox\n")],
+        config: "[veto]\nenabled = true\nmodel = \"ollama/second\"\nscope = \"all\"\n".to_owned(),
+        hooks: &[Hooks::User],
+        script: rounds(vec![
+            Act::shell("touch vetoed.txt"),
+            Act::shell("touch wrong.txt"),
+            Act::shell("touch right.txt"),
+            Act::say("The draft is there."),
+        ]),
+    };
+    let second = Witness::start(|body, _| {
+        let call = prompt(body).rsplit("\"tool\"").next().unwrap_or_default();
+        let (verdict, arguments) = if call.contains("vetoed.txt") {
+            ("veto", None)
+        } else if call.contains("wrong.txt") {
+            ("rewrite", Some("{\"command\": \"touch right.txt\"}"))
+        } else {
+            ("allow", None)
+        };
+        Ok(json!({
+            "ref": number(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
+            "new_args": arguments,
+        })
+        .to_string())
+    })
+    .map_err(Error::other)?;
+    let mut world = stage.world(setup("main"))?;
+    world.env.push(("OLLAMA_HOST", second.base()));
+    let ran = world.headless("Draft the note.")?;
+    ended_well(report, &world, &ran);
+    report.equal(
+        "the second model was asked about each call",
+        &second.asked().len(),
+        &3,
+    );
+    report.check(
+        "the vetoed call did not run",
+        !world.has("vetoed.txt"),
+        "no vetoed.txt",
+    );
+    report.check(
+        "the rewritten one did not run as it was",
+        !world.has("wrong.txt"),
+        "no wrong.txt",
+    );
+    report.check(
+        "the one it would have instead did",
+        world.has("right.txt"),
+        "right.txt",
+    );
+    let heard = world
+        .model
+        .seen()
+        .asked
+        .last()
+        .map(|asked| asked.whole.clone());
+    let heard = heard.unwrap_or_default();
+    holds(report, "the agent was told why", &heard, "[verifier-veto]");
+    holds(report, "and what instead", &heard, "touch right.txt");
+    for task in world.tasks()? {
+        replays(report, &world, &task)?;
+    }
+
+    drop(second);
+    let mut world = stage.world(setup("gone"))?;
+    world
+        .env
+        .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
+    let ran = world.headless("Draft the note.")?;
+    ended_well(report, &world, &ran);
+    report.check(
+        "without it every call runs",
+        world.has("vetoed.txt"),
+        "vetoed.txt",
+    );
+    let shown = world.checkrein(&["show"])?.stdout;
+    holds(
+        report,
+        "what happened is recorded",
+        &shown,
+        "said nothing that counts",
+    );
+    for task in world.tasks()? {
+        replays(report, &world, &task)?;
+    }
+    Ok(())
+}
