@@ -2,6 +2,7 @@
 //! policy allow it. Then the model, as often as it may, and about no call twice.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use checkrein_models::{Message, Model, ModelError, Reply};
@@ -205,8 +206,8 @@ impl PreToolVerifier {
     pub(super) async fn judge(&self, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
         let run = self.book.run();
         let decision = match self.decide(&run, &call, own) {
-            Ok(decision) => decision,
-            Err(asked) => {
+            ControlFlow::Break(decision) => decision,
+            ControlFlow::Continue(asked) => {
                 let reply = self.model.ask(&asked.asking.request).await;
                 self.conclude(&run, &call, own, asked, reply)
             }
@@ -221,23 +222,23 @@ impl PreToolVerifier {
         run: &Mutex<Run>,
         call: &Call<'_>,
         own: Option<&Own>,
-    ) -> Result<PreToolDecision, Asked> {
+    ) -> ControlFlow<PreToolDecision, Asked> {
         if !self.config.veto_enabled {
-            return Ok(PreToolDecision::unjudged(Unjudged::Disabled));
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::Disabled));
         }
         let kit = self.kit();
         let tools = kit.tools.as_ref();
         let known = kit.known(call.tool, own);
         if let Err(misfit) = check(tools, known, call) {
             let why = misfit.to_string();
-            return Ok(PreToolDecision::refused(why, Basis::Misfit(misfit)));
+            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Misfit(misfit)));
         }
         if let Some(why) = self.forbidden(call.tool, call.arguments) {
-            return Ok(PreToolDecision::refused(why, Basis::Policy));
+            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Policy));
         }
         let looks = own.is_some_and(|own| own.looks) || kit.looking.contains(call.tool);
         if self.config.scope == Scope::Risky && looks {
-            return Ok(PreToolDecision::unjudged(Unjudged::OutOfScope));
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::OutOfScope));
         }
         let one = tools.is_some_and(|tools| tools.len() == 1);
         if let Some(why) = self
@@ -245,21 +246,21 @@ impl PreToolVerifier {
             .not_worth()
             .or(one.then_some(NotWorth::OneTool))
         {
-            return Ok(PreToolDecision::unjudged(Unjudged::NotWorth(why)));
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::NotWorth(why)));
         }
         let arguments = canonical(call.arguments);
         let shape = {
             let mut run = lock(run);
             let shape = run.shapes.shape(call.goal, call.tool, arguments);
             if let Some(said) = run.shapes.get(&shape) {
-                return Ok(PreToolDecision {
+                return ControlFlow::Break(PreToolDecision {
                     cached: true,
                     ..said.clone()
                 });
             }
             let cap = self.config.max_pretool_calls_per_run;
             if run.stats.pretool_asked >= cap {
-                return Ok(PreToolDecision::unjudged(Unjudged::CapSpent { cap }));
+                return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::CapSpent { cap }));
             }
             run.stats.pretool_asked += 1;
             shape
@@ -270,7 +271,7 @@ impl PreToolVerifier {
             arguments: shape.arguments(),
             history: call.history,
         };
-        Err(Asked {
+        ControlFlow::Continue(Asked {
             asking: veto::about(tools, known, planned),
             shape,
             kit,
