@@ -19,10 +19,11 @@ const MAX_STEP: usize = 600;
 /// Bytes that are kept of what it says.
 const MAX_SUMMARY: usize = 200;
 const MAX_SUGGESTION: usize = 300;
+/// Little: fifty calls and thirty steps of a run are to cost no more than 26,000 tokens.
 const RECENT: Recent = Recent {
     count: 3,
-    each: 200,
-    all: 300,
+    each: 160,
+    all: 200,
 };
 
 /// A step that was taken.

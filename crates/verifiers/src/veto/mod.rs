@@ -23,10 +23,11 @@ const MAX_GOAL: usize = 1_000;
 const MAX_ARGUMENTS: usize = 4_000;
 const MAX_TOOL: usize = 100;
 const MAX_REASON: usize = 300;
+/// Little: fifty calls and thirty steps of a run are to cost no more than 26,000 tokens.
 const RECENT: Recent = Recent {
     count: 4,
-    each: 200,
-    all: 400,
+    each: 160,
+    all: 240,
 };
 
 /// How a verdict may be worded. Whole values only: what is "not blocked" is not blocked.
