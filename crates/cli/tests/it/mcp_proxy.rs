@@ -407,8 +407,13 @@ fn the_server_ends_with_its_proxy() {
         client.ran("release", json!({}));
         crate::world::signal(&client.process, signal);
         let (code, stderr) = client.over();
-        let expected = (signal != rustix::process::Signal::KILL).then_some(130);
-        assert_eq!(code, expected, "{stderr}");
+        let told = signal != rustix::process::Signal::KILL;
+        assert_eq!(code, told.then_some(130), "{stderr}");
+        let expected = match told {
+            true => "abandoned/session_ended",
+            false => "open",
+        };
+        assert_eq!(world.ending(), expected, "{stderr}");
         gone(&world);
     }
 }
