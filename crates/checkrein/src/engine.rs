@@ -46,6 +46,7 @@ impl Engine {
         let place = Place {
             state,
             env: Arc::new(std::env::vars_os().collect()),
+            addresses: true,
             root: root.clone(),
         };
         let source = config.map(|text| Source {

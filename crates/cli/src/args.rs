@@ -492,7 +492,7 @@ Examples:
 
 A line of the file, in three kinds (docs/calibration.md has all keys):
   {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"category\": \"incomplete\"}
-  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": \"FAIL [incomplete]: no tests\"}
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": {\"verdict\": \"fail\"}}
   {\"request\": T, \"answer_a\": T, \"answer_b\": T, \"label\": \"a\"|\"b\"}
 Files of LLMBar (dataset.json, result.json) are read as they are.
 

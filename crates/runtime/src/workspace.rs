@@ -1,5 +1,6 @@
 //! Where a session works: the tree it is about, and the folder that remembers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,9 +33,20 @@ pub struct Place {
     pub state: PathBuf,
     /// The environment that checks get a filtered copy of. Shared: places are copied often.
     pub env: Arc<BTreeMap<OsString, OsString>>,
+    /// Whether what it says of where models are reached is believed: not where a stranger's
+    /// settings may have set it.
+    pub addresses: bool,
 }
 
 impl Place {
+    /// The environment in which models are asked.
+    pub(crate) fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
+        match self.addresses {
+            true => Cow::Borrowed(&self.env),
+            false => Cow::Owned(checkrein_verifiers::without_addresses(&self.env)),
+        }
+    }
+
     /// Takes down which files are tracked now: they count from here on, whatever
     /// ignore files say later. If git does not tell within `limit`, what is known from before
     /// stays, and that nothing is known is taken down too.
