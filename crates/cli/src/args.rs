@@ -209,7 +209,7 @@ Examples:
 Examples:
   checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
   claude mcp add files -- checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
-  checkrein mcp-proxy --name db -- my-server --port 5432     rules say prefix_rule([\"mcp\", \"db\", TOOL])
+  checkrein mcp-proxy --name db -- my-server     rules: prefix_rule([\"mcp\", \"db\", TOOL])
 
 It speaks MCP on stdin and stdout, as the server does, and its own lines go to stderr. Every call is \
 judged by the sealed policy of the folder it was started in; a refusal is a tool result that says why.

@@ -407,8 +407,13 @@ fn the_server_ends_with_its_proxy() {
         client.ran("release", json!({}));
         crate::world::signal(&client.process, signal);
         let (code, stderr) = client.over();
-        let expected = (signal != rustix::process::Signal::KILL).then_some(130);
-        assert_eq!(code, expected, "{stderr}");
+        let told = signal != rustix::process::Signal::KILL;
+        assert_eq!(code, told.then_some(130), "{stderr}");
+        let expected = match told {
+            true => "abandoned/session_ended",
+            false => "open",
+        };
+        assert_eq!(world.ending(), expected, "{stderr}");
         gone(&world);
     }
 }
@@ -484,4 +489,31 @@ fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
     assert_eq!(log(&world), ["call release"]);
     client.bye();
     world.replays(world.task()["session"].as_str().unwrap());
+}
+
+#[test]
+fn a_protocol_without_a_handshake_passes_as_well() {
+    let world = World::new();
+    world.write(
+        "rules/own.rules",
+        "prefix_rule([\"mcp\", \"checkrein\", \"verify\"], \"forbidden\")\n",
+    );
+    world.config("[policy]\nrules = [\"rules/*.rules\"]\n");
+    let ours = [env!("CARGO_BIN_EXE_checkrein"), "mcp"];
+    let mut client = Client::raw(&world, &through(&[], &ours));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut call = |tool: &str| {
+        let params = json!({ "name": tool, "arguments": {}, "_meta": meta });
+        let answer = client.ask("tools/call", params);
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        text(&answer["result"])
+    };
+    assert_eq!(call("approvals"), "Nothing waits for a person here.");
+    // By the name that the server says in its answers.
+    assert_eq!(call("verify"), "policy forbids `mcp checkrein verify`");
+    client.bye();
 }

@@ -59,8 +59,8 @@ enum Open {
     Hello(Value),
     /// Anything else of the client's.
     Other(Value),
-    /// A list of tools for ourselves.
-    List,
+    /// A list of tools for ourselves, by its number.
+    List(u64),
 }
 
 /// What became of a line of the server's.
@@ -128,7 +128,7 @@ impl Passing {
                 Open::Hello(id) | Open::Other(id) => {
                     up(&Message::failure(id, SERVER_FAILED, &text));
                 }
-                Open::List => {}
+                Open::List(_) => {}
             }
         }
     }
@@ -199,7 +199,7 @@ impl Passing {
                     // The server does not know of it yet, and will not.
                     Some(Open::Judged(_)) => return,
                     Some(Open::Call(_, passed)) => self.gate.failed(&passed.call, CANCELLED),
-                    Some(Open::Hello(_) | Open::Other(_) | Open::List) | None => {}
+                    Some(Open::Hello(_) | Open::Other(_) | Open::List(_)) | None => {}
                 }
                 self.down(&message);
             }
@@ -220,9 +220,10 @@ impl Passing {
             Some(args) => args.clone(),
         };
         let meta = params.get("_meta").cloned().unwrap_or_default();
-        let ask = |id: &str, params: Value| {
-            let request = Message::request(id, "tools/list", &params);
-            lock(&self.open).insert(Value::from(id).to_string(), Open::List);
+        let ask = |number: u64, params: Value| {
+            let id = format!("checkrein/tools/{number}");
+            let request = Message::request(&id, "tools/list", &params);
+            lock(&self.open).insert(Value::from(id).to_string(), Open::List(number));
             self.down(&request);
         };
         let misfit = self
@@ -277,13 +278,11 @@ impl Passing {
             _ => None,
         };
         match open {
-            Some(Open::List) => {
+            Some(Open::List(number)) => {
                 let page = value(message.result.as_deref());
                 self.learn_name(&page);
-                self.declared.page(match message.result {
-                    Some(_) => Ok(page),
-                    None => Err(()),
-                });
+                let answer = message.result.is_some().then_some(page);
+                self.declared.page(number, answer.ok_or(()));
                 return Stray::No;
             }
             Some(Open::Call(_, passed)) => return self.result(line, message, &passed),
