@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "approvals",
     "approve",
     "check",
