@@ -255,6 +255,10 @@ Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
     Deny(Answer),
     /// How far a judge can be believed.
     #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  checkrein judge calibrate labels.jsonl                    recorded replies, no model
+  checkrein judge calibrate labels.jsonl --judge reviewer   asks the judge of checkrein.toml")]
     Judge(Judge),
 }
 
