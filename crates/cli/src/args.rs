@@ -254,7 +254,12 @@ The agent is told the reason. Only a person at a terminal can do this.
 Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
     Deny(Answer),
     /// How far a judge can be believed.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  checkrein judge calibrate labels.jsonl --judge reviewer"
+    )]
     Judge(Judge),
 }
 
