@@ -37,6 +37,7 @@ fn judge(definition: &str, message: &str) -> Report {
         log_dir: &logs,
         cancelled: &AtomicBool::new(false),
         env: &BTreeMap::new(),
+        models: &BTreeMap::new(),
         tools: Path::new("/nowhere/tools.json"),
         redact: &|_| None,
     };

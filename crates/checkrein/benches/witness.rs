@@ -52,7 +52,7 @@ fn main() -> Result<(), ConfigError> {
     ] {
         let veto = PreToolVerifier::new(model.clone(), config)?;
         report(name, |n| {
-            let arguments = &shapes[n % SHAPES];
+            let arguments = shapes.get(n % SHAPES).unwrap_or(&Value::Null);
             black_box(now(veto.check(GOAL, "slack_send", arguments, history)));
         });
     }
@@ -84,7 +84,7 @@ fn main() -> Result<(), ConfigError> {
 }
 
 /// More shapes than are remembered: none is when its turn comes again.
-const SHAPES: usize = 1_000;
+const SHAPES: usize = 300;
 
 fn arguments(n: usize) -> Value {
     json!({ "channel": "#qa", "text": "Reminder: the release is on Friday.", "thread": n, "dry_run": false })

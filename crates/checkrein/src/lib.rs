@@ -65,3 +65,12 @@ pub use checkrein_runtime::veto::Misfit;
 pub use checkrein_runtime::witness::{NoShare, Share, Silent};
 pub use checkrein_runtime::{Decided, HostFound, Place, Progress, RuntimeError, now};
 pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};
+
+/// The examples of the pages are compiled and run.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/supervisor.md")]
+    mod supervisor {}
+    #[doc = include_str!("../../../docs/verification-loop.md")]
+    mod verification_loop {}
+}

@@ -209,7 +209,7 @@ Examples:
 Examples:
   checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
   claude mcp add files -- checkrein mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
-  checkrein mcp-proxy --name db -- my-server --port 5432     rules say prefix_rule([\"mcp\", \"db\", TOOL])
+  checkrein mcp-proxy --name db -- my-server     rules: prefix_rule([\"mcp\", \"db\", TOOL])
 
 It speaks MCP on stdin and stdout, as the server does, and its own lines go to stderr. Every call is \
 judged by the sealed policy of the folder it was started in; a refusal is a tool result that says why.
@@ -255,6 +255,10 @@ Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
     Deny(Answer),
     /// How far a judge can be believed.
     #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  checkrein judge calibrate labels.jsonl                    recorded replies, no model
+  checkrein judge calibrate labels.jsonl --judge reviewer   asks the judge of checkrein.toml")]
     Judge(Judge),
 }
 
@@ -492,7 +496,7 @@ Examples:
 
 A line of the file, in three kinds (docs/calibration.md has all keys):
   {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"category\": \"incomplete\"}
-  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": \"FAIL [incomplete]: no tests\"}
+  {\"request\": T, \"answer\": T, \"label\": \"pass\"|\"fail\", \"reply\": {\"verdict\": \"fail\"}}
   {\"request\": T, \"answer_a\": T, \"answer_b\": T, \"label\": \"a\"|\"b\"}
 Files of LLMBar (dataset.json, result.json) are read as they are.
 

@@ -235,6 +235,8 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         root,
         state: state.join(repo_id),
         env: Arc::new(env::vars_os().collect::<BTreeMap<_, _>>()),
+        // A clone's agent settings can set a hook's environment.
+        addresses: !given.require_trust,
     };
     let folder = match given.require_trust {
         true => account_home().map(|home| home.join(".config")),

@@ -23,6 +23,7 @@ pub use error::ModelError;
 pub use executor::{wait, wait_unless};
 pub use limits::Limits;
 pub use prices::{Price, Prices};
+pub use providers::without_addresses;
 pub use remote::Remote;
 pub use reply::{Ended, Reply, Usage};
 pub use request::{Call, Message, Request, Shape, Tool};

@@ -340,6 +340,35 @@ pub(crate) fn first(
     })
 }
 
+/// Where programs lie that the system itself brought.
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The environment without what says where models are reached, for who cannot tell whether a
+/// stranger set it: keys would go there.
+pub fn without_addresses(environment: &Environment) -> Environment {
+    const ROUTES: [&str; 6] = [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "ssl_cert_file",
+        "ssl_cert_dir",
+    ];
+    let bases = PROVIDERS
+        .iter()
+        .flat_map(|provider| provider.base_variables);
+    let bases: Vec<&str> = bases.copied().collect();
+    let says_where = |name: &std::ffi::OsStr| {
+        let name = name.to_string_lossy();
+        bases.contains(&&*name) || ROUTES.contains(&&*name.to_lowercase())
+    };
+    let mut kept = environment.clone();
+    kept.retain(|name, _| !says_where(name));
+    // The program that hands out keys is looked for in it.
+    kept.insert("PATH".into(), SYSTEM_PATH.into());
+    kept
+}
+
 /// As Ollama itself reads it: scheme and port may be missing, and an address to listen on
 /// everywhere is this machine.
 fn ollama(host: &str) -> String {

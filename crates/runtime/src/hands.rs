@@ -69,6 +69,7 @@ impl Hands {
             log_dir: &logs,
             cancelled,
             env: &self.place.env,
+            models: &self.place.env,
             tools: &self.place.state.join("tools.json"),
             redact: &|text| self.redactor.bytes(text),
         });

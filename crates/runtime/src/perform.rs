@@ -453,6 +453,7 @@ impl<'a> Batch<'a> {
             log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
+            models: &place.models(),
             redact: &|text| self.runtime.redactor.bytes(text),
         };
         let mut report = verifier.verify(&job);

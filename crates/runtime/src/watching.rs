@@ -2,6 +2,8 @@
 //! steps before it lead anywhere? Both are facts of the request: in the log, replayed from there.
 //! Whatever it does not say stops nothing.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, ToolDecision};
@@ -181,7 +183,7 @@ impl Runtime {
             arguments: &arguments,
             history: &history,
         };
-        let heard = self.second(&terms.model, patience).opinion(planned);
+        let heard = Self::second(&terms.model, &self.place.models(), patience).opinion(planned);
         let fact = of_opinion(heard);
         // What it did not say is asked again, should the call come again.
         if fact.says != VetoSays::Silent {
@@ -219,7 +221,7 @@ impl Runtime {
             summary: &summary,
             history: &history,
         };
-        let heard = self.second(&terms.model, patience).rating(taken);
+        let heard = Self::second(&terms.model, &self.place.models(), patience).rating(taken);
         let tokens = written(&heard);
         Ok(match heard.said {
             Err(silent) => ProgressFact {
@@ -240,10 +242,14 @@ impl Runtime {
         })
     }
 
-    fn second<'a>(&'a self, model: &'a str, patience: Patience<'a>) -> Second<'a> {
+    fn second<'a>(
+        model: &'a str,
+        environment: &'a BTreeMap<OsString, OsString>,
+        patience: Patience<'a>,
+    ) -> Second<'a> {
         Second {
             model,
-            environment: &self.place.env,
+            environment,
             limit: limit(patience),
             cancelled: patience.cancelled,
         }

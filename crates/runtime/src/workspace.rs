@@ -1,5 +1,6 @@
 //! Where a session works: the tree it is about, and the folder that remembers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ pub struct Place {
     pub state: PathBuf,
     /// The environment that checks get a filtered copy of. Shared: places are copied often.
     pub env: Arc<BTreeMap<OsString, OsString>>,
+    /// Whether what it says of where models are reached is believed: not where a stranger's
+    /// settings may have set it.
+    pub addresses: bool,
 }
 
 impl Place {
@@ -41,6 +45,15 @@ impl Place {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
             root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
+            addresses: true,
+        }
+    }
+
+    /// The environment in which models are asked.
+    pub(crate) fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
+        match self.addresses {
+            true => Cow::Borrowed(&self.env),
+            false => Cow::Owned(checkrein_verifiers::without_addresses(&self.env)),
         }
     }
 

@@ -96,10 +96,19 @@ pub(crate) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (
 
 fn item(act: &Act, id: &str) -> Value {
     let function = |name: &str, arguments: &Value| {
-        json!({
+        let mut call = json!({
             "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
             "name": name, "arguments": arguments.to_string(),
-        })
+        });
+        // Codex keeps the tools of each server in a namespace of their own.
+        let server = name
+            .strip_prefix("mcp__")
+            .and_then(|rest| rest.split_once("__"));
+        if let (Some((server, tool)), Some(call)) = (server, call.as_object_mut()) {
+            call.insert("namespace".to_owned(), json!(format!("mcp__{server}")));
+            call.insert("name".to_owned(), json!(tool));
+        }
+        call
     };
     let custom = |name: &str, input: &str| {
         json!({

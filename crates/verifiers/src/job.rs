@@ -30,6 +30,8 @@ pub struct Job<'a> {
     pub cancelled: &'a AtomicBool,
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// The environment in which models are asked.
+    pub models: &'a BTreeMap<OsString, OsString>,
     /// Where the versions of tools are remembered, a file in the state folder.
     pub tools: &'a Path,
     /// Hides secrets in output before it is kept or read; `None` if there are none.

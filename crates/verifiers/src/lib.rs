@@ -30,7 +30,7 @@ pub mod tree;
 pub mod veto;
 pub mod witness;
 
-pub use checkrein_models::Message;
+pub use checkrein_models::{Message, without_addresses};
 pub use command::withheld;
 pub use command::{Command, process};
 pub use job::{Job, Redact, Report};

@@ -35,8 +35,19 @@ pub(super) trait Agent: Sync {
     fn unattended(&self) -> Vec<OsString>;
     /// Writes the person's settings so that no hook is called.
     fn switch_hooks_off(&self, world: &World<'_>) -> Result<()>;
+    /// Gives it a server of tools, in the person's own settings.
+    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()>;
     /// Arguments for its terminal UI, the prompt given.
     fn interactive(&self, prompt: &str) -> Vec<OsString>;
+}
+
+/// A server of tools that the agent starts.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) name: &'static str,
+    pub(super) command: PathBuf,
+    pub(super) arguments: Vec<String>,
+    pub(super) env: Vec<(&'static str, String)>,
 }
 
 /// Which hooks are installed.

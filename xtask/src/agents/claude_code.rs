@@ -7,7 +7,7 @@ use std::io::Result;
 use checkrein_scripted::Wire;
 use serde_json::{Map, Value, json};
 
-use super::agent::{Agent, DEADLINE, words};
+use super::agent::{Agent, DEADLINE, Server, words};
 use super::programs::Package;
 use super::world::{World, put};
 
@@ -123,6 +123,21 @@ impl Agent for ClaudeCode {
             &world.home.join(".claude/settings.json"),
             &json!({ "disableAllHooks": true }).to_string(),
         )
+    }
+
+    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()> {
+        let file = world.home.join(".claude.json");
+        let mut state: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+        let env: Map<String, Value> = server
+            .env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!(value)))
+            .collect();
+        if let Some(state) = state.as_object_mut() {
+            let entry = json!({ "type": "stdio", "command": server.command, "args": server.arguments, "env": env });
+            state.insert("mcpServers".to_owned(), json!({ server.name: entry }));
+        }
+        put(&file, &state.to_string())
     }
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {

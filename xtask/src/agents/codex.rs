@@ -7,7 +7,7 @@ use std::io::Result;
 use checkrein_scripted::Wire;
 use serde_json::{Map, Value, json};
 
-use super::agent::{Agent, DEADLINE, words};
+use super::agent::{Agent, DEADLINE, Server, words};
 use super::programs::Package;
 use super::world::{World, put};
 
@@ -100,6 +100,24 @@ impl Agent for Codex {
         let file = world.home.join(".codex/config.toml");
         let text = std::fs::read_to_string(&file)?;
         put(&file, &format!("{text}[features]\nhooks = false\n"))
+    }
+
+    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()> {
+        let file = world.home.join(".codex/config.toml");
+        let text = std::fs::read_to_string(&file)?;
+        let env = server
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name} = {}", json!(value)));
+        let env: Vec<String> = env.collect();
+        let entry = format!(
+            "[mcp_servers.{}]\ncommand = {}\nargs = {}\nenv = {{ {} }}\n",
+            server.name,
+            json!(server.command),
+            json!(server.arguments),
+            env.join(", ")
+        );
+        put(&file, &(text + &entry))
     }
 
     fn interactive(&self, prompt: &str) -> Vec<OsString> {

@@ -2,15 +2,16 @@
 //! policy allow it. Then the model, as often as it may, and about no call twice.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use checkrein_models::{Message, Model};
+use checkrein_models::{Message, Model, ModelError, Reply};
 use checkrein_runtime::veto::{self, Known, Misfit, Opinion, Planned, Tools, Verdict};
-use checkrein_runtime::witness::Silent;
+use checkrein_runtime::witness::{Asking, Silent};
 use serde_json::Value;
 
 use super::book::{Book, Run, lock};
-use super::shapes::{canonical, shape};
+use super::shapes::{Shape, canonical};
 use super::{
     Basis, ConfigError, Expected, NotWorth, PreToolDecision, Scope, Unjudged, VerifierConfig,
     VerifierStats, VerifierVerdict,
@@ -61,6 +62,22 @@ pub(super) struct Call<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
     pub(super) history: &'a [Message],
+}
+
+impl Kit {
+    fn known<'a>(&'a self, tool: &str, own: Option<&'a Own>) -> Option<&'a Known> {
+        let tools = self.tools.as_ref();
+        tools
+            .and_then(|tools| tools.get(tool))
+            .or(own.map(|own| &own.known))
+    }
+}
+
+/// A call that the model is asked about.
+struct Asked {
+    asking: Asking,
+    shape: Shape,
+    kit: Arc<Kit>,
 }
 
 /// A tool that knows itself: in a wrapper of its own.
@@ -151,20 +168,20 @@ impl PreToolVerifier {
     }
 
     /// Judges one call. Never fails: what nobody could judge is [`VerifierVerdict::Unjudged`].
-    pub async fn check(
-        &self,
-        goal: &str,
-        tool_name: &str,
-        tool_args: &Value,
-        recent_history: &[Message],
-    ) -> PreToolDecision {
+    pub fn check<'a>(
+        &'a self,
+        goal: &'a str,
+        tool_name: &'a str,
+        tool_args: &'a Value,
+        recent_history: &'a [Message],
+    ) -> impl Future<Output = PreToolDecision> + Send + 'a {
         let call = Call {
             goal,
             tool: tool_name,
             arguments: tool_args,
             history: recent_history,
         };
-        self.judge(call, None).await
+        self.judge(call, None)
     }
 
     /// What it did in this run.
@@ -188,29 +205,40 @@ impl PreToolVerifier {
     /// The one place where a call is decided, and counted.
     pub(super) async fn judge(&self, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
         let run = self.book.run();
-        let decision = self.decide(&run, call, own).await;
+        let decision = match self.decide(&run, &call, own) {
+            ControlFlow::Break(decision) => decision,
+            ControlFlow::Continue(asked) => {
+                let reply = self.model.ask(&asked.asking.request).await;
+                self.conclude(&run, &call, own, asked, reply)
+            }
+        };
         lock(&run).stats.decided(&decision);
         decision
     }
 
-    async fn decide(&self, run: &Mutex<Run>, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
+    /// As far as it goes without the model; else what the model is to be asked.
+    fn decide(
+        &self,
+        run: &Mutex<Run>,
+        call: &Call<'_>,
+        own: Option<&Own>,
+    ) -> ControlFlow<PreToolDecision, Asked> {
         if !self.config.veto_enabled {
-            return PreToolDecision::unjudged(Unjudged::Disabled);
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::Disabled));
         }
         let kit = self.kit();
         let tools = kit.tools.as_ref();
-        let known = tools
-            .and_then(|tools| tools.get(call.tool))
-            .or(own.map(|own| &own.known));
-        if let Err(misfit) = check(tools, known, &call) {
-            return PreToolDecision::refused(misfit.to_string(), Basis::Misfit(misfit));
+        let known = kit.known(call.tool, own);
+        if let Err(misfit) = check(tools, known, call) {
+            let why = misfit.to_string();
+            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Misfit(misfit)));
         }
         if let Some(why) = self.forbidden(call.tool, call.arguments) {
-            return PreToolDecision::refused(why, Basis::Policy);
+            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Policy));
         }
         let looks = own.is_some_and(|own| own.looks) || kit.looking.contains(call.tool);
         if self.config.scope == Scope::Risky && looks {
-            return PreToolDecision::unjudged(Unjudged::OutOfScope);
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::OutOfScope));
         }
         let one = tools.is_some_and(|tools| tools.len() == 1);
         if let Some(why) = self
@@ -218,42 +246,56 @@ impl PreToolVerifier {
             .not_worth()
             .or(one.then_some(NotWorth::OneTool))
         {
-            return PreToolDecision::unjudged(Unjudged::NotWorth(why));
+            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::NotWorth(why)));
         }
         let arguments = canonical(call.arguments);
-        let shape = shape(call.goal, call.tool, &arguments);
-        {
+        let shape = {
             let mut run = lock(run);
-            if let Some(said) = shape.as_ref().and_then(|shape| run.shapes.get(shape)) {
-                return PreToolDecision {
+            let shape = run.shapes.shape(call.goal, call.tool, arguments);
+            if let Some(said) = run.shapes.get(&shape) {
+                return ControlFlow::Break(PreToolDecision {
                     cached: true,
-                    ..said
-                };
+                    ..said.clone()
+                });
             }
             let cap = self.config.max_pretool_calls_per_run;
             if run.stats.pretool_asked >= cap {
-                return PreToolDecision::unjudged(Unjudged::CapSpent { cap });
+                return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::CapSpent { cap }));
             }
             run.stats.pretool_asked += 1;
-        }
+            shape
+        };
         let planned = Planned {
             goal: call.goal,
             tool: call.tool,
-            arguments: &arguments,
+            arguments: shape.arguments(),
             history: call.history,
         };
-        let asked = veto::ask(&*self.model, tools, known, planned).await;
-        let decision = match asked.said {
+        ControlFlow::Continue(Asked {
+            asking: veto::about(tools, known, planned),
+            shape,
+            kit,
+        })
+    }
+
+    fn conclude(
+        &self,
+        run: &Mutex<Run>,
+        call: &Call<'_>,
+        own: Option<&Own>,
+        asked: Asked,
+        reply: Result<Reply, ModelError>,
+    ) -> PreToolDecision {
+        let heard = veto::heard(&asked.asking, asked.kit.known(call.tool, own), reply);
+        let decision = match heard.said {
             Ok(opinion) => self.weighed(call.tool, opinion),
             Err(silent) => PreToolDecision::unjudged(Unjudged::Silent(silent)),
         };
         let mut run = lock(run);
-        run.stats.used(asked.usage);
+        run.stats.used(heard.usage);
         // What was not judged may be when it is asked again.
-        if let Some(shape) = shape
-            && decision.verdict != VerifierVerdict::Unjudged
-        {
-            run.shapes.insert(shape, decision.clone());
+        if decision.verdict != VerifierVerdict::Unjudged {
+            run.shapes.insert(asked.shape, decision.clone());
         }
         decision
     }

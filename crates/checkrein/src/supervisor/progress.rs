@@ -79,9 +79,11 @@ impl ProgressVerifier {
                     summary: last_step_summary,
                     history: recent_history,
                 };
-                let asked = progress::ask(&*self.model, step).await;
-                lock(&run).stats.used(asked.usage);
-                asked.said.map_err(Unjudged::Silent)
+                let asking = progress::about(step);
+                let reply = self.model.ask(&asking.request).await;
+                let heard = progress::heard(&asking, reply);
+                lock(&run).stats.used(heard.usage);
+                heard.said.map_err(Unjudged::Silent)
             }
         };
         let check = match rating {

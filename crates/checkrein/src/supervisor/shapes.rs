@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
 use checkrein_runtime::witness;
 use serde_json::Value;
@@ -12,28 +12,71 @@ use super::PreToolDecision;
 
 /// So many shapes are remembered.
 const MAX_SHAPES: usize = 256;
-/// A longer shape is not.
+/// Longer ones are not.
 const MAX_BYTES: usize = 16 * 1024;
-
-/// A call's shape. The whole of it and no hash: nobody finds two calls that share one.
-pub(super) type Shape = Arc<[u8]>;
 
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
-    said: HashMap<Shape, PreToolDecision>,
-    order: VecDeque<Shape>,
+    said: HashMap<u64, Box<Kept>, BuildHasherDefault<Hashed>>,
+    /// Oldest first.
+    order: VecDeque<u64>,
+    /// Keys that nobody outside knows.
+    keys: RandomState,
+}
+
+/// A call's shape, whole, so that no other call passes for it: arguments, tool and goal in one text, and
+/// where the first two end. With a hash of it to find it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shape {
+    hash: u64,
+    text: String,
+    ends: (usize, usize),
+}
+
+#[derive(Debug)]
+struct Kept {
+    shape: Shape,
+    said: PreToolDecision,
+}
+
+impl Shape {
+    /// As [`canonical`] writes them.
+    pub(super) fn arguments(&self) -> &str {
+        self.text.get(..self.ends.0).unwrap_or_default()
+    }
 }
 
 impl Shapes {
-    pub(super) fn get(&self, shape: &Shape) -> Option<PreToolDecision> {
-        self.said.get(shape).cloned()
+    /// The shape of a call with such arguments, as [`canonical`] writes them.
+    pub(super) fn shape(&self, goal: &str, tool: &str, arguments: String) -> Shape {
+        let mut text = arguments;
+        let arguments = text.len();
+        text.push_str(tool);
+        let ends = (arguments, text.len());
+        text.push_str(goal);
+        Shape {
+            hash: self.keys.hash_one(text.as_bytes()),
+            text,
+            ends,
+        }
     }
 
-    pub(super) fn insert(&mut self, shape: Shape, decision: PreToolDecision) {
-        if self.said.insert(shape.clone(), decision).is_some() {
+    /// What was said of it.
+    pub(super) fn get(&self, shape: &Shape) -> Option<&PreToolDecision> {
+        let kept = self.said.get(&shape.hash)?;
+        (kept.shape == *shape).then_some(&kept.said)
+    }
+
+    pub(super) fn insert(&mut self, shape: Shape, said: PreToolDecision) {
+        if shape.text.len() > MAX_BYTES {
             return;
         }
-        self.order.push_back(shape);
+        let hash = shape.hash;
+        let kept = Box::new(Kept { shape, said });
+        if self.said.insert(hash, kept).is_some() {
+            return;
+        }
+        self.order.push_back(hash);
         if self.order.len() > MAX_SHAPES
             && let Some(oldest) = self.order.pop_front()
         {
@@ -42,19 +85,25 @@ impl Shapes {
     }
 }
 
-/// The shape of a call; `None` if it is too long to be remembered.
-pub(super) fn shape(goal: &str, tool: &str, arguments: &str) -> Option<Shape> {
-    let length = goal.len() + tool.len() + arguments.len() + 16;
-    if length > MAX_BYTES {
-        return None;
+/// For keys that are hashes.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        // Only numbers are written.
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
     }
-    let mut bytes = Vec::with_capacity(length);
-    for text in [goal, tool] {
-        bytes.extend_from_slice(&text.len().to_le_bytes());
-        bytes.extend_from_slice(text.as_bytes());
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
-    bytes.extend_from_slice(arguments.as_bytes());
-    Some(bytes.into())
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Arguments as JSON, the keys of every object in order.
@@ -68,10 +117,13 @@ fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
-        Value::Number(_) => {
-            // Writing to a string does not fail.
-            let _ = fmt::Write::write_fmt(out, format_args!("{value}"));
-        }
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => digits(number, out),
+            None => {
+                // Writing to a string does not fail.
+                let _ = fmt::Write::write_fmt(out, format_args!("{value}"));
+            }
+        },
         Value::String(text) => witness::string(out, text, usize::MAX),
         Value::Array(items) => {
             out.push('[');
@@ -85,7 +137,9 @@ fn write(value: &Value, out: &mut String) {
         }
         Value::Object(map) => {
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
+            if !entries.is_sorted_by_key(|(key, _)| *key) {
+                entries.sort_unstable_by_key(|(key, _)| *key);
+            }
             out.push('{');
             for (nth, (key, item)) in entries.into_iter().enumerate() {
                 if nth > 0 {
@@ -100,36 +154,78 @@ fn write(value: &Value, out: &mut String) {
     }
 }
 
+/// Most numbers are small, and formatting them in general takes longer than all else here.
+fn digits(number: u64, out: &mut String) {
+    if number >= 10 {
+        digits(number / 10, out);
+    }
+    // One digit of ten: it is a byte.
+    out.push(char::from(b'0' + (number % 10) as u8));
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::supervisor::Unjudged;
 
     #[test]
-    fn a_shape_is_the_whole_call() {
-        let of = |goal, tool, value: Value| shape(goal, tool, &canonical(&value));
+    fn arguments_are_the_same_whatever_the_order_of_their_keys() {
         let nested = json!({"b": {"d": "x\n\"", "c": [1, null]}, "a": -1.5});
         assert_eq!(
             canonical(&nested),
             r#"{"a":-1.5,"b":{"c":[1,null],"d":"x\n\""}}"#
         );
-        let call = of("g", "t", json!({"a": 1, "b": {"c": [], "d": "x"}}));
-        assert!(call.is_some());
-        assert_eq!(
-            of("g", "t", json!({"b": {"d": "x", "c": []}, "a": 1})),
-            call
-        );
-        for other in [
-            of("h", "t", json!({"a": 1, "b": {"c": [], "d": "x"}})),
-            of("g", "u", json!({"a": 1, "b": {"c": [], "d": "x"}})),
-            of("g", "t", json!({"a": "1", "b": {"c": [], "d": "x"}})),
-            of("g", "t", json!({"a": 1, "b": {"c": [0], "d": "x"}})),
-            of("g", "t", json!({"a": 1})),
-        ] {
-            assert_ne!(other, call);
+        for number in [0, 7, 10, 90_210, u64::MAX] {
+            assert_eq!(canonical(&json!(number)), number.to_string());
         }
-        assert_ne!(of("ab", "c", json!({})), of("a", "bc", json!({})));
-        assert_eq!(of("g", "t", json!("x".repeat(MAX_BYTES))), None);
+        let other: Value =
+            serde_json::from_str(r#"{"a":-1.5,"b":{"c":[1,null],"d":"x\n\""}}"#).unwrap();
+        assert_eq!(canonical(&other), canonical(&nested));
+    }
+
+    #[test]
+    fn a_shape_is_the_whole_call() {
+        let mut shapes = Shapes::default();
+        let said = PreToolDecision::unjudged(Unjudged::Disabled);
+        let call = shapes.shape("goal", "tool", "{}".to_owned());
+        assert_eq!(call.arguments(), "{}");
+        shapes.insert(call.clone(), said.clone());
+        assert_eq!(shapes.get(&call), Some(&said));
+        for (goal, tool, arguments) in [
+            ("other", "tool", "{}"),
+            ("goal", "other", "{}"),
+            ("goal", "tool", "[]"),
+            ("lgoal", "too", "{}"),
+            ("oal", "toolg", "{}"),
+        ] {
+            let other = shapes.shape(goal, tool, arguments.to_owned());
+            assert_eq!(shapes.get(&other), None);
+            // One that has the same hash.
+            let forged = Shape {
+                hash: call.hash,
+                ..other
+            };
+            assert_eq!(shapes.get(&forged), None);
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut shapes = Shapes::default();
+        let said = PreToolDecision::unjudged(Unjudged::Disabled);
+        for number in 0..1_000 {
+            shapes.insert(shapes.shape("", "tool", number.to_string()), said.clone());
+        }
+        assert_eq!(
+            (shapes.said.len(), shapes.order.len()),
+            (MAX_SHAPES, MAX_SHAPES)
+        );
+        let known = |text: &str| shapes.get(&shapes.shape("", "tool", text.to_owned()));
+        assert!(known("999").is_some() && known("743").is_none());
+        let long = shapes.shape("", "tool", "x".repeat(MAX_BYTES));
+        shapes.insert(long.clone(), said);
+        assert!(shapes.get(&long).is_none());
     }
 }

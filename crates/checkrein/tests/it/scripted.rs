@@ -106,7 +106,8 @@ pub(crate) fn remote(base: &str) -> Remote {
 
 /// Its instructions.
 pub(crate) fn system(body: &Value) -> &str {
-    body["messages"][0]["content"].as_str().unwrap_or_default()
+    let content = body.pointer("/messages/0/content");
+    content.and_then(Value::as_str).unwrap_or_default()
 }
 
 pub(crate) fn allow() -> String {

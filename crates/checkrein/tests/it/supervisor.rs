@@ -940,7 +940,7 @@ fn long_parts_are_cut_and_say_so() {
     assert_eq!(
         shown["history"].as_array().unwrap().len(),
         2,
-        "of 200 bytes each"
+        "of 160 and 80 bytes"
     );
     assert!(
         shown["history"][1]["user"]

@@ -45,16 +45,18 @@ fn what_was_said_is_in_the_file() {
     for at in 0..120 {
         let label = if at < 60 { "pass" } else { "fail" };
         let more = match at {
-            0..50 => json!({"reply": "PASS"}),
-            50..55 => json!({"reply": "FAIL: no"}),
-            55..58 => json!({"reply": "Looks good to me."}),
+            0..50 => json!({"reply": {"verdict": "pass"}}),
+            50..55 => json!({"reply": {"verdict": "fail"}}),
+            55..58 => json!({"reply": {"text": "Looks good to me.", "ref": 12_345_678}}),
             58..60 => json!({"reply": {"verdict": "pass"}}),
             60..100 => json!({"category": "incomplete", "reply": {
                 "ref": 12_345_678,
                 "text": "{\"ref\": 12345678, \"verdict\": \"fail\", \"category\": \"incomplete\", \"feedback\": \"x\"}",
             }}),
-            100..110 => json!({"category": "incomplete", "reply": "FAIL [goal_missed]: x"}),
-            _ => json!({"category": "refusal", "reply": "PASS"}),
+            100..110 => {
+                json!({"category": "incomplete", "reply": {"verdict": "fail", "category": "goal_missed"}})
+            }
+            _ => json!({"category": "refusal", "reply": {"verdict": "pass"}}),
         };
         text += &line(at, label, &more);
     }

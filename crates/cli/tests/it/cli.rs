@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "approvals",
     "approve",
     "check",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 22] = [
     "gc",
     "hook",
     "init",
+    "judge",
     "mcp",
     "mcp-proxy",
     "off",
@@ -135,10 +136,10 @@ fn errors_say_what_to_do() {
         &["checkrein.toml", "line 1"],
     );
     check(
-        &config("[veto]\nenabled = true\n"),
+        &config("[policy]\nrewrite = \"grant\"\n"),
         &["check"],
         2,
-        &["'veto", "take it out"],
+        &["'policy.rewrite", "take it out"],
     );
 }
 

@@ -5,6 +5,7 @@ use checkrein_scripted::witness::{self, prompt};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
+use crate::terminal::Terminal;
 use crate::world::{World, feed};
 
 /// A judge that is called by its keywords, beside a check that passes.
@@ -239,6 +240,25 @@ fn heartbeats_and_what_was_delivered() {
     let (world, model) = (judged("trigger = \"always\"\n"), strict());
     let said = stop(&world, &model, json!({ "heartbeat": true }));
     assert_eq!(said["decision"], "accept", "{said}");
+    assert_eq!(model.asked().len(), 0);
+}
+
+/// A clone's agent settings can set a hook's environment: keys must not go where it says.
+#[test]
+fn under_require_trust_the_environment_does_not_say_where_models_are() {
+    let (world, model) = (judged(""), strict());
+    Terminal::new(&world).typing("y\n").says(&["trust"]);
+    let mut agent = agent(&world, "claude-code", &model);
+    agent.extra = ["--require-trust", "--state"].map(str::to_owned).to_vec();
+    agent.extra.push(world.state().display().to_string());
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    assert_eq!(agent.stop_saying("Done."), Answer::Nothing);
+    assert!(
+        world.why().contains("its model did not answer"),
+        "{}",
+        world.why()
+    );
     assert_eq!(model.asked().len(), 0);
 }
 

@@ -1,7 +1,7 @@
 //! An MCP client that writes JSON-RPC by hand.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -24,8 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Client {
     /// Before the handshake.
     pub(crate) fn raw(world: &World, args: &[&str]) -> Self {
-        let mut process = world
-            .checkrein(args)
+        Self::of(world, world.checkrein(args))
+    }
+
+    /// The same of this command.
+    pub(crate) fn of(world: &World, mut command: Command) -> Self {
+        let mut process = command
             .env("MCP_LOG", world.outside("server"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -59,7 +63,12 @@ impl Client {
 
     /// After it; the server calls itself so.
     pub(crate) fn greeted(world: &World, args: &[&str], name: &str) -> Self {
-        let mut client = Self::raw(world, args);
+        Self::raw(world, args).greets(name)
+    }
+
+    /// The handshake.
+    pub(crate) fn greets(self, name: &str) -> Self {
+        let mut client = self;
         let hello = client.ask(
             "initialize",
             json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }),

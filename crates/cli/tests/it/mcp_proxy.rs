@@ -1,6 +1,11 @@
 //! `mcp-proxy` between a client that writes JSON-RPC by hand and a real server on stdio.
 
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
 use checkrein_core::input::Input;
+use checkrein_scripted::Witness;
+use checkrein_scripted::witness::number;
 use serde_json::json;
 
 use crate::approvals::{approve, deny, waiting};
@@ -211,10 +216,7 @@ fn a_call_is_cancelled_and_two_are_open_at_once() {
     let Some(world) = world() else { return };
     let mut client = proxied(&world);
     let first = client.begin("tools/call", json!({ "name": "wait" }));
-    let second = client.begin(
-        "tools/call",
-        json!({ "name": "wait", "arguments": { "n": 2 } }),
-    );
+    assert_eq!(client.hear()["params"]["data"], "waits");
     // An id that is open cannot be used again.
     client.send(&json!({ "jsonrpc": "2.0", "id": first, "method": "tools/call", "params": { "name": "release" } }));
     assert!(
@@ -223,10 +225,15 @@ fn a_call_is_cancelled_and_two_are_open_at_once() {
             .unwrap()
             .contains("this id is in use")
     );
+    let second = client.begin(
+        "tools/call",
+        json!({ "name": "wait", "arguments": { "n": 2 } }),
+    );
+    assert_eq!(client.hear()["params"]["data"], "waits");
     let cancel = json!({ "requestId": first, "reason": "changed my mind" });
     client
         .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
-    assert_eq!(client.hear()["method"], "notifications/message");
+    assert_eq!(client.hear()["params"]["data"], "cancelled");
     let third = client.begin("tools/call", json!({ "name": "release" }));
     let mut answered: Vec<u64> = (0..3)
         .map(|_| client.hear()["id"].as_u64().unwrap())
@@ -400,8 +407,13 @@ fn the_server_ends_with_its_proxy() {
         client.ran("release", json!({}));
         crate::world::signal(&client.process, signal);
         let (code, stderr) = client.over();
-        let expected = (signal != rustix::process::Signal::KILL).then_some(130);
-        assert_eq!(code, expected, "{stderr}");
+        let told = signal != rustix::process::Signal::KILL;
+        assert_eq!(code, told.then_some(130), "{stderr}");
+        let expected = match told {
+            true => "abandoned/session_ended",
+            false => "open",
+        };
+        assert_eq!(world.ending(), expected, "{stderr}");
         gone(&world);
     }
 }
@@ -424,4 +436,84 @@ fn the_same_rules_hold_for_agents_with_hooks() {
     assert_eq!(said.stdout, "", "{said:?}");
     let said = world.says(&["policy", "check", "--", "mcp", "files", "delete"]);
     assert_eq!(said.code, Some(4), "{said:?}");
+}
+
+#[test]
+fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
+    let Some(world) = world() else { return };
+    world.config("[veto]\nenabled = true\nmodel = \"ollama/v\"\n");
+    world.commit();
+    let (asked, was_asked) = channel();
+    let (release, released) = channel::<()>();
+    let (asked, released) = (Mutex::new(asked), Mutex::new(released));
+    let model = Witness::start(move |body, before| {
+        asked.lock().unwrap().send(()).unwrap();
+        let verdict = match before {
+            0 => "veto",
+            _ => "allow",
+        };
+        released.lock().unwrap().recv().unwrap();
+        Ok(
+            json!({ "ref": number(body), "verdict": verdict, "confidence": 0.9,
+                   "reason": "nobody asked for it", "new_args": null })
+            .to_string(),
+        )
+    })
+    .unwrap();
+    let mut command = world.checkrein(&through(&[], &["python3", SERVER]));
+    command.env("OLLAMA_HOST", model.base());
+    let mut client = Client::of(&world, command).greets("files");
+    let vetoed = client.begin("tools/call", json!({ "name": "publish" }));
+    was_asked.recv().unwrap();
+    // Meanwhile everything else passes.
+    let listed = client.ask("resources/list", json!({}));
+    assert_eq!(listed["error"]["code"], -32601, "{listed}");
+    release.send(()).unwrap();
+    let answer = client.hear();
+    assert_eq!(answer["id"], vetoed, "{answer}");
+    let said = text(&answer["result"]);
+    assert!(
+        said.starts_with("[verifier-veto] mcp__files__publish: nobody asked for it"),
+        "{said}"
+    );
+    // What the client takes back while it is judged never reaches the server.
+    let id = client.begin("tools/call", json!({ "name": "delete" }));
+    was_asked.recv().unwrap();
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    client.ask("resources/list", json!({}));
+    release.send(()).unwrap();
+    let last = client.begin("tools/call", json!({ "name": "release" }));
+    was_asked.recv().unwrap();
+    release.send(()).unwrap();
+    assert_eq!(client.hear()["id"], last);
+    assert_eq!(log(&world), ["call release"]);
+    client.bye();
+    world.replays(world.task()["session"].as_str().unwrap());
+}
+
+#[test]
+fn a_protocol_without_a_handshake_passes_as_well() {
+    let world = World::new();
+    world.write(
+        "rules/own.rules",
+        "prefix_rule([\"mcp\", \"checkrein\", \"verify\"], \"forbidden\")\n",
+    );
+    world.config("[policy]\nrules = [\"rules/*.rules\"]\n");
+    let ours = [env!("CARGO_BIN_EXE_checkrein"), "mcp"];
+    let mut client = Client::raw(&world, &through(&[], &ours));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut call = |tool: &str| {
+        let params = json!({ "name": tool, "arguments": {}, "_meta": meta });
+        let answer = client.ask("tools/call", params);
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        text(&answer["result"])
+    };
+    assert_eq!(call("approvals"), "Nothing waits for a person here.");
+    // By the name that the server says in its answers.
+    assert_eq!(call("verify"), "policy forbids `mcp checkrein verify`");
+    client.bye();
 }

@@ -41,6 +41,7 @@ def call(id, name, args):
     log(f"call {name}")
     if name == "wait":
         waiting.append(id)
+        send({"method": "notifications/message", "params": {"level": "info", "data": "waits"}})
     elif name == "release":
         says(id, "released")
         while waiting:

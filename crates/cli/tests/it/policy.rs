@@ -279,10 +279,10 @@ fn rules_from_claude_codes_permissions() {
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("looked at"), "{said:?}");
     let settings = json!({ "permissions": {
-        "allow": ["Bash(npm run test:*)", "Bash(git status)", "Bash(ls *)", "Bash(cargo b*)", "Read(**)", "Bash"],
-        "ask": ["Bash(git push:*)"],
+        "allow": ["Bash(npm run test:*)", "Bash(git status)", "Bash(ls *)", "Bash(cargo b*)", "Read(**)", "Bash", "mcp__db__read"],
+        "ask": ["Bash(git push:*)", "mcp__mail"],
         "deny": ["Bash(rm:*)", "Bash(curl \"a b\" *)", "Bash(git * main)", "Bash(echo $X)", "Bash(FOO=1 x)",
-                 "WebFetch(domain:Evil.example)", "Edit(tests/**)", "Bash(sudo\n*)", "mcp__db__drop"],
+                 "WebFetch(domain:Evil.example)", "Edit(tests/**)", "Bash(sudo\n*)", "mcp__db__drop", "mcp__db__d*"],
     } });
     world.write(".claude/settings.json", &settings.to_string());
     world.write(
@@ -303,7 +303,9 @@ fn rules_from_claude_codes_permissions() {
             "prefix_rule(pattern=[\"rm\"], decision=\"forbidden\"",
             "prefix_rule(pattern=[\"curl\", \"a b\"], decision=\"forbidden\"",
             "network_rule(host=\"Evil.example\", protocol=\"https\", decision=\"deny\")",
+            "prefix_rule(pattern=[\"mcp\", \"db\", \"drop\"], decision=\"forbidden\"",
             "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\"",
+            "prefix_rule(pattern=[\"mcp\", \"mail\"], decision=\"prompt\"",
             "prefix_rule(pattern=[\"npm\", \"run\", \"test\"], decision=\"allow\"",
             "prefix_rule(pattern=[\"ls\"], decision=\"allow\"",
             "prefix_rule(pattern=[\"cargo\", \"b\"], decision=\"allow\"",
@@ -322,7 +324,8 @@ fn rules_from_claude_codes_permissions() {
         "# deny Bash(sudo *): ",
         "# allow Bash: ",
         "# allow Read(**): ",
-        "# deny mcp__db__drop: ",
+        "# allow mcp__db__read: rules restrict tools",
+        "# deny mcp__db__d*: ",
         "[policy] protect = [\"tests/**\"]",
     ] {
         assert!(said.stdout.contains(part), "{part:?}: {}", said.stdout);

@@ -460,8 +460,14 @@ impl World {
         let mut asked = Vec::new();
         let mut made = self.ask_stop(scope);
         loop {
-            asked.extend(made.effects.iter().cloned());
-            if let Some(decision) = made.decision {
+            let of_scope = |effect: &&Effect| scope_of(effect) == scope;
+            asked.extend(made.effects.iter().filter(of_scope).cloned());
+            // What comes back first may be for a stop of another scope.
+            let answered = made
+                .events
+                .iter()
+                .any(|event| matches!(event, Event::DecisionMade(made) if made.scope == *scope));
+            if let Some(decision) = made.decision.filter(|_| answered || self.open.is_empty()) {
                 return (asked, decision);
             }
             assert!(!self.open.is_empty(), "undecided, and nothing to wait for");

@@ -6,14 +6,17 @@ mod clip;
 mod look_alikes;
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub use clip::{Keep, clip};
 use look_alikes::LookAlikes;
 
-/// The word of our delimiters.
-const WORD: &str = "quoted";
+/// Our delimiters, as far as their number.
+const OPENS: &str = "<quoted ";
+const CLOSES: &str = "</quoted ";
+
+/// Room for a short question, in bytes.
+const ROOM: usize = 1_024;
 
 /// The first number of eight digits, and how many there are.
 const FIRST: u32 = 10_000_000;
@@ -61,17 +64,60 @@ impl Quotes {
 
     /// What the message begins with, as [`RULE`] says.
     pub fn heading(self) -> String {
-        format!("{}\n", self.number)
+        let mut heading = String::with_capacity(ROOM);
+        self.push_number(&mut heading);
+        heading.push('\n');
+        heading
     }
 
     /// Puts data into a prompt. The label is ours, and never made of data.
     pub fn put(self, prompt: &mut String, label: &'static str, data: &str) {
-        let data = broken(data);
-        prompt.reserve(data.len() + label.len() + 48);
-        // Writing to a string does not fail.
-        let _ = writeln!(prompt, "<{WORD} {} {label}>", self.number);
-        prompt.push_str(&data);
-        let _ = writeln!(prompt, "\n</{WORD} {}>", self.number);
+        self.put_with(prompt, label, |prompt| prompt.push_str(data));
+    }
+
+    /// The same, for data that is written where it is to stand. What is written is only to be
+    /// added to.
+    pub fn put_with(
+        self,
+        prompt: &mut String,
+        label: &'static str,
+        write: impl FnOnce(&mut String),
+    ) {
+        prompt.push_str(OPENS);
+        self.push_number(prompt);
+        prompt.push(' ');
+        prompt.push_str(label);
+        prompt.push_str(">\n");
+        let begins = prompt.len();
+        write(prompt);
+        let written = prompt.get(begins..).unwrap_or_default();
+        if let Cow::Owned(broken) = broken(written) {
+            prompt.truncate(begins);
+            prompt.push_str(&broken);
+        }
+        prompt.push('\n');
+        prompt.push_str(CLOSES);
+        self.push_number(prompt);
+        prompt.push_str(">\n");
+    }
+
+    fn push_number(self, out: &mut String) {
+        let mut digits = [b'0'; 10];
+        let mut left = self.number;
+        let mut length = 0;
+        for digit in digits.iter_mut().rev() {
+            // One digit of ten: it is a byte.
+            *digit += (left % 10) as u8;
+            left /= 10;
+            length += 1;
+            if left == 0 {
+                break;
+            }
+        }
+        let from = digits.len() - length;
+        let digits = digits.get(from..).unwrap_or_default();
+        // Digits are text.
+        out.push_str(std::str::from_utf8(digits).unwrap_or_default());
     }
 }
 

@@ -29,10 +29,51 @@ pub(super) fn find(text: &str, wanted: Wanted) -> Result<Answer<'_>, Unreadable>
     if text.len() > MAX_TEXT {
         return Err(Unreadable::Large { bytes: text.len() });
     }
-    if text.trim().is_empty() {
+    let plain = text.trim();
+    if plain.is_empty() {
         return Err(Unreadable::Empty);
     }
+    // As most models answer: nothing but the object.
+    if plain.starts_with('{')
+        && let Walked::Whole(fields, length) = walk(plain)
+        && length == plain.len()
+        && let Some(signed @ (Signed::Here | Signed::Nowhere)) = signed(&fields, wanted)?
+    {
+        return Ok(Answer {
+            fields,
+            cut: false,
+            signed: signed == Signed::Here,
+        });
+    }
     Search::over(text, wanted)?.answer(wanted)
+}
+
+/// Whose answer it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    /// This request's.
+    Here,
+    /// Another's.
+    Elsewhere,
+    Nowhere,
+}
+
+/// Whether these are the fields of an answer, and to which request.
+fn signed(fields: &[Field<'_>], wanted: Wanted) -> Result<Option<Signed>, Unreadable> {
+    let first = wanted.keys.first().copied().unwrap_or_default();
+    if matches!(held(fields, first), Ok(None)) {
+        return Ok(None);
+    }
+    Ok(Some(match held(fields, "ref")? {
+        Some(Held::Whole(raw)) if *raw != "null" => {
+            if raw.trim_matches('"').parse() == Ok(wanted.number) {
+                Signed::Here
+            } else {
+                Signed::Elsewhere
+            }
+        }
+        Some(_) | None => Signed::Nowhere,
+    }))
 }
 
 /// What was found in a text.
@@ -106,20 +147,16 @@ impl<'a> Search<'a> {
         cut: bool,
         wanted: Wanted,
     ) -> Result<bool, Unreadable> {
-        let first = wanted.keys.first().copied().unwrap_or_default();
-        if matches!(held(&fields, first), Ok(None)) {
-            self.others += 1;
-            return Ok(false);
-        }
-        let signed = match held(&fields, "ref")? {
-            Some(Held::Whole(raw)) if *raw != "null" => {
-                if raw.trim_matches('"').parse() != Ok(wanted.number) {
-                    self.strangers += 1;
-                    return Ok(true);
-                }
-                true
+        let signed = match signed(&fields, wanted)? {
+            None => {
+                self.others += 1;
+                return Ok(false);
             }
-            Some(_) | None => false,
+            Some(Signed::Elsewhere) => {
+                self.strangers += 1;
+                return Ok(true);
+            }
+            Some(signed) => signed == Signed::Here,
         };
         self.answers.push(Answer {
             fields,

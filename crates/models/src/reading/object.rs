@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
 use serde::Deserialize;
 use serde::de::Error;
 use serde_json::Deserializer;
@@ -46,9 +47,22 @@ pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
     if !raw.starts_with('"') {
         return None;
     }
+    if let Some((text, _)) = plain(raw) {
+        return Some(Cow::Borrowed(text));
+    }
     serde_json::from_str::<Text<'_>>(raw)
         .ok()
         .map(|text| text.0)
+}
+
+/// The text without escapes that a JSON text begins with, and how long it is with its quotes. Nothing
+/// that the library would see otherwise: for what is not plain it is asked.
+fn plain(json: &str) -> Option<(&str, usize)> {
+    let inner = json.strip_prefix('"')?;
+    let end = memchr2(b'"', b'\\', inner.as_bytes())?;
+    let text = inner.get(..end)?;
+    let control = text.bytes().fold(false, |any, byte| any | (byte < b' '));
+    (inner.as_bytes().get(end) == Some(&b'"') && !control).then_some((text, end + 2))
 }
 
 /// What the field of this name holds, letter case aside.
@@ -70,7 +84,7 @@ pub(super) fn held<'f, 'a>(
 
 /// Reads the object that begins with this text's first byte, a `{`.
 pub(super) fn walk(text: &str) -> Walked<'_> {
-    let mut fields = Vec::new();
+    let mut fields = Vec::with_capacity(8);
     let mut at = 1;
     loop {
         at = past_blanks(text, at);
@@ -79,10 +93,10 @@ pub(super) fn walk(text: &str) -> Walked<'_> {
             Some(b'}') => return Walked::Whole(fields, at + 1),
             Some(_) => {}
         }
-        let key = match next::<Text<'_>>(text, at) {
+        let key = match key(text, at) {
             Next::Read(key, end) => {
                 at = past_blanks(text, end);
-                key.0
+                key
             }
             Next::Ended => return Walked::Cut(fields),
             Next::Not(error) => return Walked::Not(error),
@@ -92,10 +106,10 @@ pub(super) fn walk(text: &str) -> Walked<'_> {
             Some(b':') => at = past_blanks(text, at + 1),
             Some(_) => return Walked::Not(wrong(text, at)),
         }
-        match next::<&RawValue>(text, at) {
+        match value(text, at) {
             // A number that the text ends with may have had more digits.
-            Next::Read(raw, end) if end < text.len() || !raw.get().ends_with(is_number) => {
-                let held = Held::Whole(raw.get());
+            Next::Read(raw, end) if end < text.len() || !raw.ends_with(is_number) => {
+                let held = Held::Whole(raw);
                 fields.push(Field { key, held });
                 at = past_blanks(text, end);
             }
@@ -126,6 +140,29 @@ enum Next<T> {
     Ended,
     /// No such value.
     Not(serde_json::Error),
+}
+
+fn key(text: &str, at: usize) -> Next<Cow<'_, str>> {
+    match text.get(at..).and_then(plain) {
+        Some((key, length)) => Next::Read(Cow::Borrowed(key), at + length),
+        None => match next::<Text<'_>>(text, at) {
+            Next::Read(key, end) => Next::Read(key.0, end),
+            Next::Ended => Next::Ended,
+            Next::Not(error) => Next::Not(error),
+        },
+    }
+}
+
+fn value(text: &str, at: usize) -> Next<&str> {
+    let rest = text.get(at..).unwrap_or_default();
+    match plain(rest) {
+        Some((_, length)) => Next::Read(rest.get(..length).unwrap_or_default(), at + length),
+        None => match next::<&RawValue>(text, at) {
+            Next::Read(raw, end) => Next::Read(raw.get(), end),
+            Next::Ended => Next::Ended,
+            Next::Not(error) => Next::Not(error),
+        },
+    }
 }
 
 fn next<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Next<T> {

@@ -199,7 +199,7 @@ fn hear(
         whole: until.saturating_duration_since(Instant::now()),
         ..Limits::default()
     };
-    let model = match Remote::new(name, job.env, limits) {
+    let model = match Remote::new(name, job.models, limits) {
         Ok(model) => model,
         Err(error) => return Heard::Failed(error),
     };

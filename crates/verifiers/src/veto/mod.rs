@@ -9,10 +9,10 @@ use std::sync::{Arc, LazyLock};
 
 use checkrein_models::quoted::{Keep, clip};
 use checkrein_models::reading::{Answer, Unreadable};
-use checkrein_models::{Message, Model, Shape};
+use checkrein_models::{Message, Model, ModelError, Reply, Shape};
 use serde_json::{Map, Value, json};
 
-use crate::witness::{Asked, Object, Question, Recent, Share, Silent};
+use crate::witness::{Asked, Asking, Question, Recent, Share, Silent};
 pub use tools::{Known, Misfit, Tools};
 
 /// What it is asked. The same for every call, so that a provider can keep it.
@@ -23,10 +23,11 @@ const MAX_GOAL: usize = 1_000;
 const MAX_ARGUMENTS: usize = 4_000;
 const MAX_TOOL: usize = 100;
 const MAX_REASON: usize = 300;
+/// Little: fifty calls and thirty steps of a run are to cost no more than 26,000 tokens.
 const RECENT: Recent = Recent {
     count: 4,
-    each: 200,
-    all: 400,
+    each: 160,
+    all: 240,
 };
 
 /// How a verdict may be worded. Whole values only: what is "not blocked" is not blocked.
@@ -133,23 +134,38 @@ pub async fn ask(
     known: Option<&Known>,
     call: Planned<'_>,
 ) -> Asked<Opinion> {
-    let mut data = Object::new(1_024);
-    data.text("goal", call.goal, MAX_GOAL);
-    if let Some(tools) = tools {
-        data.raw("tools", tools.names());
-    }
-    data.recent("history", call.history, RECENT);
-    data.text("tool", call.tool, MAX_TOOL);
-    if let Some(known) = known {
-        data.raw("takes", known.takes());
-    }
-    if call.arguments.len() > MAX_ARGUMENTS {
-        data.text("arguments", call.arguments, MAX_ARGUMENTS);
-    } else {
-        data.raw("arguments", call.arguments);
-    }
-    let read = |answer: &Answer<'_>| opinion(answer, known);
-    QUESTION.ask(model, &data.end(), read).await
+    let asking = about(tools, known, call);
+    let reply = model.ask(&asking.request).await;
+    heard(&asking, known, reply)
+}
+
+/// The question about a call, for who asks it themselves. See [`ask`].
+pub fn about(tools: Option<&Tools>, known: Option<&Known>, call: Planned<'_>) -> Asking {
+    QUESTION.about(|data| {
+        data.text("goal", call.goal, MAX_GOAL);
+        if let Some(tools) = tools {
+            data.raw("tools", tools.names());
+        }
+        data.recent("history", call.history, RECENT);
+        data.text("tool", call.tool, MAX_TOOL);
+        if let Some(known) = known {
+            data.raw("takes", known.takes());
+        }
+        if call.arguments.len() > MAX_ARGUMENTS {
+            data.text("arguments", call.arguments, MAX_ARGUMENTS);
+        } else {
+            data.raw("arguments", call.arguments);
+        }
+    })
+}
+
+/// What came of it.
+pub fn heard(
+    asking: &Asking,
+    known: Option<&Known>,
+    reply: Result<Reply, ModelError>,
+) -> Asked<Opinion> {
+    QUESTION.heard(asking, reply, |answer| opinion(answer, known))
 }
 
 fn opinion(answer: &Answer<'_>, known: Option<&Known>) -> Result<Opinion, Silent> {

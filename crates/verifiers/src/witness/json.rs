@@ -7,24 +7,24 @@ use checkrein_models::Message;
 
 use super::recent::Recent;
 
-/// An object that is being written.
-pub(crate) struct Object {
-    text: String,
+/// An object that is being written at the end of a text.
+pub(crate) struct Object<'a> {
+    text: &'a mut String,
+    begins: usize,
 }
 
-impl Object {
-    /// With room for so many bytes.
-    pub(crate) fn new(room: usize) -> Self {
-        let mut text = String::with_capacity(room);
+impl<'a> Object<'a> {
+    pub(crate) fn new(text: &'a mut String) -> Self {
         text.push('{');
-        Self { text }
+        let begins = text.len();
+        Self { text, begins }
     }
 
     /// A text, of which at most so many bytes are shown. Nothing is written of an empty one.
     pub(crate) fn text(&mut self, key: &'static str, text: &str, most: usize) {
         if !text.is_empty() {
             self.key(key);
-            string(&mut self.text, text, most);
+            string(self.text, text, most);
         }
     }
 
@@ -38,17 +38,16 @@ impl Object {
     pub(crate) fn recent(&mut self, key: &'static str, messages: &[Message], recent: Recent) {
         if !messages.is_empty() {
             self.key(key);
-            recent.write(messages, &mut self.text);
+            recent.write(messages, self.text);
         }
     }
 
-    pub(crate) fn end(mut self) -> String {
+    pub(crate) fn end(self) {
         self.text.push('}');
-        self.text
     }
 
     fn key(&mut self, key: &'static str) {
-        if self.text.len() > 1 {
+        if self.text.len() > self.begins {
             self.text.push(',');
         }
         self.text.push('"');
@@ -91,14 +90,16 @@ mod tests {
 
     #[test]
     fn what_is_written_is_json_whatever_is_in_it() {
-        let mut object = Object::new(0);
+        let mut text = String::new();
+        let mut object = Object::new(&mut text);
         object.text("plain", "x", 10);
         object.text("empty", "", 10);
         object.text("hostile", "\"}\\\u{1}\n\u{7f}ä🦀", 100);
         object.text("quotes", "\"\"", 100);
         object.text("cut", "ab\"ä", 4);
         object.raw("raw", "[1,2]");
-        let written: Value = serde_json::from_str(&object.end()).unwrap();
+        object.end();
+        let written: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
             written,
             json!({
@@ -106,6 +107,8 @@ mod tests {
                 "cut": "ab\"[... 2 bytes cut]", "raw": [1, 2],
             })
         );
-        assert_eq!(Object::new(0).end(), "{}");
+        let mut text = String::new();
+        Object::new(&mut text).end();
+        assert_eq!(text, "{}");
     }
 }

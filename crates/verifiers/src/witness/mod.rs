@@ -8,7 +8,7 @@ mod share;
 
 use checkrein_models::quoted::Quotes;
 use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
-use checkrein_models::{Ended, Message, Model, ModelError, Reply, Request, Shape, Usage};
+use checkrein_models::{Ended, Message, ModelError, Reply, Request, Shape, Usage};
 
 pub(crate) use json::Object;
 pub use json::string;
@@ -50,6 +50,14 @@ pub struct Asked<T> {
     pub usage: Option<Usage>,
 }
 
+/// A question that is ready to be asked.
+#[derive(Debug)]
+pub struct Asking {
+    /// What the model is asked.
+    pub request: Request,
+    number: u32,
+}
+
 /// A kind of question: what is the same whenever it is asked.
 pub(crate) struct Question {
     pub(crate) system: &'static str,
@@ -61,20 +69,38 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Asks it about this data.
-    pub(crate) async fn ask<T>(
+    /// Asks about this data.
+    pub(crate) fn about(&self, data: impl FnOnce(&mut Object<'_>)) -> Asking {
+        let quotes = Quotes::fresh();
+        let mut prompt = quotes.heading();
+        quotes.put_with(&mut prompt, self.label, |prompt| {
+            let mut object = Object::new(prompt);
+            data(&mut object);
+            object.end();
+        });
+        let request = Request {
+            system: self.system.to_owned(),
+            messages: vec![Message::User(prompt)],
+            tools: Vec::new(),
+            shape: Some(self.shape.clone()),
+            max_tokens: Some(MAX_TOKENS),
+        };
+        Asking {
+            request,
+            number: quotes.number(),
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn heard<T>(
         &self,
-        model: &dyn Model,
-        data: &str,
+        asking: &Asking,
+        reply: Result<Reply, ModelError>,
         read: impl FnOnce(&Answer<'_>) -> Result<T, Silent>,
     ) -> Asked<T> {
-        let quotes = Quotes::fresh();
-        let request = self.request(quotes, data);
-        match model.ask(&request).await {
+        match reply {
             Ok(reply) => Asked {
-                said: self
-                    .answer(&reply, quotes.number())
-                    .and_then(|answer| read(&answer)),
+                said: self.answer(asking, &reply).and_then(|answer| read(&answer)),
                 usage: Some(reply.usage),
             },
             Err(error) => Asked {
@@ -84,24 +110,12 @@ impl Question {
         }
     }
 
-    fn request(&self, quotes: Quotes, data: &str) -> Request {
-        let mut prompt = quotes.heading();
-        quotes.put(&mut prompt, self.label, data);
-        Request {
-            system: self.system.to_owned(),
-            messages: vec![Message::User(prompt)],
-            tools: Vec::new(),
-            shape: Some(self.shape.clone()),
-            max_tokens: Some(MAX_TOKENS),
-        }
-    }
-
-    fn answer<'a>(&self, reply: &'a Reply, number: u32) -> Result<Answer<'a>, Silent> {
+    fn answer<'a>(&self, asking: &Asking, reply: &'a Reply) -> Result<Answer<'a>, Silent> {
         if reply.ended == Ended::Refused {
             return Err(Silent::Refused);
         }
         let wanted = Wanted {
-            number,
+            number: asking.number,
             keys: self.keys,
         };
         let answer = read(&reply.text, wanted)?;

@@ -85,6 +85,7 @@ impl World {
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,
             env: &self.env,
+            models: &self.env,
             tools: &self.outside().join("tools.json"),
             redact: &|_| None,
         };

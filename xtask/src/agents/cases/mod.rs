@@ -10,6 +10,7 @@ mod first_hour;
 mod fixes;
 mod gone;
 mod judge;
+mod mcp;
 mod never;
 mod patch;
 mod prompt;
@@ -50,6 +51,7 @@ pub(super) const ALL: &[Case] = &[
     fixes::CASE,
     judge::CASE,
     veto::CASE,
+    mcp::CASE,
     never::CASE,
     prompt::CASE,
     patch::CASE,

@@ -39,11 +39,14 @@ fn words(lack: Lack) -> String {
             format!("{labels} with a verdict; {LABELS} are needed")
         }
         Lack::Agreement(low) => format!(
-            "it may agree as little as {}; {} is needed",
+            "it may agree as little as {}; {} is needed: try another rubric or another model",
             percent(low),
             percent(AGREEMENT)
         ),
-        Lack::Chance => "it may agree no better than chance would (kappa)".to_owned(),
+        Lack::Chance => {
+            "it may agree no better than chance would (kappa); labels of both kinds show more"
+                .to_owned()
+        }
     }
 }
 

@@ -55,20 +55,23 @@ impl Declared {
         self.changed.notify_all();
     }
 
-    /// A page came.
-    pub(super) fn page(&self, answer: Result<Value, ()>) {
-        self.state().page = Some(answer.map_or(Page::Refused, Page::Tools));
-        self.changed.notify_all();
+    /// The request of this number was answered; one that nobody waits for any more is passed over.
+    pub(super) fn page(&self, asked: u64, answer: Result<Value, ()>) {
+        let mut state = self.state();
+        if state.asked == asked {
+            state.page = Some(answer.map_or(Page::Refused, Page::Tools));
+            self.changed.notify_all();
+        }
     }
 
     /// Why a call cannot be right, as far as the server's own list tells. `ask` sends a request for
-    /// a page to it, under this id.
+    /// a page to it, under this number.
     pub(super) fn misfit(
         &self,
         tool: &str,
         args: &Value,
         meta: &Value,
-        ask: &dyn Fn(&str, Value),
+        ask: &dyn Fn(u64, Value),
     ) -> Option<Misfit> {
         let known = self.state().tools.clone();
         let fresh = known.is_none();
@@ -82,7 +85,7 @@ impl Declared {
         Some(misfit)
     }
 
-    fn fetch(&self, meta: &Value, ask: &dyn Fn(&str, Value)) -> Option<Arc<Tools>> {
+    fn fetch(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Option<Arc<Tools>> {
         if self.state().refused {
             return None;
         }
@@ -108,16 +111,16 @@ impl Declared {
         state.tools.clone()
     }
 
-    fn all(&self, meta: &Value, ask: &dyn Fn(&str, Value)) -> Result<Vec<Tool>, String> {
+    fn all(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Result<Vec<Tool>, String> {
         let mut found = Vec::new();
         let mut cursor = Value::Null;
         let until = Instant::now() + PATIENCE;
         for _ in 0..MAX_PAGES {
-            let id = {
+            let number = {
                 let mut state = self.state();
                 state.asked += 1;
                 state.page = None;
-                format!("checkrein/tools/{}", state.asked)
+                state.asked
             };
             let mut params = Map::new();
             if !cursor.is_null() {
@@ -126,7 +129,7 @@ impl Declared {
             if meta.is_object() {
                 params.insert("_meta".to_owned(), meta.clone());
             }
-            ask(&id, Value::Object(params));
+            ask(number, Value::Object(params));
             let page = self.wait(until)?;
             let tools = page.get("tools").and_then(Value::as_array);
             let tools = tools.ok_or("its list of tools has none of the form that MCP knows")?;

@@ -125,13 +125,19 @@ fn file_name(program: &OsStr) -> String {
 fn listen_to_client(passing: &Arc<Passing>, news: Sender<News>) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
+        let (calls, called) = channel();
+        let judge = Arc::clone(&passing);
+        let judge = std::thread::spawn(move || called.iter().for_each(|call| judge.call(call)));
         let mut lines = Lines::new(std::io::stdin());
         loop {
             match lines.next() {
                 Line::End => break,
-                line => passing.client_says(line),
+                line => passing.client_says(line, &calls),
             }
         }
+        // Who hangs up behind a call has made it all the same.
+        drop(calls);
+        let _ = judge.join();
         let _ = news.send(News::ClientGone);
     });
 }

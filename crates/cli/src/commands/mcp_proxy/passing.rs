@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write as _};
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -40,16 +41,26 @@ pub(super) struct Passing {
     pub(super) answered: OnceLock<()>,
 }
 
+/// A call that is to be judged.
+pub(super) struct Called {
+    message: Message,
+    params: Value,
+    tool: String,
+    id: Value,
+}
+
 /// What an answer is waited for.
 enum Open {
+    /// A call that is being judged; the client's id of it.
+    Judged(Value),
     /// A call that was judged; the client's id of it.
     Call(Value, Box<Passed>),
     /// The client's `initialize` or `server/discover`: the answer names the server.
     Hello(Value),
     /// Anything else of the client's.
     Other(Value),
-    /// A list of tools for ourselves.
-    List,
+    /// A list of tools for ourselves, by its number.
+    List(u64),
 }
 
 /// What became of a line of the server's.
@@ -111,16 +122,20 @@ impl Passing {
                     self.gate.failed(&passed.call, why);
                     up(&Message::answer(id, &mcp::refused(&text, &Value::Null)));
                 }
+                Open::Judged(id) => {
+                    up(&Message::answer(id, &mcp::refused(&text, &Value::Null)));
+                }
                 Open::Hello(id) | Open::Other(id) => {
                     up(&Message::failure(id, SERVER_FAILED, &text));
                 }
-                Open::List => {}
+                Open::List(_) => {}
             }
         }
     }
 
-    /// A line of the client's.
-    pub(super) fn client_says(&self, line: Line) {
+    /// A line of the client's. Calls go to who judges them, one after the other: that may take a
+    /// while, and nothing else waits for it.
+    pub(super) fn client_says(&self, line: Line, calls: &Sender<Called>) {
         let refused = |text: &str| {
             up(&Message::failure(
                 Value::Null,
@@ -156,13 +171,22 @@ impl Passing {
                     let _ = self.asked.set(Instant::now());
                 }
                 if method == "tools/call" {
-                    return self.call(message, id, key);
+                    match called(message, id.clone()) {
+                        Ok(call) => {
+                            lock(&self.open).insert(key, Open::Judged(id));
+                            // Who judges them goes after us.
+                            let _ = calls.send(call);
+                        }
+                        Err(text) => up(&Message::failure(id, INVALID, text)),
+                    }
+                    return;
                 }
                 let open = match method {
                     "initialize" | "server/discover" => Open::Hello(id),
                     _ => Open::Other(id),
                 };
-                self.down(Some((key, open)), &message);
+                lock(&self.open).insert(key, open);
+                self.down(&message);
             }
             (Some("tools/call"), None) => {
                 refused("a call of a tool needs an id, so that it can be answered");
@@ -171,63 +195,66 @@ impl Passing {
                 let params = value(message.params.as_deref());
                 let key = params.get("requestId").map(Value::to_string);
                 let open = key.and_then(|key| lock(&self.open).remove(&key));
-                if let Some(Open::Call(_, passed)) = open {
-                    self.gate.failed(&passed.call, "cancelled");
+                match open {
+                    // The server does not know of it yet, and will not.
+                    Some(Open::Judged(_)) => return,
+                    Some(Open::Call(_, passed)) => self.gate.failed(&passed.call, CANCELLED),
+                    Some(Open::Hello(_) | Open::Other(_) | Open::List(_)) | None => {}
                 }
-                self.down(None, &message);
+                self.down(&message);
             }
-            (_, _) => self.down(None, &message),
+            (_, _) => self.down(&message),
         }
     }
 
-    fn call(&self, message: Message, id: Value, key: String) {
-        let params = value(message.params.as_deref());
-        let invalid = |text: &str| {
-            let text = format!("checkrein mcp-proxy: {text}");
-            up(&Message::failure(id.clone(), INVALID, &text));
-        };
-        let Some(tool) = params
-            .get("name")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-        else {
-            return invalid("a call of a tool names it in params.name");
-        };
-        // There are readers to whom these are the same.
-        let double = |name: &str| {
-            let mut names = params.as_object().into_iter().flat_map(Map::keys);
-            names.any(|key| key != name && key.eq_ignore_ascii_case(name))
-        };
-        if double("name") || double("arguments") {
-            return invalid("params has two spellings of name or arguments");
-        }
+    /// Judges a call, and sends it on or answers it.
+    pub(super) fn call(&self, call: Called) {
+        let Called {
+            message,
+            params,
+            tool,
+            id,
+        } = call;
         let args = match params.get("arguments") {
             None | Some(Value::Null) => Value::Object(Map::new()),
             Some(args) => args.clone(),
         };
         let meta = params.get("_meta").cloned().unwrap_or_default();
-        let ask = |id: &str, params: Value| {
-            let request = Message::request(id, "tools/list", &params);
-            self.down(Some((Value::from(id).to_string(), Open::List)), &request);
+        let ask = |number: u64, params: Value| {
+            let id = format!("checkrein/tools/{number}");
+            let request = Message::request(&id, "tools/list", &params);
+            lock(&self.open).insert(Value::from(id).to_string(), Open::List(number));
+            self.down(&request);
         };
         let misfit = self
             .declared
             .misfit(&tool, &args, &of_protocol(&meta), &ask);
-        match self.gate.judge(self.server(), &tool, args, misfit.as_ref()) {
-            Judged::Refused(text) => up(&Message::answer(id, &mcp::refused(&text, &meta))),
-            // What was judged is what is sent.
+        let judged = self.gate.judge(self.server(), &tool, args, misfit.as_ref());
+        let key = id.to_string();
+        let mut open = lock(&self.open);
+        let waits = matches!(open.get(&key), Some(Open::Judged(_)));
+        match judged {
+            Judged::Refused(text) if waits => {
+                open.remove(&key);
+                drop(open);
+                up(&Message::answer(id, &mcp::refused(&text, &meta)));
+            }
+            Judged::Runs(passed) if waits => {
+                open.insert(key, Open::Call(id, Box::new(passed)));
+                drop(open);
+                // What was judged is what is sent.
+                self.down(&message.with_params(&params));
+            }
+            Judged::Refused(_) => {}
             Judged::Runs(passed) => {
-                let open = Open::Call(id, Box::new(passed));
-                self.down(Some((key, open)), &message.with_params(&params));
+                drop(open);
+                self.gate.failed(&passed.call, CANCELLED);
             }
         }
     }
 
     /// To the server.
-    fn down(&self, open: Option<(String, Open)>, message: &Message) {
-        if let Some((key, open)) = open {
-            lock(&self.open).insert(key, open);
-        }
+    fn down(&self, message: &Message) {
         let mut down = lock(&self.down);
         if let Some(pipe) = down.as_mut()
             && pipe.write_all(&message.line()).is_err()
@@ -251,18 +278,16 @@ impl Passing {
             _ => None,
         };
         match open {
-            Some(Open::List) => {
+            Some(Open::List(number)) => {
                 let page = value(message.result.as_deref());
                 self.learn_name(&page);
-                self.declared.page(match message.result {
-                    Some(_) => Ok(page),
-                    None => Err(()),
-                });
+                let answer = message.result.is_some().then_some(page);
+                self.declared.page(number, answer.ok_or(()));
                 return Stray::No;
             }
             Some(Open::Call(_, passed)) => return self.result(line, message, &passed),
             Some(Open::Hello(_)) => self.learn_name(&value(message.result.as_deref())),
-            Some(Open::Other(_)) | None => {}
+            Some(Open::Judged(_) | Open::Other(_)) | None => {}
         }
         up_as_it_is(line);
         Stray::No
@@ -311,6 +336,32 @@ impl Passing {
         }
     }
 }
+
+/// A call, if it can be one; else what is wrong with it.
+fn called(message: Message, id: Value) -> Result<Called, &'static str> {
+    let params = value(message.params.as_deref());
+    let tool = params.get("name").and_then(Value::as_str);
+    let tool = tool
+        .ok_or("checkrein mcp-proxy: a call of a tool names it in params.name")?
+        .to_owned();
+    // There are readers to whom these are the same.
+    let double = |name: &str| {
+        let mut names = params.as_object().into_iter().flat_map(Map::keys);
+        names.any(|key| key != name && key.eq_ignore_ascii_case(name))
+    };
+    if double("name") || double("arguments") {
+        return Err("checkrein mcp-proxy: params has two spellings of name or arguments");
+    }
+    Ok(Called {
+        message,
+        params,
+        tool,
+        id,
+    })
+}
+
+/// The outcome of a call that the client took back.
+const CANCELLED: &str = "cancelled";
 
 /// What is said of a message that is too long.
 pub(super) const TOO_LONG: &str = "it is longer than 32 MiB";

@@ -149,8 +149,34 @@ fn becomes(permission: &Permission) -> Becomes {
                 format!("write it into checkrein.toml instead: [policy] protect = [\"{path}\"]");
             Becomes::Comment(key)
         }
-        _ => Becomes::Comment("rules judge commands, not this tool".to_owned()),
+        (tool, None) => match server_tool(tool) {
+            // And a program named `mcp` would be allowed.
+            Some(_) if permission.list == List::Allow => {
+                Becomes::Comment("rules restrict tools of MCP servers, and allow none".to_owned())
+            }
+            Some(words) => Becomes::Rule {
+                rule: prefix_rule(permission, &words),
+                note: None,
+            },
+            None => Becomes::Comment(NOT_THIS.to_owned()),
+        },
+        _ => Becomes::Comment(NOT_THIS.to_owned()),
     }
+}
+
+const NOT_THIS: &str = "rules judge commands and tools of MCP servers, not this tool";
+
+/// The words by which rules know a tool of an MCP server, or all of its tools.
+fn server_tool(name: &str) -> Option<Vec<String>> {
+    let (server, tool) = match name.strip_prefix("mcp__")?.split_once("__") {
+        Some((server, "*")) => (server, None),
+        Some((server, tool)) => (server, Some(tool)),
+        None => (name.strip_prefix("mcp__")?, None),
+    };
+    let words = ["mcp", server].into_iter().chain(tool);
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    let one = |word: &String| !word.is_empty() && !word.contains('*');
+    words.iter().all(one).then_some(words)
 }
 
 /// A rule on a command's first words.

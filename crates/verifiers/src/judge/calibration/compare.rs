@@ -10,8 +10,8 @@ use super::items::Pair;
 use super::measure::Side;
 use crate::judge::Definition;
 
-/// Output tokens that a choice can take.
-const MOST_TOKENS: u32 = 4_096;
+/// Output tokens that a choice can take, thoughts before it included.
+const MOST_TOKENS: u32 = 16_000;
 
 const INSTRUCTIONS: &str = "You compare two answers to the same request and say which does better what was asked. Judge the work: what was asked for and is there, what is missing, what breaks the rules if there are any. Neither length, nor tone, nor which answer is shown first makes one better. There is no draw. `better` is first or second, as they are shown. `ref` is the number that the message begins with.
 Answer with one JSON object: {\"ref\": number, \"why\": text, \"better\": \"first\" or \"second\"}.";

@@ -1,6 +1,9 @@
 //! What people said of answers: one JSON object a line, or a data set of LLMBar's shape. What a judge
 //! said of them may stand beside it.
 
+use std::collections::HashMap;
+
+use checkrein_core::digest::Digest;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -102,7 +105,7 @@ struct Reading {
     pairs: Vec<Pair>,
     wrong: Vec<String>,
     warnings: Vec<String>,
-    seen: std::collections::HashMap<String, usize>,
+    seen: HashMap<Digest, usize>,
 }
 
 /// Keys of every line, of one with an answer, and of one with two.
@@ -111,6 +114,9 @@ const ITEM: [&str; 9] = [
     "answer", "category", "evidence", "calls", "changes", "history", "agent", "reply", "about",
 ];
 const PAIR: [&str; 3] = ["answer_a", "answer_b", "replies"];
+
+/// What does not change the question.
+const SAID: [&str; 5] = ["id", "label", "category", "reply", "replies"];
 
 impl Reading {
     fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
@@ -136,6 +142,10 @@ impl Reading {
                 "line {number}: '{key}' is not known and says nothing{meant}"
             ));
         }
+        // All but what was said of it, in one order whatever the file's.
+        let mut asked = map.clone();
+        asked.retain(|key, _| !SAID.contains(&key.as_str()));
+        let asked = Digest::of_json(&Value::Object(asked));
         let map = &mut map;
         let id = match map.remove("id") {
             None | Some(Value::Null) => format!("line {number}"),
@@ -143,11 +153,11 @@ impl Reading {
             Some(Value::Number(id)) => id.to_string(),
             Some(other) => return Err(format!("'id' is {}, and must be text", kind(&other))),
         };
-        let said = match pair {
+        match pair {
             true => self.pair(id, map)?,
             false => self.item(id, map)?,
-        };
-        if let Some(before) = self.seen.insert(said, number) {
+        }
+        if let Some(before) = self.seen.insert(asked, number) {
             self.warnings.push(format!(
                 "line {number} asks what line {before} asks; the same twice is no more evidence"
             ));
@@ -155,7 +165,7 @@ impl Reading {
         Ok(())
     }
 
-    fn item(&mut self, id: String, map: &mut Map<String, Value>) -> Result<String, String> {
+    fn item(&mut self, id: String, map: &mut Map<String, Value>) -> Result<(), String> {
         if !self.pairs.is_empty() {
             return Err(
                 "one answer, and the lines before have two: a file has one kind".to_owned(),
@@ -196,7 +206,6 @@ impl Reading {
             None | Some(Value::Null) => None,
             Some(reply) => Some(Recorded::read(reply).map_err(|what| format!("'reply' {what}"))?),
         };
-        let said = format!("{}\0{}", case.request, case.answer);
         self.items.push(Item {
             id,
             case,
@@ -205,10 +214,10 @@ impl Reading {
             category,
             reply,
         });
-        Ok(said)
+        Ok(())
     }
 
-    fn pair(&mut self, id: String, map: &mut Map<String, Value>) -> Result<String, String> {
+    fn pair(&mut self, id: String, map: &mut Map<String, Value>) -> Result<(), String> {
         if !self.items.is_empty() {
             return Err(
                 "two answers, and the lines before have one: a file has one kind".to_owned(),
@@ -246,9 +255,8 @@ impl Reading {
         if let Some(key) = replies.keys().next() {
             return Err(format!("'replies' has '{key}', and may have 'ab' and 'ba'"));
         }
-        let said = format!("{}\0{}", pair.request, pair.answers.join("\0"));
         self.pairs.push(pair);
-        Ok(said)
+        Ok(())
     }
 
     fn finish(mut self) -> Result<File, Unfit> {
@@ -365,7 +373,7 @@ mod tests {
 
     #[test]
     fn lines_are_read() {
-        let text = r#"{"id":"1","request":"r","answer":"x","label":"pass","reply":"PASS"}
+        let text = r#"{"id":"1","request":"r","answer":"x","label":"pass","reply":{"verdict":"pass"}}
 
 {"request":"r","answer":"y","label":"Fail","category":"rule violation","rules":"R","evidence":["e","f"],"history":[{"request":"p","answer":"q"}]}
 "#;
@@ -428,7 +436,7 @@ mod tests {
                 "line 1: 'label' is '1', and must be 'a' or 'b'",
             ),
             (
-                r#"{"request":"r","answer_a":"x","answer_b":"y","label":"a","replies":{"aa":"first"}}"#,
+                r#"{"request":"r","answer_a":"x","answer_b":"y","label":"a","replies":{"aa":{"better":"a"}}}"#,
                 "line 1: 'replies' has 'aa'",
             ),
             (

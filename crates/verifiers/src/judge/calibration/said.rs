@@ -1,6 +1,6 @@
 //! What a judge is recorded to have said.
 
-use checkrein_models::reading::{self, Unreadable, Wanted};
+use checkrein_models::reading::{self, Wanted};
 use serde_json::{Map, Value};
 
 use super::items::kind;
@@ -40,16 +40,7 @@ pub enum RecordedChoice {
 
 impl Recorded {
     pub(super) fn read(value: Value) -> Result<Self, String> {
-        let mut map = match value {
-            Value::String(text) => return Ok(Self::Text(Text { text, number: 0 })),
-            Value::Object(map) => map,
-            other => {
-                return Err(format!(
-                    "is {}, and must be text or an object",
-                    kind(&other)
-                ));
-            }
-        };
+        let mut map = object(value)?;
         if let Some(text) = own_words(&mut map)? {
             return Ok(Self::Text(text));
         }
@@ -83,16 +74,7 @@ impl Recorded {
 
 impl RecordedChoice {
     pub(super) fn read(value: Value, first: Side) -> Result<Self, String> {
-        let mut map = match value {
-            Value::String(text) => return Ok(Self::Text(Text { text, number: 0 }, first)),
-            Value::Object(map) => map,
-            other => {
-                return Err(format!(
-                    "is {}, and must be text or an object",
-                    kind(&other)
-                ));
-            }
-        };
+        let mut map = object(value)?;
         if let Some(text) = own_words(&mut map)? {
             return Ok(Self::Text(text, first));
         }
@@ -108,11 +90,19 @@ impl RecordedChoice {
             Self::Choice(side) => Ok(*side),
             Self::Silent(silence) => Err(*silence),
             Self::Text(text, first) => match shown_first_is_better(text) {
-                Ok(true) => Ok(*first),
-                Ok(false) => Ok(first.other()),
-                Err(_) => Err(Silence::Unreadable),
+                Some(true) => Ok(*first),
+                Some(false) => Ok(first.other()),
+                None => Err(Silence::Unreadable),
             },
         }
+    }
+}
+
+/// A bare text is none: what does not repeat a number is no verdict at a stop either.
+fn object(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("is {}, and must be an object", kind(&other))),
     }
 }
 
@@ -123,13 +113,10 @@ fn own_words(map: &mut Map<String, Value>) -> Result<Option<Text>, String> {
         Some(Value::String(text)) => text,
         Some(other) => return Err(format!("has a 'text' that is {}", kind(&other))),
     };
-    let number = match map.remove("ref") {
-        None | Some(Value::Null) => 0,
-        Some(number) => number
-            .as_u64()
-            .and_then(|number| u32::try_from(number).ok())
-            .ok_or_else(|| "has a 'ref' that is no number of a request".to_owned())?,
-    };
+    let number = map
+        .remove("ref")
+        .and_then(|number| u32::try_from(number.as_u64()?).ok())
+        .ok_or("has a 'text', and no 'ref' with the number of the request that it answers")?;
     Ok(Some(Text { text, number }))
 }
 
@@ -141,22 +128,15 @@ const WORDS: &[(&str, bool)] = &[
     ("2", false),
 ];
 
-/// The object that is asked for, or one of the words and nothing else.
-fn shown_first_is_better(said: &Text) -> Result<bool, Unreadable> {
+/// Read as a judge's verdict is: what does not repeat the number may be quoted.
+fn shown_first_is_better(said: &Text) -> Option<bool> {
     let wanted = Wanted {
         number: said.number,
         keys: &["better"],
     };
-    match reading::read(&said.text, wanted) {
-        Ok(answer) => answer.word("better", WORDS),
-        Err(unreadable) => {
-            let bare = said.text.trim().trim_end_matches('.');
-            let plain = WORDS
-                .iter()
-                .find(|(word, _)| word.eq_ignore_ascii_case(bare));
-            plain.map(|(_, first)| *first).ok_or(unreadable)
-        }
-    }
+    let answer = reading::read(&said.text, wanted).ok()?;
+    let better = answer.word("better", WORDS).ok()?;
+    answer.signed().then_some(better)
 }
 
 #[cfg(test)]
@@ -174,24 +154,25 @@ mod tests {
                 category: None,
             })
         };
+        let text = |text: &str, number: u32| json!({"text": text, "ref": number});
         let object = r#"{"ref": 12345678, "verdict": "pass", "score": 0.9}"#;
-        assert_eq!(judged(json!("PASS")), yes(true));
-        assert_eq!(judged(json!({"text": object, "ref": 12345678})), yes(true));
-        // A verdict on something else.
-        let other = json!({"text": object, "ref": 12345679});
-        assert_eq!(judged(other), Err(Silence::Unreadable));
+        assert_eq!(judged(text(object, 12_345_678)), yes(true));
+        // A verdict on something else, and one on nobody knows what.
+        for other in [object, r#"{"verdict": "pass"}"#, "PASS", "It is fine."] {
+            assert_eq!(judged(text(other, 12_345_679)), Err(Silence::Unreadable));
+        }
         // Its word is yes and its score is not.
-        assert_eq!(
-            judged(json!(r#"{"verdict": "pass", "score": 0.6}"#)),
-            yes(false)
-        );
+        let low = r#"{"ref": 12345678, "verdict": "pass", "score": 0.6}"#;
+        assert_eq!(judged(text(low, 12_345_678)), yes(false));
         assert_eq!(judged(json!({"verdict": "fail"})), yes(false));
-        assert_eq!(judged(json!("It is fine.")), Err(Silence::Unreadable));
         for wrong in [
             json!(3),
+            json!("PASS"),
             json!({}),
             json!({"verdict": "maybe"}),
-            json!({"text": 3}),
+            json!({"text": 3, "ref": 1}),
+            json!({"text": object}),
+            json!({"text": object, "ref": -1}),
         ] {
             assert!(Recorded::read(wrong.clone()).is_err(), "{wrong}");
         }
@@ -199,16 +180,20 @@ mod tests {
 
     #[test]
     fn choices_are_of_what_was_shown_first() {
+        let said = |better: &str| json!({"text": format!("So {{\"ref\": 7, \"better\": \"{better}\"}}"), "ref": 7});
         let choice = |value, first| RecordedChoice::read(value, first).unwrap().choice();
-        assert_eq!(choice(json!("First."), Side::A), Ok(Side::A));
-        assert_eq!(choice(json!("First."), Side::B), Ok(Side::B));
-        assert_eq!(choice(json!("2"), Side::A), Ok(Side::B));
-        let object = json!(r#"Both do, so {"why": "x", "better": "second"}"#);
-        assert_eq!(choice(object, Side::B), Ok(Side::A));
+        assert_eq!(choice(said("First"), Side::A), Ok(Side::A));
+        assert_eq!(choice(said("first"), Side::B), Ok(Side::B));
+        assert_eq!(choice(said("2"), Side::A), Ok(Side::B));
+        assert_eq!(choice(said("second"), Side::B), Ok(Side::A));
         // This names the answer itself.
         assert_eq!(choice(json!({"better": "a"}), Side::B), Ok(Side::A));
-        for unread in ["", "neither", "first or second", r#"{"better": "both"}"#] {
-            assert_eq!(choice(json!(unread), Side::A), Err(Silence::Unreadable));
+        for unread in [
+            said("both"),
+            json!({"text": "first", "ref": 7}),
+            json!({"text": r#"{"better": "first"}"#, "ref": 7}),
+        ] {
+            assert_eq!(choice(unread, Side::A), Err(Silence::Unreadable));
         }
     }
 }
