@@ -75,6 +75,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         Just(("a b? c? d?", "a and 2 of (b, c, d)")),
         Just(("a b? c d?", "a and (b or c)")),
         Just(("a?", "")),
+        Just(("a?", "a")),
         Just(("a!", "")),
         Just(("a b!", "")),
         Just(("a! b~ c?", "a and (b or c)")),
