@@ -244,7 +244,7 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
         let effects = run(scope, &judged.unasked);
         return draft.request(stop, scope, effects);
     }
-    if judged.value != Truth::False && !judged.called.is_empty() {
+    if judged.value != Truth::False && !judged.called.is_empty() && task.asked.is_none() {
         let effects = run(scope, &judged.called);
         return draft.request(stop, scope, effects);
     }
@@ -354,7 +354,14 @@ fn weigh<'a>(
     let policy = draft.policy;
     let spec = |line: &&Line| policy.verifier(&line.verifier);
     let counts = |line: &&Line| spec(line).is_some_and(VerifierSpec::is_enforced);
-    let said: Vec<&Line> = judged.witnesses.iter().filter(counts).collect();
+    // Who waits for a person is not sent back.
+    let waits = draft
+        .state
+        .task
+        .as_ref()
+        .is_some_and(|task| task.asked.is_some());
+    let said = judged.witnesses.iter().filter(|_| !waits);
+    let said: Vec<&Line> = said.filter(counts).collect();
     let says_no = |line: &&Line| line.truth == Truth::False;
     let against: Vec<&Line> = said.iter().copied().filter(says_no).collect();
     if judged.value == Truth::False || against.is_empty() {
@@ -487,8 +494,14 @@ fn send_back(
     let mut checks: Vec<CheckFeedback> = against
         .iter()
         .map(|line| {
-            let told = if main { task.told(&line.verifier) } else { &[] };
-            check_feedback(told, line)
+            // A judge's findings are categories: what it says of another answer is news.
+            let same = line.tier != Tier::Judge || told.repeat;
+            let known = if main && same {
+                task.told(&line.verifier)
+            } else {
+                &[]
+            };
+            check_feedback(known, line)
         })
         .collect();
     // What the text has no room to name is not told now, but at a later stop.

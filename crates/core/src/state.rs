@@ -453,10 +453,16 @@ impl Pending {
     pub fn answer(&self, name: &VerifierName, prompt: Short) -> Digest {
         let tree = self.tree.as_ref().map(|tree| tree.subject(name));
         let tree = tree.unwrap_or(Digest::of(b""));
+        // Each heartbeat asks anew whether there is something to do.
+        let beat = match self.calling(name) {
+            Calling::Heartbeat => self.stop.0.to_le_bytes(),
+            _ => [0; 8],
+        };
         Digest::of_parts([
             &self.message.as_bytes()[..],
             &tree.as_bytes()[..],
             &prompt.0.to_le_bytes(),
+            &beat,
         ])
     }
 

@@ -103,9 +103,11 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
     }
     if let Some(veto) = &mut facts.veto {
         text(redactor, &mut veto.reason, SHORT);
-        if let Some(arguments) = &mut veto.arguments {
-            text(redactor, arguments, REFUSAL);
-        }
+        // Half of the arguments are none.
+        let whole = |arguments: &String| {
+            arguments.len() <= REFUSAL && redactor.text(arguments) == *arguments
+        };
+        veto.arguments = veto.arguments.take().filter(whole);
     }
     if let Some(progress) = &mut facts.progress {
         text(redactor, &mut progress.reason, SHORT);

@@ -1,6 +1,7 @@
 //! What judges need to know of a stop: what calls for them, which is a fact of it, and what they
 //! are shown, out of the session's log.
 
+use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Short;
 use checkrein_core::event::{Event, OpenedBy};
 use checkrein_core::evidence::{Evidence, Verdict};
@@ -218,6 +219,16 @@ impl Story {
                 self.said.clear();
             }
             Event::Input(stamped) => self.input(&stamped.input, scope),
+            // What the agent was told, and no more.
+            Event::DecisionMade(made) if made.scope == *scope => {
+                if let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision {
+                    let told = feedback.checks.iter().map(|check| Said {
+                        verifier: check.verifier.clone(),
+                        key: check.key,
+                    });
+                    self.said.extend(told);
+                }
+            }
             _ => {}
         }
     }
@@ -235,15 +246,6 @@ impl Story {
             Input::StopRequested(stop) if stop.scope == *scope => {
                 self.answer.clone_from(&stop.message);
                 self.heartbeat = stop.answer.heartbeat;
-            }
-            Input::EvidenceArrived(arrived) if arrived.scope == *scope => {
-                let fact = &arrived.evidence;
-                if fact.verdict == Verdict::Fail {
-                    self.said.push(Said {
-                        verifier: fact.verifier.clone(),
-                        key: fact.key,
-                    });
-                }
             }
             _ => {}
         }

@@ -353,14 +353,18 @@ impl<'a> Batch<'a> {
             };
             // Whoever waited takes what came of the run that was waited for, and nothing older.
             let usable = now.filter(|kept| {
-                if waited
-                    && before
-                        .as_ref()
-                        .is_none_or(|before| before.bytes != kept.bytes)
-                {
-                    return true;
+                // A judge also reads what is no part of its subject: the conversation.
+                let here = spec.tier != Tier::Judge || self.is_of_task(kept);
+                here && {
+                    if waited
+                        && before
+                            .as_ref()
+                            .is_none_or(|before| before.bytes != kept.bytes)
+                    {
+                        return true;
+                    }
+                    self.use_cache && self.is_current(kept)
                 }
-                self.use_cache && self.is_current(kept)
             });
             if let Some(done) = usable.and_then(|kept| known(key, &kept.bytes)) {
                 return Ok(Turn::Known(done));
@@ -397,6 +401,12 @@ impl<'a> Batch<'a> {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Whether it was found since the task began.
+    fn is_of_task(&self, kept: &checkrein_store::Evidence) -> bool {
+        let found = kept::decode(&kept.bytes).map(|(at, _)| at);
+        found.is_some_and(|at| self.since.is_some_and(|since| at >= since))
     }
 
     /// A pass holds wherever its key does. A fail holds in the task that saw it: what mended

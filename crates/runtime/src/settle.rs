@@ -66,10 +66,17 @@ impl Runtime {
             });
         }
         let mut handled = first;
+        let (mut before, mut rounds) = (Vec::new(), 0_u32);
         loop {
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
+            // What is asked for again and again, and brings nothing, must not outstay the answer.
+            if rounds > 0 && patience.is_over() {
+                return Err(RuntimeError::Deadline);
+            }
+            rounds += u32::from(handled.effects == before);
+            before.clone_from(&handled.effects);
             let effects = std::mem::take(&mut handled.effects);
             handled = if effects.is_empty() {
                 self.look_for_answer(session, stop, &scope, patience)?

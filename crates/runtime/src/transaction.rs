@@ -46,6 +46,16 @@ pub(crate) struct Handled {
     pub(crate) parked: Option<Approval>,
 }
 
+/// What came of a look at the log.
+enum Decided {
+    /// The session is new, and no policy is at hand.
+    Unsealed,
+    /// A call that somebody is to be asked about first.
+    Unwatched,
+    /// It is handled; what is to be written, if anything.
+    Handled(Box<(Handled, Option<Batch>)>),
+}
+
 impl Runtime {
     /// One transaction: tail, fold, step, append.
     pub(crate) fn handle(
@@ -94,8 +104,10 @@ impl Runtime {
         self.look_for_edits(&delivery, patience)?;
         self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
-        self.watch(&mut delivery, beside, &mut compiled, patience)?;
+        // Whoever watches is asked once it is known that the call is new, and somebody watches.
+        let mut watched = false;
         loop {
+            let mut unwatched = false;
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
                 tail,
@@ -103,12 +115,18 @@ impl Runtime {
                 compiled.as_ref(),
                 sealed,
                 beside,
+                watched,
             ) {
-                Ok(None) => {
+                Ok(Decided::Unwatched) => {
+                    unwatched = true;
+                    Ok(None)
+                }
+                Ok(Decided::Unsealed) => {
                     outcome = None;
                     Ok(None)
                 }
-                Ok(Some((handled, batch))) => {
+                Ok(Decided::Handled(made)) => {
+                    let (handled, batch) = *made;
                     outcome = Some(Ok(handled));
                     Ok(batch)
                 }
@@ -123,6 +141,11 @@ impl Runtime {
                 Err(StoreError::DuplicateKey { .. }) => continue,
                 Err(error) => return Err(error.into()),
                 Ok(_) => {}
+            }
+            if unwatched {
+                watched = true;
+                self.watch(&mut delivery, beside, patience)?;
+                continue;
             }
             match outcome {
                 Some(outcome) => return outcome,
@@ -184,7 +207,7 @@ impl Runtime {
         }
     }
 
-    /// Inside the transaction. `None`: the session is new and no policy is at hand.
+    /// Inside the transaction.
     fn decide(
         &self,
         tail: &dyn Tail,
@@ -192,7 +215,8 @@ impl Runtime {
         compiled: Option<&Sealing>,
         found_under: Option<Digest>,
         beside: Beside<'_>,
-    ) -> Result<Option<(Handled, Option<Batch>)>, RuntimeError> {
+        watched: bool,
+    ) -> Result<Decided, RuntimeError> {
         let session = &delivery.session;
         let loaded = load::state(session, tail)?;
         let mut state = loaded.state;
@@ -202,7 +226,7 @@ impl Runtime {
             load::policy(session, &state, |digest| tail.blob(digest))?
         } else {
             let Some(Sealing { compiled, guard }) = compiled else {
-                return Ok(None);
+                return Ok(Decided::Unsealed);
             };
             let blob = compiled.policy.to_blob();
             let sealed = Event::PolicySealed {
@@ -234,7 +258,7 @@ impl Runtime {
                 repeated: true,
                 parked: None,
             };
-            return Ok(Some((handled, None)));
+            return Ok(Decided::Handled(Box::new((handled, None))));
         }
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
@@ -286,9 +310,13 @@ impl Runtime {
                 repeated: true,
                 parked: None,
             };
-            return Ok(Some((handled, Some(batch))));
+            return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
         }
 
+        let watches = policy.veto.is_some() || policy.progress.is_some();
+        if watches && !watched && matches!(delivery.input, Input::ToolRequested(_)) {
+            return Ok(Decided::Unwatched);
+        }
         let mut input = self.complete(&policy, &state, delivery);
         let question = match (&mut input, beside) {
             (Input::ToolRequested(request), Beside::Call(asked)) => {
@@ -363,7 +391,7 @@ impl Runtime {
             repeated: false,
             parked,
         };
-        Ok(Some((handled, Some(batch))))
+        Ok(Decided::Handled(Box::new((handled, Some(batch)))))
     }
 
     /// Facts and token use, stamped into the input.
@@ -475,9 +503,14 @@ pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Ve
     let Some(pending) = state.pending(scope) else {
         return Vec::new();
     };
+    let prompt = state
+        .task
+        .as_ref()
+        .map_or_else(Default::default, |task| task.prompt);
     let kind = |name: &VerifierName| policy.verifier(name).map(|spec| spec.subject);
     let subject = |name: &VerifierName| match (kind(name), &pending.tree) {
         (Some(SubjectKind::Stop), _) => pending.itself(),
+        (Some(SubjectKind::Answer), _) => pending.answer(name, prompt),
         (Some(SubjectKind::Message), _) | (_, Err(_)) => pending.message,
         (_, Ok(tree)) => tree.subject(name),
     };

@@ -27,8 +27,6 @@ use crate::approvals::Beside;
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::guard::Sealing;
-use crate::repeats::native_key;
 use crate::{clock, load};
 
 /// Longest that an agent waits for one word about a call.
@@ -46,23 +44,19 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         beside: Beside<'_>,
-        compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let (Input::ToolRequested(request), Beside::Call(asked)) = (&delivery.input, beside) else {
             return Ok(());
         };
-        let (state, policy) = match self.peek(&delivery.session)? {
-            Some(known) => known,
-            None => {
-                let sealing = compiled.insert(self.compile()?);
-                (State::default(), sealing.compiled.policy.clone())
-            }
-        };
-        if policy.veto.is_none() && policy.progress.is_none() {
+        let Some((state, policy)) = self.peek(&delivery.session)? else {
             return Ok(());
-        }
-        if self.is_known(delivery)? || refused(self, &policy, &state, delivery) {
+        };
+        let risky = match &policy.veto {
+            Some(terms) => terms.all || self.is_risky(request, delivery),
+            None => false,
+        };
+        if !risky && policy.progress.is_none() || refused(self, &policy, &state, delivery) {
             return Ok(());
         }
         let story = self.story(&delivery.session, &request.scope, &state)?;
@@ -73,7 +67,7 @@ impl Runtime {
             _ => None,
         };
         let word = match &policy.veto {
-            Some(terms) if terms.all || self.is_risky(request, delivery) => {
+            Some(terms) if risky => {
                 let key = Digest::of_parts([
                     &b"veto"[..],
                     &asked.key.as_bytes()[..],
@@ -90,19 +84,6 @@ impl Runtime {
             request.facts.progress = rating.map(Box::new);
         }
         Ok(())
-    }
-
-    /// Whether another installed entry delivered it before.
-    fn is_known(&self, delivery: &Delivery<'_>) -> Result<bool, RuntimeError> {
-        let Some(key) = native_key(delivery) else {
-            return Ok(false);
-        };
-        let mut known = Ok(None);
-        self.store.transact(&delivery.session, &mut |tail| {
-            known = tail.find_key(&key);
-            Ok(None)
-        })?;
-        Ok(known?.is_some())
     }
 
     /// Whether a call could do harm: what our own table of programs does not take for ordinary
@@ -154,24 +135,22 @@ impl Runtime {
             }
             match self.store.claim(&key)? {
                 Some(claim) => break claim,
-                None if patience.is_over() => return Err(RuntimeError::Deadline),
+                None if patience.is_over() => {
+                    let reason = "another process was still asking when the answer was due";
+                    return Ok(nothing(VetoSays::Silent, reason.to_owned()));
+                }
                 None => std::thread::sleep(LOOK_AGAIN),
             }
         };
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);
         if said >= terms.max_calls {
-            return Ok(VetoFact {
-                says: VetoSays::Spent,
-                reason: format!("{said} calls of this task were put to it; more may not be"),
-                confidence: None,
-                arguments: None,
-                asked: false,
-                tokens: 0,
-            });
+            let reason = format!("{said} calls of this task were put to it; more may not be");
+            return Ok(nothing(VetoSays::Spent, reason));
         }
         let hide = |text: &str| self.redactor.text(text).into_owned();
         // What came as no JSON is told as a text of it.
-        let arguments = hide(args);
+        let shown = hide(args);
+        let arguments = shown.clone();
         let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
             Ok(_) => arguments,
             Err(_) => serde_json::Value::String(arguments).to_string(),
@@ -184,7 +163,11 @@ impl Runtime {
             history: &history,
         };
         let heard = Self::second(&terms.model, &self.place.models(), patience).opinion(planned);
-        let fact = of_opinion(heard);
+        let mut fact = of_opinion(heard);
+        if shown != args {
+            // Made of what was hidden, it is none to be used.
+            fact.arguments = None;
+        }
         // What it did not say is asked again, should the call come again.
         if fact.says != VetoSays::Silent {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
@@ -270,6 +253,18 @@ impl Runtime {
             }
         }
         Ok(story)
+    }
+}
+
+/// Nobody was asked.
+fn nothing(says: VetoSays, reason: String) -> VetoFact {
+    VetoFact {
+        says,
+        reason,
+        confidence: None,
+        arguments: None,
+        asked: false,
+        tokens: 0,
     }
 }
 

@@ -300,3 +300,68 @@ fn what_a_config_cannot_mean() {
             .contains("is for kind = \"judge\"")
     );
 }
+
+/// Hooks for the person and for the project: one question.
+#[test]
+fn two_installed_entries_ask_once() {
+    let (world, model) = (judged(""), strict());
+    let entry = |source: &str| {
+        let mut agent = Agent::source(&world, "claude-code", source);
+        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent
+    };
+    let (user, project) = (entry("user"), entry("project"));
+    user.prompt("Write a parser.");
+    project.prompt("Write a parser.");
+    world.write("parser", "1");
+    let answers = std::thread::scope(|scope| {
+        let hooks = ["user", "project"].map(|source| {
+            let (world, base) = (&world, model.base());
+            scope.spawn(move || {
+                let mut agent = Agent::source(world, "claude-code", source);
+                agent.env = vec![("OLLAMA_HOST", base)];
+                agent.tell(&agent.stop_message(false, "Done."))
+            })
+        });
+        hooks.map(|hook| hook.join().unwrap())
+    });
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Answer::SentBack(_))),
+        "{answers:?}"
+    );
+    assert_eq!(model.asked().len(), 1);
+}
+
+/// What it has against another answer is told, also if it is of the same kind.
+#[test]
+fn each_answer_hears_what_is_wrong_with_it() {
+    let model = Witness::start(|body, before| {
+        let wrong = ["Where are the tests?", "Now the README is missing."];
+        let wrong = wrong.get(before).copied().unwrap_or("more");
+        Ok(witness::verdict(body, "fail", 0.2, "incomplete", wrong))
+    })
+    .unwrap();
+    let world = judged("");
+    let agent = agent(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    agent.stop_saying("Done.");
+    let second = agent.stop_saying("Done, with tests.");
+    assert!(
+        second.sent_back().contains("Now the README is missing."),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn accept_cannot_name_one_that_reads_sub_agents_only() {
+    let world = World::new();
+    world.config("accept = \"j\"\n[[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\nsurfaces = [\"subagent\"]\n");
+    let said = world.says(&["check"]);
+    assert!(
+        said.stderr.contains("does not read the main conversation"),
+        "{said:?}"
+    );
+}

@@ -51,7 +51,7 @@ fn it_sends_back_until_its_attempts_are_spent() {
     check(
         called(),
         "prompt | edit | j fail 1 | says one | stop | says two | stop | says three | stop",
-        "tests j sent back 1/3 j:1+0-0 | j sent back 2/3 j:0+1-0 | j look task_complete",
+        "tests j sent back 1/3 j:1+0-0 | j sent back 2/3 j:1+0-0 | j look task_complete",
     );
     check(
         terms(called(), 1, false),
@@ -185,7 +185,7 @@ fn a_required_judge_that_is_never_content_ends_the_task() {
     check(
         required(),
         "prompt | edit | j fail 1 | says one | stop | j fail 2 | says two | stop | j fail 3 | says three | stop",
-        "tests j sent back 1/3 j:1+0-0 | j sent back 2/3 j:1+0-1 | j gave_up/same_failures",
+        "tests j sent back 1/3 j:1+0-0 | j sent back 2/3 j:1+0-0 | j gave_up/same_failures",
     );
     check(
         policy("tests j? k? l?", "tests and 2 of (j, k, l)"),

@@ -76,7 +76,7 @@ pub(crate) fn audit(world: &World) {
                             let tree = tree.unwrap_or(Digest::of(b""));
                             let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
                             let prompt = prompt.0.to_le_bytes();
-                            Some(Digest::of_parts([parts[0], parts[1], &prompt]))
+                            Some(Digest::of_parts([parts[0], parts[1], &prompt, &[0; 8]]))
                         }
                         SubjectKind::Stop => {
                             let tree = tree.as_ref().map(|tree| tree.tree);

@@ -16,6 +16,9 @@ use crate::whole;
 /// Larger no file is told to a judge.
 const MAX_AGENTS: u64 = 1024 * 1024;
 
+/// And more of it no judge is shown.
+const MOST_SHOWN: usize = 64 * 1024;
+
 /// A config's text and those of the files it names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gathered {
@@ -88,9 +91,20 @@ impl Gathered {
         let judged = verifiers(&file).any(|verifier| verifier.kind.as_deref() == Some("judge"));
         for name in RULES.iter().filter(|_| judged) {
             let path = folder.join(name);
+            // Nobody approves of these: a link could lead to what is nobody's business.
+            if path
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_symlink())
+            {
+                continue;
+            }
             // What cannot be read is not shown to the judge, and is no mistake of the config.
             let text = whole::read_text(&path, MAX_AGENTS).unwrap_or_default();
-            agents.extend(text.map(|text| Source { name: path, text }));
+            let cut = |mut text: String| {
+                text.truncate(text.floor_char_boundary(MOST_SHOWN));
+                text
+            };
+            agents.extend(text.map(cut).map(|text| Source { name: path, text }));
         }
         Ok(Self {
             config,

@@ -124,6 +124,12 @@ pub(super) fn verifier(
     })
 }
 
+/// Whether it can be asked about what a person is told.
+pub(super) fn reads_main(spec: &VerifierSpec) -> bool {
+    let judge = serde_json::from_str::<Definition>(&spec.definition);
+    judge.is_ok_and(|judge| judge.surfaces.contains(&Surface::Main))
+}
+
 fn surface(text: &SurfaceText) -> Surface {
     match text {
         SurfaceText::Main => Surface::Main,

@@ -445,6 +445,15 @@ fn policy_of(
         );
         return Err(value(name, "accept", what));
     }
+    let aside = |spec: &&VerifierSpec| spec.tier == Tier::Judge && !judge::reads_main(spec);
+    let meant = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
+    if let Some(spec) = verifiers.iter().filter(aside).find(meant) {
+        let what = format!(
+            "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
+            spec.name
+        );
+        return Err(value(name, "accept", what));
+    }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
     let named = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(shadow).find(named) {

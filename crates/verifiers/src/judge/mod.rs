@@ -46,7 +46,7 @@ impl Verifier for Judge {
     fn verify(&self, job: &Job<'_>) -> Report {
         let started = Instant::now();
         let mut report = match (parse(&job.spec.definition), job.case) {
-            (Ok(judge), Some(case)) => ask(&judge, case, job, started),
+            (Ok(judge), Some(case)) => ask(&hidden(judge, job), case, job, started),
             (Ok(_), None) => {
                 let why = "a judge reads the answer of an agent: it is asked at a stop only";
                 Report::inconclusive(Cause::NotAsked, Retryable::Yes, why)
@@ -58,6 +58,17 @@ impl Verifier for Judge {
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         report
     }
+}
+
+/// Without secrets in what the project tells its agents, nor in the rubric.
+fn hidden(mut judge: Definition, job: &Job<'_>) -> Definition {
+    let rules = judge.rules.iter_mut().map(|rules| &mut rules.text);
+    for text in rules.chain(&mut judge.rubric) {
+        if let Some(hidden) = (job.redact)(text.as_bytes()) {
+            *text = String::from_utf8_lossy(&hidden).into_owned();
+        }
+    }
+    judge
 }
 
 fn parse(definition: &str) -> Result<Definition, DefinitionError> {
