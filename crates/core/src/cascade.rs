@@ -495,8 +495,8 @@ fn send_back(
         .iter()
         .map(|line| {
             // A judge's findings are categories: what it says of another answer is news.
-            let same = line.tier != Tier::Judge || told.repeat;
-            let known = if main && same {
+            let news = line.tier == Tier::Judge && line.fresh;
+            let known = if main && !news {
                 task.told(&line.verifier)
             } else {
                 &[]

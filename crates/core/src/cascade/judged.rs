@@ -44,6 +44,8 @@ pub(super) struct Line {
     cause: Option<Cause>,
     /// Its stance stood in for a verdict.
     pub(super) by_stance: bool,
+    /// Its verdict came back for this very stop.
+    pub(super) fresh: bool,
     /// It can never succeed.
     pub(super) hopeless: bool,
     /// The verdict that settles it, if the tree held still.
@@ -254,6 +256,7 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
         verdict,
         cause,
         by_stance: verdict == Verdict::Inconclusive && !waits,
+        fresh: settled.is_some_and(|held| held.stop == pending.stop),
         hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
         fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
         shown: settled

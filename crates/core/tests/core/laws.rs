@@ -435,9 +435,12 @@ fn sent_twice(world: &World) -> Option<(VerifierName, Short)> {
                 };
                 for check in &feedback.checks {
                     for finding in &check.new {
-                        let told = (check.verifier.clone(), *finding);
-                        if !sent.insert(told.clone()) {
-                            return Some(told);
+                        // What a judge has against another answer is another finding.
+                        let spec = world.policy.verifier(&check.verifier);
+                        let judge = spec.is_some_and(|spec| spec.tier == Tier::Judge);
+                        let about = judge.then_some(check.key);
+                        if !sent.insert((check.verifier.clone(), *finding, about)) {
+                            return Some((check.verifier.clone(), *finding));
                         }
                     }
                 }
