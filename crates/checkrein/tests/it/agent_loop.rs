@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 type Script = dyn Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync;
 
 /// A model in this process: its answers are a function of what it is asked.
-struct InProcess {
+pub(crate) struct InProcess {
     says: Box<Script>,
-    asked: Mutex<Vec<Request>>,
+    pub(crate) asked: Mutex<Vec<Request>>,
 }
 
 impl InProcess {
@@ -35,7 +35,7 @@ impl InProcess {
     }
 
     /// One after the other; the last again and again.
-    fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
+    pub(crate) fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
         let last = replies.last().unwrap().clone();
         Self::by(move |_, nth| Ok(replies.get(nth).unwrap_or(&last).clone()))
     }
@@ -75,11 +75,11 @@ fn reply(text: &str, calls: Vec<Call>) -> Reply {
     }
 }
 
-fn says(text: &str) -> Reply {
+pub(crate) fn says(text: &str) -> Reply {
     reply(text, Vec::new())
 }
 
-fn calls(tool: &str, arguments: Value) -> Reply {
+pub(crate) fn calls(tool: &str, arguments: Value) -> Reply {
     reply("", vec![call(tool, Ok(arguments))])
 }
 
@@ -103,7 +103,7 @@ fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
 }
 
 /// What the model was told of its calls.
-fn results(result: &LoopResult) -> Vec<(&str, bool)> {
+pub(crate) fn results(result: &LoopResult) -> Vec<(&str, bool)> {
     let of = result.messages.iter().map(|message| match message {
         Message::Result { text, failed, .. } => Some((text.as_str(), *failed)),
         Message::User(_) | Message::Assistant { .. } => None,

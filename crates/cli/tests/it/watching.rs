@@ -212,11 +212,11 @@ fn how_sure_a_veto_must_be() {
 #[test]
 fn the_wrong_channel_and_then_the_right_one() {
     let model = Witness::start(|body, _| {
-        let call = prompt(body).rsplit("\"tool\"").next().unwrap_or_default();
-        let (verdict, confidence) = match call {
-            call if call.contains("slack_search") => ("allow", 0.95),
-            call if call.contains("#engineering") => ("veto", 0.92),
-            _ => ("allow", 0.91),
+        // Later questions show earlier calls as well.
+        let (verdict, confidence) = match prompt(body) {
+            shown if shown.contains("#qa") => ("allow", 0.91),
+            shown if shown.contains("#engineering") => ("veto", 0.92),
+            _ => ("allow", 0.95),
         };
         Ok(says(body, verdict, confidence, None).replace(
             "the goal says draft only",

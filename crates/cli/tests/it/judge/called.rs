@@ -195,6 +195,23 @@ fn a_sub_agents_answer_is_read_where_it_is_a_surface() {
     }
 }
 
+/// Its end is known already, and no verdict could change it.
+#[test]
+fn an_answer_that_was_cut_is_not_put_to_a_model() {
+    let (world, model) = (judged("trigger = \"always\"\n"), strict());
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    let failed = json!({ "error": "max_output_tokens", "last_assistant_message": "Done: the par" });
+    agent.tell(&agent.message("StopFailure", failed));
+    assert!(
+        world.ending().starts_with("truncated"),
+        "{}",
+        world.ending()
+    );
+    assert_eq!(model.asked().len(), 0);
+}
+
 /// A command says nothing at its end but its status, in which no word calls.
 #[test]
 fn a_command_is_read_only_by_one_that_reads_everything() {

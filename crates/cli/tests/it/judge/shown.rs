@@ -57,7 +57,7 @@ fn a_session_in_its_order() {
         "Question 3?",
         "Reply 7.",
         "agent: claude-code",
-        "with 1 tool call",
+        "worked for ",
         "tests passes",
         "echo 1 > parser",
         "incomplete: Where are the tests?",
