@@ -2,14 +2,16 @@
 //! test that observes it from outside: requests that a model on loopback got, text that was delivered, an exit code.
 //! A row without such a test is red. `rows --run` runs exactly these tests.
 
-mod suites;
+mod binaries;
+mod names;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use suites::{Outcome, Suite};
+use binaries::{Binaries, Outcome};
+use names::Suite;
 use table::Row;
 
 /// The command.
@@ -30,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         (["--run"], false) => {}
         _ => return Err(format!("'{}' is nothing; there is --run", words.join(" "))),
     }
-    let tests: BTreeMap<_, ()> = rows.iter().map(|row| (&row.test, ())).collect();
+    let tests: BTreeSet<_> = rows.iter().map(|row| &row.test).collect();
     println!("{} rows, {} tests", rows.len(), tests.len());
     wrong.iter().for_each(|what| eprintln!("RED: {what}"));
     Ok(match wrong.is_empty() && !rows.is_empty() {
@@ -55,12 +57,15 @@ fn print(row: &Row, last: &str) {
 }
 
 /// Rows by the suite of their test.
-fn by_suite(rows: &[Row]) -> BTreeMap<&Suite, Vec<&Row>> {
+type BySuite<'r> = BTreeMap<&'r Suite, Vec<&'r Row>>;
+
+fn built<'r>(rows: &'r [Row], root: &Path) -> Result<(Binaries, BySuite<'r>), String> {
     let mut suites = BTreeMap::<_, Vec<&Row>>::new();
     for row in rows {
         suites.entry(&row.test.suite).or_default().push(row);
     }
-    suites
+    let binaries = Binaries::build(root, &suites.keys().copied().collect())?;
+    Ok((binaries, suites))
 }
 
 /// Rows whose test is not in the sources, told without building anything.
@@ -73,8 +78,9 @@ fn unwritten(rows: &[Row], root: &Path) -> Vec<String> {
 /// Rows whose test is not in its suite, or would not be run.
 fn absent(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    for (suite, rows) in by_suite(rows) {
-        let there = suite.tests(root)?;
+    let (binaries, suites) = built(rows, root)?;
+    for (suite, rows) in suites {
+        let there = binaries.tests(suite)?;
         let gone = rows
             .into_iter()
             .filter(|row| !there.contains(&row.test.name));
@@ -86,9 +92,10 @@ fn absent(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
 /// Runs the tests, and prints what came of each row.
 fn played(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    for (suite, rows) in by_suite(rows) {
+    let (binaries, suites) = built(rows, root)?;
+    for (suite, rows) in suites {
         let names = rows.iter().map(|row| row.test.name.as_str()).collect();
-        let outcomes = suite.run(root, &names)?;
+        let outcomes = binaries.run(suite, &names)?;
         for row in rows {
             let outcome = outcomes.get(&row.test.name).copied();
             let words = match outcome {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::suites::Test;
+use super::names::Test;
 
 pub(super) const TEXT: &str = include_str!("../../rows.tsv");
 
