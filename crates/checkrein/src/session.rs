@@ -6,7 +6,7 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind,
+    AnswerFact, Input, PromptSubmitted, Scoped, StopRequested, TokenUse, ToolFacts, ToolKind,
     ToolRequested, ToolReturned, TreeUnknown,
 };
 use checkrein_core::policy::Policy;
@@ -43,11 +43,20 @@ pub struct ToolCall {
     pub patch: Option<String>,
 }
 
+/// What an answer of a model took, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Output tokens, thinking included.
+    pub output: Option<u64>,
+    /// All of it, in millionths of a dollar.
+    pub cost: Option<u64>,
+}
+
 /// What is known of an answer in which an agent says it is done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastAnswer {
-    /// Its output tokens, thinking included, if known.
-    pub output: Option<u64>,
+    /// What it took.
+    pub spent: Spent,
     /// Its output limit cut it.
     pub truncated: bool,
     /// Tool calls of the same answer did not run.
@@ -151,18 +160,21 @@ impl<'a> Session<'a> {
         self.deliver(input, key, None).map(drop)
     }
 
-    /// A model response and its calls are over. `output` are its output tokens, if known.
+    /// A model response and its calls are over.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn round(&self, output: Option<u64>) -> Result<(), RuntimeError> {
-        let tokens = tokens(output);
-        let scope = ScopeId::main();
-        self.take(Input::RoundEnded(checkrein_core::input::Scoped {
-            scope,
-            tokens,
-        }))
-        .map(drop)
+    pub fn round(&self, spent: Spent) -> Result<(), RuntimeError> {
+        self.round_of(spent, None)
+    }
+
+    /// The same; what comes again with this key is known already.
+    pub(crate) fn round_of(&self, spent: Spent, key: Option<String>) -> Result<(), RuntimeError> {
+        let round = Input::RoundEnded(Scoped {
+            scope: ScopeId::main(),
+            tokens: tokens(spent),
+        });
+        self.deliver(round, key, None).map(drop)
     }
 
     /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
@@ -170,7 +182,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, LastAnswer::default(), None)
+        self.claim(message, LastAnswer::default(), None, self.next())
     }
 
     /// The same, with what is known of the answer in which it says so.
@@ -182,7 +194,17 @@ impl<'a> Session<'a> {
         message: &str,
         answer: LastAnswer,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, answer, None)
+        self.claim(message, answer, None, self.next())
+    }
+
+    /// The same; what comes again with this key is answered as it was.
+    pub(crate) fn answered_as(
+        &self,
+        key: String,
+        message: &str,
+        answer: LastAnswer,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, answer, None, key)
     }
 
     /// The agent's program is gone without a word that counts: its work is judged as at a
@@ -196,7 +218,13 @@ impl<'a> Session<'a> {
         message: &str,
         over: Option<Transition>,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, LastAnswer::default(), over)
+        self.claim(message, LastAnswer::default(), over, self.next())
+    }
+
+    /// A claim of its own: never the same event as a hook's stop in this session.
+    fn next(&self) -> String {
+        let nth = self.claims.fetch_add(1, Ordering::Relaxed);
+        format!("{}:{nth}", self.since)
     }
 
     fn claim(
@@ -204,9 +232,8 @@ impl<'a> Session<'a> {
         message: &str,
         answer: LastAnswer,
         over: Option<Transition>,
+        key: String,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        // A claim of its own: never the same event as a hook's stop in this session.
-        let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main(),
             message: message.to_owned(),
@@ -223,14 +250,30 @@ impl<'a> Session<'a> {
                 ..AnswerFact::default()
             },
             judges: Box::default(),
-            tokens: tokens(answer.output),
+            tokens: tokens(answer.spent),
         });
-        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
-        match &decided.decision {
-            Decision::Stop(decision) => Ok((decision.clone(), decided)),
+        let mut decided = self.deliver(input, Some(format!("claim:{key}")), None)?;
+        match decided.decision.clone() {
+            Decision::Stop(decision) => {
+                if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
+                    // Whoever asks again was not told.
+                    decided.text = Some(self.engine.runtime().words(feedback));
+                }
+                Ok((decision, decided))
+            }
             // A stop is always answered by a stop decision.
             Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
         }
+    }
+
+    /// Adds to the conversation that is kept for an agent of our own.
+    pub(crate) fn put_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
+        self.engine.runtime().put_message(&self.id, body)
+    }
+
+    /// That conversation so far.
+    pub(crate) fn messages(&self) -> Result<Vec<Vec<u8>>, RuntimeError> {
+        self.engine.runtime().messages(&self.id)
     }
 
     /// Takes any other news in.
@@ -278,10 +321,11 @@ impl<'a> Session<'a> {
     }
 }
 
-fn tokens(output: Option<u64>) -> Option<TokenUse> {
-    output.map(|output| TokenUse {
+fn tokens(spent: Spent) -> Option<TokenUse> {
+    spent.output.map(|output| TokenUse {
         output,
         input: 0,
+        cost: spent.cost,
         cursor: String::new(),
     })
 }

@@ -108,6 +108,7 @@ fn inputs() -> Vec<Stamped> {
         Some(TokenUse {
             output: 40,
             input: 1000,
+            cost: None,
             cursor: format!("{n}:msg_{n}"),
         })
     };

@@ -324,6 +324,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     scope,
                     asked: None,
                     tokens: 0,
+                    cost: 0,
                     evidence,
                 }));
             }
@@ -368,6 +369,7 @@ fn reading(output: u64) -> TokenUse {
     TokenUse {
         output,
         input: 0,
+        cost: None,
         cursor: "cursor".to_owned(),
     }
 }
@@ -393,6 +395,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         scope: ScopeId::main(),
         asked: None,
         tokens: 0,
+        cost: 0,
         evidence,
     }));
     // Had somebody waited for it, that effect is answered.
