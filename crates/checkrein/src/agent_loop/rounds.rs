@@ -20,6 +20,8 @@ use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
 const OVER: &str = "not run: the task is over";
 /// What the calls of an answer get that may not be whole.
 const CUT: &str = "not run: the output limit cut this answer";
+/// What a model is told whose answer was cut.
+const GO_ON: &str = "Your answer was cut by its output limit. Go on, in smaller pieces.";
 /// What a call gets during which the process died.
 const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
@@ -31,6 +33,8 @@ pub(super) struct Run<'a> {
     request: Request,
     output: String,
     rounds: u32,
+    /// The answer before was cut by its output limit.
+    cut_before: bool,
     usage: Usage,
     cost: Option<u64>,
 }
@@ -55,6 +59,7 @@ impl<'a> Run<'a> {
             request,
             output: String::new(),
             rounds: 0,
+            cut_before: false,
             usage: Usage {
                 input: none,
                 cached: none,
@@ -68,12 +73,14 @@ impl<'a> Run<'a> {
     /// Goes through what was said before; what is left of it to be done is the first thing to do.
     fn recall(&mut self, said: Vec<Entry>) -> Option<(Answer, Vec<Outcome>)> {
         let mut last: Option<(Answer, Vec<Outcome>)> = None;
+        let mut cut = false;
         for entry in said {
             self.request.messages.extend(entry.message());
             match entry {
                 Entry::Begun { .. } => {}
                 Entry::User { .. } => last = None,
                 Entry::Answer(answer) => {
+                    self.cut_before = std::mem::replace(&mut cut, answer.cut);
                     self.count(&answer);
                     last = Some((answer, Vec::new()));
                 }
@@ -83,6 +90,9 @@ impl<'a> Run<'a> {
                     }
                 }
             }
+        }
+        if last.is_none() {
+            self.cut_before = cut;
         }
         last
     }
@@ -143,10 +153,15 @@ impl<'a> Run<'a> {
                 }
             };
             let calls = answer.calls();
-            let ended = match answer.cut || calls.is_empty() {
-                true => self.claim(&answer, &calls, told.len()).await?,
-                false => self.calls(&answer, &calls, &told).await?,
+            let ended = if answer.cut && !self.cut_before {
+                self.cut(&answer, &calls, told.len()).await?;
+                None
+            } else if answer.cut || calls.is_empty() {
+                self.claim(&answer, &calls, told.len()).await?
+            } else {
+                self.calls(&answer, &calls, &told).await?
             };
+            self.cut_before = answer.cut;
             if let Some(transition) = ended {
                 return Ok(transition);
             }
@@ -184,6 +199,23 @@ impl<'a> Run<'a> {
             output: sum(self.usage.output, used.output),
         };
         self.cost = sum(self.cost, answer.spent().cost);
+    }
+
+    /// One answer that was cut is no word on whether the work is done.
+    async fn cut(&mut self, answer: &Answer, calls: &[Call], told: usize) -> Result<(), Broken> {
+        for call in calls.iter().skip(told) {
+            self.refuse(call, CUT.to_owned()).await?;
+        }
+        self.round(answer).await?;
+        let text = GO_ON.to_owned();
+        self.keep(Entry::User { text }).await
+    }
+
+    async fn round(&self, answer: &Answer) -> Result<(), Broken> {
+        let (spent, key) = (answer.spent(), format!("round:{}", self.rounds));
+        self.desk
+            .ask(move |session| session.round_of(spent, Some(key)))
+            .await
     }
 
     /// The model wants nothing done any more: it says that it is done, or was cut.
@@ -247,10 +279,7 @@ impl<'a> Run<'a> {
                 return ended;
             }
         }
-        let (spent, key) = (answer.spent(), format!("round:{}", self.rounds));
-        self.desk
-            .ask(move |session| session.round_of(spent, Some(key)))
-            .await?;
+        self.round(answer).await?;
         Ok(None)
     }
 

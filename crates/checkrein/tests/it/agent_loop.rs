@@ -397,14 +397,14 @@ fn s003_error() {
 }
 
 #[test]
-fn an_answer_that_was_cut_is_truncated_and_its_calls_do_not_run() {
+fn answers_that_are_cut_again_are_truncated_and_their_calls_do_not_run() {
     let notes = Notes::new();
     for calls in [vec![], vec![call("note", Ok(json!({})))]] {
         let cut = Reply {
             ended: Ended::Cut,
             ..reply("I have", calls)
         };
-        let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut]));
+        let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut.clone(), cut]));
         let agent = agent
             .tool(notes.clone())
             .verifier(HardVerifier::new("never", |_| {
@@ -413,6 +413,32 @@ fn an_answer_that_was_cut_is_truncated_and_its_calls_do_not_run() {
         assert_eq!(reason(&ends(&agent)), (Reason::Truncated, None));
     }
     assert_eq!(notes.0.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn after_one_cut_answer_it_goes_on() {
+    let cut = Reply {
+        ended: Ended::Cut,
+        ..reply("I have", Vec::new())
+    };
+    let model = InProcess::one_by_one(vec![
+        cut.clone(),
+        calls("note", json!({})),
+        cut,
+        says("Done."),
+    ]);
+    let (_root, agent) = in_folder(model);
+    let notes = Notes::new();
+    let result = ends(&agent.tool(notes.clone()));
+    assert_eq!(reason(&result), (Reason::Unverified, Some("no_checks")));
+    assert_eq!((result.rounds, result.attempts), (4, 1));
+    assert_eq!(notes.0.load(Ordering::Relaxed), 1);
+    let told = users(&result);
+    assert_eq!(
+        told.iter().filter(|text| text.contains("was cut")).count(),
+        2,
+        "{told:?}"
+    );
 }
 
 /// What cannot run is told, and counted like any other call: no model goes on so for ever.
