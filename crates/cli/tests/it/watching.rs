@@ -1,10 +1,11 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::Witness;
 use checkrein_scripted::witness::{self, number, prompt};
+use checkrein_scripted::{Coder, Turn, Witness};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
+use crate::coder;
 use crate::world::World;
 
 fn watched(config: &str) -> World {
@@ -265,7 +266,9 @@ fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
         matches!(heard, Answer::Advice(_))
     };
     let advised = (0..7).filter(advised).collect();
-    (advised, model.asked().len())
+    let asked = model.asked();
+    assert!(asked.iter().all(|body| body["model"] == "p"));
+    (advised, asked.len())
 }
 
 #[test]
@@ -367,4 +370,54 @@ fn a_row_of_low_scores_is_told_once() {
     assert_eq!(model.asked().len(), 6, "before each call but the first");
     assert!(prompt(&model.asked()[0]).contains("cat file0"));
     world.replays(&agent.session);
+}
+
+/// `run --model`: an agent of our own with nobody beside it but these.
+#[test]
+fn an_agent_of_our_own_is_watched_and_judged() {
+    const NAME: &str = "anthropic/claude-sonnet-4-5";
+    let cheap = Witness::start(|body, _| {
+        let shown = prompt(body);
+        Ok(match body["model"].as_str() {
+            Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
+            Some("v") => says(body, "allow", 0.95, None),
+            Some("p") => json!({
+                "ref": number(body), "score": 0.1, "summary": "reads on",
+                "suggested_action": "write the parser",
+            })
+            .to_string(),
+            _ if shown.contains("with tests") => witness::verdict(body, "pass", 0.95, "none", ""),
+            _ => witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?"),
+        })
+    })
+    .unwrap();
+    let coder = Coder::by_turns(vec![
+        Turn::shell("git push origin main"),
+        Turn::shell("cat README"),
+        Turn::shell("ls"),
+        Turn::shell("echo 1 > parser"),
+        Turn::say("Done."),
+        Turn::say("Done, with tests."),
+    ])
+    .unwrap();
+    let world = watched(&format!(
+        "{VETO}[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\n\
+        [[verifier]]\nname = \"there\"\nrun = \"test -f parser\"\n\
+        [[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n"
+    ));
+    let mut run = coder::run(&world, &coder, NAME, &["--model", NAME, "Write a parser."]);
+    let said = coder::says(run.env("OLLAMA_HOST", cheap.base()));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(world.ending(), "task_complete");
+    let heard = &coder.heard().pop().unwrap().whole;
+    for told in [
+        "[verifier-veto] shell: the goal says draft only (confidence 0.92)",
+        "[progress-check] the last 2 steps brought little",
+        "incomplete: Where are the tests?",
+    ] {
+        assert!(heard.contains(told), "{told}: {heard}");
+    }
+    let asked = cheap.asked();
+    let of = |model: &str| asked.iter().filter(|body| body["model"] == model).count();
+    assert_eq!((of("v"), of("p"), of("j")), (1, 3, 2));
 }

@@ -32,6 +32,7 @@ fn an_incomplete_answer_is_sent_back_once() {
             shown.contains("incomplete: Where are the tests?"),
             "{shown}"
         );
+        assert_eq!(world.tasks().len(), 1, "the same conversation");
         world.replays(&agent.session);
     }
 }
