@@ -6,13 +6,14 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind,
+    AnswerFact, Input, PromptSubmitted, SessionEnded, StopRequested, TokenUse, ToolFacts, ToolKind,
     ToolRequested, ToolReturned, TreeUnknown,
 };
+use checkrein_core::layers::Stage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Returned, Rewritten, RuntimeError};
 use serde_json::Value;
 
 use crate::Engine;
@@ -120,7 +121,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
-        let decided = self.deliver(input, key, Some(call))?;
+        let decided = self.deliver(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
@@ -128,16 +129,18 @@ impl<'a> Session<'a> {
         Ok((decision, decided))
     }
 
-    /// What came of a call that ran.
+    /// What came of a call that ran. With the answer: what layers of middleware made of the result,
+    /// which the agent is given in its place.
     ///
     /// # Errors
-    /// If Checkrein itself cannot judge.
+    /// If Checkrein itself cannot judge; where there is middleware, the result has then not been
+    /// looked at by all of it.
     pub fn returned(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Rewritten, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main(),
             call_id: Some(call.id.clone()),
@@ -148,7 +151,13 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("returned:{}", call.id));
-        self.deliver(input, key, None).map(drop)
+        let returned = Returned {
+            tool: &call.tool,
+            args: &call.args,
+            result,
+        };
+        let decided = self.deliver(input, key, None, Some(returned))?;
+        Ok(decided.rewritten)
     }
 
     /// A model response and its calls are over. `output` are its output tokens, if known.
@@ -225,11 +234,21 @@ impl<'a> Session<'a> {
             judges: Box::default(),
             tokens: tokens(answer.output),
         });
-        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
+        let key = Some(format!("claim:{}:{nth}", self.since));
+        let decided = self.deliver(input, key, None, None)?;
         match &decided.decision {
             Decision::Stop(decision) => Ok((decision.clone(), decided)),
             // A stop is always answered by a stop decision.
             Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
+        }
+    }
+
+    /// The conversation is over, if a layer of middleware wants to know.
+    pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
+        let runtime = self.engine.runtime();
+        match runtime.listens(&self.id, Stage::SessionEnd)? {
+            true => self.take(Input::SessionEnded(ended)).map(drop),
+            false => Ok(()),
         }
     }
 
@@ -238,7 +257,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
-        self.deliver(input, None, None)
+        self.deliver(input, None, None, None)
     }
 
     /// The session as it is now, with its sealed policy.
@@ -254,6 +273,7 @@ impl<'a> Session<'a> {
         input: Input,
         key: Option<String>,
         call: Option<&ToolCall>,
+        returned: Option<Returned<'_>>,
     ) -> Result<Decided, RuntimeError> {
         let delivery = Delivery {
             session: self.id.clone(),
@@ -266,6 +286,8 @@ impl<'a> Session<'a> {
             patch: call.and_then(|call| call.patch.as_deref()),
             works_in: None,
             usage: None,
+            returned,
+            layers: Vec::new(),
         };
         let patience = Patience {
             deadline: None,

@@ -2,6 +2,7 @@
 //! claim of done is judged, every run ends with a typed reason.
 
 mod desk;
+mod fading;
 mod hands;
 mod interrupt;
 mod rounds;
@@ -16,7 +17,7 @@ use checkrein_core::policy::TokenBudget;
 use checkrein_core::transition::Transition;
 use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{Place, RuntimeError};
+use checkrein_runtime::{Layers, Place, RuntimeError};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::told;
@@ -85,6 +86,7 @@ pub struct AgentLoop {
     store: Arc<dyn Store>,
     prices: Prices,
     interrupt: Interrupt,
+    layers: Layers,
 }
 
 /// How a run ended, and what there is of it.
@@ -148,6 +150,7 @@ impl AgentLoop {
             store: Arc::new(MemoryStore::new()),
             prices: Prices::default(),
             interrupt: Interrupt::default(),
+            layers: Layers::default(),
         }
     }
 
@@ -233,6 +236,12 @@ impl AgentLoop {
         self
     }
 
+    /// The layers of middleware beside those of the config: register and remove them at any time,
+    /// also while it runs.
+    pub fn middleware(&self) -> &Layers {
+        &self.layers
+    }
+
     /// With this every run of the loop can be ended.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
@@ -254,6 +263,7 @@ impl AgentLoop {
         let seal = move || settings.compile(&root, &required);
         let engine = Engine::new(self.store.clone(), place, Box::new(seal))
             .cancelled_with(stop.flag())
+            .with_middleware(self.layers.clone())
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, message.to_owned(), stop.clone()).await?;
         let request = Request {

@@ -1,13 +1,14 @@
 //! The rounds of one run: ask, call, ask again, until a stop is accepted or something ends it.
 
 use checkrein_core::decision::{StopDecision, ToolDecision};
-use checkrein_core::input::{Input, ProcessFailed, ToolKind};
+use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_models::{Call, Ended, Message, ModelError, Reply, Request, Usage};
-use checkrein_runtime::Decided;
+use checkrein_runtime::{Decided, text_of};
 use serde_json::Value;
 
 use super::desk::{Desk, Opened};
+use super::fading::Fading;
 use super::interrupt::{Over, Stop};
 use super::verifier::View;
 use super::{AgentLoop, LoopResult, LoopState};
@@ -29,6 +30,7 @@ pub(super) struct Run<'a> {
     rounds: u32,
     usage: Usage,
     cost: Option<u64>,
+    fading: Fading,
 }
 
 /// Checkrein itself cannot go on.
@@ -58,6 +60,7 @@ impl<'a> Run<'a> {
                 output: none,
             },
             cost: none,
+            fading: Fading::default(),
         }
     }
 
@@ -74,6 +77,8 @@ impl<'a> Run<'a> {
                 ..Transition::new(Reason::Error, "checkrein")
             },
         };
+        self.fading.fade(&mut self.request.messages);
+        self.leave(&transition).await;
         LoopResult {
             transition,
             output: self.output,
@@ -95,6 +100,7 @@ impl<'a> Run<'a> {
                 Some(Ok(reply)) => reply,
             };
             self.count(&reply);
+            self.fading.fade(&mut self.request.messages);
             self.output.clone_from(&reply.text);
             self.request.messages.push(Message::Assistant {
                 text: reply.text.clone(),
@@ -220,14 +226,25 @@ impl<'a> Run<'a> {
         };
         let failed = output.ended != ToolEnded::Ran;
         let result = Value::String(output.text.clone());
-        let text = match advice {
-            Some(advice) => format!("{}\n{advice}", output.text),
-            None => output.text,
+        let returned = self
+            .desk
+            .ask(move |session| session.returned(&gated, &result, failed));
+        let rewritten = match returned.await {
+            Ok(rewritten) => rewritten,
+            Err(broken) => {
+                // Whoever had to look at it has not.
+                self.tell(call, "withheld: the task is over".to_owned(), true);
+                return Err(broken);
+            }
         };
-        self.tell(call, text, failed);
-        self.desk
-            .ask(move |session| session.returned(&gated, &result, failed))
-            .await?;
+        let with = |text: String| match &advice {
+            Some(advice) => format!("{text}\n{advice}"),
+            None => text,
+        };
+        self.fading
+            .keep(&self.request.messages, rewritten.kept.as_ref());
+        let given = rewritten.given.as_ref().map(text_of);
+        self.tell(call, with(given.unwrap_or(output.text)), failed);
         Ok(None)
     }
 
@@ -246,6 +263,18 @@ impl<'a> Run<'a> {
             text,
             failed,
         });
+    }
+
+    /// Whoever listens for the end of sessions is told of it.
+    async fn leave(&self, transition: &Transition) {
+        let ended = SessionEnded {
+            native_reason: transition.reason.as_str().to_owned(),
+        };
+        // The run is over, and how it ended is known: a store that cannot take this changes nothing.
+        let _ = self
+            .desk
+            .ask(move |session| session.leave(ended).map(drop))
+            .await;
     }
 
     /// Something else than the model ended it.

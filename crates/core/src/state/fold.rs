@@ -15,6 +15,7 @@ use crate::input::{
     EvidenceArrived, Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested,
     ToolReturned, TreeFact, TreeRead,
 };
+use crate::layers::{LayerFact, LayerSays};
 use crate::transition::{Reason, Transition};
 
 impl State {
@@ -83,6 +84,7 @@ impl State {
 
     fn take_in(&mut self, stamped: &Stamped) {
         self.now = self.now.max(stamped.at);
+        self.pass_over(stamped);
         match &stamped.input {
             Input::SessionStarted(started) => {
                 self.agent.get_or_insert_with(|| started.agent.clone());
@@ -142,6 +144,13 @@ impl State {
                     task.answered(answered);
                 }
             }
+        }
+    }
+
+    fn pass_over(&mut self, stamped: &Stamped) {
+        let over = |fact: &LayerFact| fact.says == LayerSays::PassedOver && fact.stage.decides();
+        if let Some(task) = &mut self.task {
+            task.passed_over |= stamped.layers.iter().any(over);
         }
     }
 
@@ -411,6 +420,7 @@ impl State {
             vetoes: 0,
             ratings: 0,
             low: 0,
+            passed_over: false,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
@@ -419,6 +429,7 @@ impl State {
                 add(&mut task.totals.output_tokens, tokens.output);
                 task.metered = true;
             }
+            self.pass_over(&orphan.1);
             self.work(orphan.0, &orphan.1);
         }
     }
