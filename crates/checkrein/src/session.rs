@@ -6,13 +6,14 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, Scoped, StopRequested, TokenUse, ToolFacts, ToolKind,
-    ToolRequested, ToolReturned, TreeUnknown,
+    AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, StopRequested, TokenUse, ToolFacts,
+    ToolKind, ToolRequested, ToolReturned, TreeUnknown,
 };
+use checkrein_core::layers::Stage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Returned, Rewritten, RuntimeError, text_of};
 use serde_json::Value;
 
 use crate::Engine;
@@ -129,7 +130,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
-        let decided = self.deliver(input, key, Some(call))?;
+        let decided = self.deliver(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
@@ -137,16 +138,27 @@ impl<'a> Session<'a> {
         Ok((decision, decided))
     }
 
-    /// What came of a call that ran.
+    /// What came of a call that ran. With the answer: what layers of middleware made of the result,
+    /// which the agent is given in its place.
     ///
     /// # Errors
-    /// If Checkrein itself cannot judge.
+    /// If Checkrein itself cannot judge; where there is middleware, the result has then not been
+    /// looked at by all of it.
     pub fn returned(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Rewritten, RuntimeError> {
+        Ok(self.return_of(call, result, error)?.rewritten)
+    }
+
+    fn return_of(
+        &self,
+        call: &ToolCall,
+        result: &Value,
+        error: bool,
+    ) -> Result<Decided, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main(),
             call_id: Some(call.id.clone()),
@@ -157,7 +169,35 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("returned:{}", call.id));
-        self.deliver(input, key, None).map(drop)
+        let returned = Returned {
+            tool: &call.tool,
+            args: &call.args,
+            result,
+        };
+        self.deliver(input, key, None, Some(returned))
+    }
+
+    /// The same for a result that may have come back before, in a process that died: what is told of
+    /// it, and what stays of it; `None` if no middleware looks at results.
+    pub(crate) fn passed(
+        &self,
+        call: &ToolCall,
+        result: &Value,
+        error: bool,
+    ) -> Result<Option<(Option<String>, Option<String>)>, RuntimeError> {
+        const WITHHELD: &str = "withheld: the run was interrupted while middleware looked at this result; \
+            if you need it, ask for it again";
+        let runtime = self.engine.runtime();
+        let looked = runtime.listens(&self.id, Stage::AfterTool)?
+            || runtime.listens(&self.id, Stage::PersistResult)?;
+        let decided = self.return_of(call, result, error)?;
+        Ok(looked.then(|| match decided.repeated {
+            true => (Some(WITHHELD.to_owned()), None),
+            false => {
+                let Rewritten { given, kept } = decided.rewritten;
+                (given.as_ref().map(text_of), kept.as_ref().map(text_of))
+            }
+        }))
     }
 
     /// A model response and its calls are over.
@@ -174,7 +214,7 @@ impl<'a> Session<'a> {
             scope: ScopeId::main(),
             tokens: tokens(spent),
         });
-        self.deliver(round, key, None).map(drop)
+        self.deliver(round, key, None, None).map(drop)
     }
 
     /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
@@ -252,7 +292,7 @@ impl<'a> Session<'a> {
             judges: Box::default(),
             tokens: tokens(answer.spent),
         });
-        let mut decided = self.deliver(input, Some(format!("claim:{key}")), None)?;
+        let mut decided = self.deliver(input, Some(format!("claim:{key}")), None, None)?;
         match decided.decision.clone() {
             Decision::Stop(decision) => {
                 if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
@@ -276,12 +316,21 @@ impl<'a> Session<'a> {
         self.engine.runtime().messages(&self.id)
     }
 
+    /// The conversation is over, if a layer of middleware wants to know.
+    pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
+        let runtime = self.engine.runtime();
+        match runtime.listens(&self.id, Stage::SessionEnd)? {
+            true => self.take(Input::SessionEnded(ended)).map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// Takes any other news in.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
-        self.deliver(input, None, None)
+        self.deliver(input, None, None, None)
     }
 
     /// The session as it is now, with its sealed policy.
@@ -297,6 +346,7 @@ impl<'a> Session<'a> {
         input: Input,
         key: Option<String>,
         call: Option<&ToolCall>,
+        returned: Option<Returned<'_>>,
     ) -> Result<Decided, RuntimeError> {
         let delivery = Delivery {
             session: self.id.clone(),
@@ -309,6 +359,8 @@ impl<'a> Session<'a> {
             patch: call.and_then(|call| call.patch.as_deref()),
             works_in: None,
             usage: None,
+            returned,
+            layers: Vec::new(),
         };
         let patience = Patience {
             deadline: None,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
+use crate::layers::LayerFact;
 use crate::policy::Stance;
 use crate::transition::Transition;
 
@@ -18,6 +19,9 @@ pub struct Stamped {
     pub source: SourceName,
     /// What happened.
     pub input: Input,
+    /// What layers of middleware said of it before, in the order in which they were asked.
+    #[serde(default, skip_serializing_if = "<[LayerFact]>::is_empty")]
+    pub layers: Box<[LayerFact]>,
 }
 
 /// Everything that can be told to the core.

@@ -175,6 +175,8 @@ pub struct Task {
     pub ratings: u32,
     /// Times in a row that it was too little.
     pub low: u32,
+    /// A layer of middleware could not say, and its stance let that pass.
+    pub passed_over: bool,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
 }
@@ -473,6 +475,13 @@ impl Pending {
             &prompt.0.to_le_bytes(),
             &beat,
         ])
+    }
+
+    /// What was said, and on which tree.
+    pub fn said(&self) -> Digest {
+        let tree = self.tree.as_ref().map(|tree| tree.tree);
+        let tree = tree.unwrap_or(Digest::of(b""));
+        Digest::of_parts([&self.message.as_bytes()[..], &tree.as_bytes()[..]])
     }
 
     /// What is about this stop and no other, with the tree as it is.

@@ -102,6 +102,7 @@ fn inputs() -> Vec<Stamped> {
             at,
             source: SourceName::new("bench"),
             input,
+            layers: Box::default(),
         });
     };
     let tokens = |n: usize| {

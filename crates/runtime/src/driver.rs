@@ -18,6 +18,7 @@ use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
 use crate::hosts::Hosts;
+use crate::layers::{Layers, Stages};
 use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
@@ -35,6 +36,8 @@ pub struct Runtime {
     pub(crate) look: Option<Box<Look>>,
     pub(crate) level: &'static str,
     pub(crate) hosts: Hosts,
+    pub(crate) layers: Layers,
+    pub(crate) stages: Stages,
 }
 
 impl Runtime {
@@ -49,6 +52,8 @@ impl Runtime {
             look: None,
             level: "L1",
             hosts: Hosts::default(),
+            layers: Layers::default(),
+            stages: Stages::HOOKS,
         }
     }
 
@@ -56,6 +61,20 @@ impl Runtime {
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = hosts;
+        self
+    }
+
+    /// Asks these layers of middleware beside those of its policies.
+    #[must_use]
+    pub fn with_layers(mut self, layers: Layers) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// The stages at which layers are asked, if not those of an agent's hooks.
+    #[must_use]
+    pub fn at_stages(mut self, stages: Stages) -> Self {
+        self.stages = stages;
         self
     }
 
@@ -106,6 +125,7 @@ impl Runtime {
             decision,
             why,
             text,
+            rewritten: settled.rewritten,
             state: settled.state,
             warnings: settled.warnings,
             parked: settled.parked,

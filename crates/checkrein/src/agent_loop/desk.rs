@@ -220,7 +220,7 @@ fn say(session: &Session<'_>, said: &mut Vec<Entry>, text: String) -> Result<(),
         match entry {
             Entry::Answer(answer) => open = answer.calls(),
             Entry::Result(_) if !open.is_empty() => drop(open.remove(0)),
-            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) => {}
+            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Passed(_) => {}
         }
     }
     let left = open.into_iter().map(|call| {
@@ -229,6 +229,7 @@ fn say(session: &Session<'_>, said: &mut Vec<Entry>, text: String) -> Result<(),
             tool: call.tool,
             text: LEFT.to_owned(),
             failed: true,
+            advice: None,
             ran: None,
         })
     });

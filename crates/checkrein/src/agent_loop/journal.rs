@@ -24,6 +24,18 @@ pub(super) enum Entry {
     Answer(Answer),
     /// What came of a call.
     Result(Outcome),
+    /// What middleware made of the result before this.
+    Passed(Passed),
+}
+
+/// See [`Entry::Passed`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Passed {
+    /// What the model is told.
+    pub(super) given: String,
+    /// What stays of it once it was told, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kept: Option<String>,
 }
 
 /// An answer of the model.
@@ -46,9 +58,21 @@ pub(super) struct Outcome {
     pub(super) tool: String,
     pub(super) text: String,
     pub(super) failed: bool,
-    /// The tool ran, and this is what it said; what we added to it is in `text` only.
+    /// What a detector says beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+    /// The tool ran, and this is what it said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ran: Option<String>,
+}
+
+impl Outcome {
+    pub(super) fn with_advice(&self, text: String) -> String {
+        match &self.advice {
+            Some(advice) => format!("{text}\n{advice}"),
+            None => text,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,7 +164,7 @@ impl Entry {
     /// As a provider is told of it; `None` if that is nothing.
     pub(super) fn message(&self) -> Option<Message> {
         Some(match self {
-            Self::Begun { .. } => return None,
+            Self::Begun { .. } | Self::Passed(_) => return None,
             Self::User { text } => Message::User(text.clone()),
             Self::Answer(answer) => Message::Assistant {
                 text: answer.text.clone(),

@@ -2,6 +2,7 @@
 //! claim of done is judged, every run ends with a typed reason.
 
 mod desk;
+mod fading;
 mod hands;
 mod interrupt;
 mod journal;
@@ -19,7 +20,7 @@ use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
 use serde_json::Value;
 
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{Decided, Place, RuntimeError};
+use checkrein_runtime::{Decided, Layers, Place, RuntimeError};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::told;
@@ -91,6 +92,7 @@ pub struct AgentLoop {
     interrupt: Interrupt,
     errand: Option<String>,
     watch: Box<Watch>,
+    layers: Layers,
 }
 
 type Watch = dyn Fn(Happening<'_>) + Send + Sync;
@@ -201,6 +203,7 @@ impl AgentLoop {
             interrupt: Interrupt::default(),
             errand: None,
             watch: Box::new(|_| {}),
+            layers: Layers::default(),
         }
     }
 
@@ -301,6 +304,12 @@ impl AgentLoop {
         self
     }
 
+    /// The layers of middleware beside those of the config: register and remove them at any time,
+    /// also while it runs.
+    pub fn middleware(&self) -> &Layers {
+        &self.layers
+    }
+
     /// With this every run of the loop can be ended.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
@@ -381,6 +390,7 @@ impl AgentLoop {
         let engine = engine
             .sealing(move |compiled| settings.apply(compiled, &required))
             .cancelled_with(stop.flag())
+            .with_middleware(self.layers.clone())
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, begin, stop.clone()).await?;
         let request = Request {

@@ -2,15 +2,16 @@
 
 use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
-use checkrein_core::input::{Input, ProcessFailed, ToolKind};
+use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_models::{Call, Ended, ModelError, Reply, Request, Usage};
+use checkrein_models::{Call, Ended, Message, ModelError, Reply, Request, Usage};
 use checkrein_runtime::Decided;
 use serde_json::Value;
 
 use super::desk::{Desk, Opened};
+use super::fading::Fading;
 use super::interrupt::{Over, Stop};
-use super::journal::{Answer, Entry, Outcome};
+use super::journal::{Answer, Entry, Outcome, Passed};
 use super::verifier::View;
 use super::{AgentLoop, Happening, LoopResult, LoopState};
 use crate::tool::{Does, ToolEnded, ToolUse};
@@ -37,6 +38,7 @@ pub(super) struct Run<'a> {
     cut_before: bool,
     usage: Usage,
     cost: Option<u64>,
+    fading: Fading,
 }
 
 /// Checkrein itself cannot go on.
@@ -67,6 +69,7 @@ impl<'a> Run<'a> {
                 output: none,
             },
             cost: none,
+            fading: Fading::default(),
         }
     }
 
@@ -75,9 +78,14 @@ impl<'a> Run<'a> {
         let mut last: Option<(Answer, Vec<Outcome>)> = None;
         let mut cut = false;
         for entry in said {
-            self.request.messages.extend(entry.message());
+            self.hear(&entry);
             match entry {
                 Entry::Begun { .. } => {}
+                Entry::Passed(_) => {
+                    if let Some(outcome) = last.as_mut().and_then(|(_, told)| told.last_mut()) {
+                        outcome.ran = None;
+                    }
+                }
                 Entry::User { .. } => last = None,
                 Entry::Answer(answer) => {
                     self.cut_before = std::mem::replace(&mut cut, answer.cut);
@@ -118,6 +126,8 @@ impl<'a> Run<'a> {
         // What cannot be read now was said by the ending already.
         let state = self.desk.ask(|session| session.peek()).await.ok().flatten();
         let task = state.and_then(|(state, _)| state.task);
+        self.fading.fade(&mut self.request.messages);
+        self.leave(&transition).await;
         LoopResult {
             task: task.as_ref().map_or(TaskId(1), |task| task.id),
             attempts: task.map_or(0, |task| task.stops),
@@ -181,9 +191,25 @@ impl<'a> Run<'a> {
         Ok(answer)
     }
 
-    /// Adds to the conversation, and to what is kept of it.
+    /// Adds to the conversation.
+    fn hear(&mut self, entry: &Entry) {
+        let messages = &mut self.request.messages;
+        match entry {
+            Entry::Answer(_) => self.fading.fade(messages),
+            Entry::Passed(passed) => {
+                if let Some(Message::Result { text, .. }) = messages.last_mut() {
+                    text.clone_from(&passed.given);
+                }
+                self.fading.keep(messages, passed.kept.as_deref());
+            }
+            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) => {}
+        }
+        messages.extend(entry.message());
+    }
+
+    /// The same, and to what is kept of it.
     async fn keep(&mut self, entry: Entry) -> Result<(), Broken> {
-        self.request.messages.extend(entry.message());
+        self.hear(&entry);
         self.desk.ask(move |session| entry.write(session)).await
     }
 
@@ -264,9 +290,9 @@ impl<'a> Run<'a> {
         told: &[Outcome],
     ) -> Result<Option<Transition>, Broken> {
         if let Some((nth, last)) = told.iter().enumerate().next_back()
-            && let (Some(ran), Some(call)) = (&last.ran, calls.get(nth))
+            && let Some(call) = calls.get(nth)
         {
-            self.returned(nth, call, ran.clone(), last.failed).await?;
+            self.returned(nth, call, last).await?;
         }
         let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
@@ -293,17 +319,32 @@ impl<'a> Run<'a> {
         gated(format!("{}.{nth}", self.rounds), call, self.tool(call))
     }
 
-    async fn returned(
-        &self,
-        nth: usize,
-        call: &Call,
-        ran: String,
-        failed: bool,
-    ) -> Result<(), Broken> {
-        let gated = self.gated(nth, call);
-        self.desk
-            .ask(move |session| session.returned(&gated, &Value::String(ran), failed))
-            .await
+    /// A result is known: it is counted, and middleware says what is told of it.
+    async fn returned(&mut self, nth: usize, call: &Call, outcome: &Outcome) -> Result<(), Broken> {
+        let Some(ran) = outcome.ran.clone() else {
+            return Ok(());
+        };
+        let (gated, failed) = (self.gated(nth, call), outcome.failed);
+        let passed = self
+            .desk
+            .ask(move |session| session.passed(&gated, &Value::String(ran), failed))
+            .await;
+        let passed = match passed {
+            Ok(passed) => passed,
+            Err(broken) => {
+                // Whoever had to look at it has not.
+                let given = "withheld: the task is over".to_owned();
+                self.hear(&Entry::Passed(Passed { given, kept: None }));
+                return Err(broken);
+            }
+        };
+        let Some((given, kept)) = passed else {
+            return Ok(());
+        };
+        let given = given.unwrap_or_else(|| outcome.ran.clone().unwrap_or_default());
+        let given = outcome.with_advice(given);
+        let kept = kept.map(|text| outcome.with_advice(text));
+        self.keep(Entry::Passed(Passed { given, kept })).await
     }
 
     async fn call(&mut self, nth: usize, call: &Call) -> Result<Option<Transition>, Broken> {
@@ -358,20 +399,21 @@ impl<'a> Run<'a> {
             }
         };
         let failed = output.ended != ToolEnded::Ran;
-        let text = match advice {
-            Some(advice) => format!("{}\n{advice}", output.text),
-            None => output.text.clone(),
-        };
-        // Kept before it is counted: of what was counted, and not kept, nobody could say what it was.
-        self.keep(Entry::Result(Outcome {
+        let outcome = Outcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            text,
+            text: String::new(),
             failed,
+            advice,
             ran: Some(output.text.clone()),
-        }))
-        .await?;
-        self.returned(nth, call, output.text, failed).await?;
+        };
+        let outcome = Outcome {
+            text: outcome.with_advice(output.text),
+            ..outcome
+        };
+        // Kept before it is counted: of what was counted, and not kept, nobody could say what it was.
+        self.keep(Entry::Result(outcome.clone())).await?;
+        self.returned(nth, call, &outcome).await?;
         Ok(None)
     }
 
@@ -400,9 +442,22 @@ impl<'a> Run<'a> {
             tool: call.tool.clone(),
             text,
             failed: true,
+            advice: None,
             ran: None,
         }))
         .await
+    }
+
+    /// Whoever listens for the end of sessions is told of it.
+    async fn leave(&self, transition: &Transition) {
+        let ended = SessionEnded {
+            native_reason: transition.reason.as_str().to_owned(),
+        };
+        // The run is over, and how it ended is known: a store that cannot take this changes nothing.
+        let _ = self
+            .desk
+            .ask(move |session| session.leave(ended).map(drop))
+            .await;
     }
 
     /// Something else than the model ended it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Look, Place, Runtime, Seal};
+use checkrein_runtime::{Look, Place, Runtime, Seal, Stages};
 use checkrein_store::{Options, SqliteStore, StoreError};
 
 use crate::guarded;
@@ -55,7 +55,9 @@ pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
         compiled.policy.caps.wall_clock_ms = None;
         Ok(compiled)
     };
-    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+    Runtime::new(store, located.place.clone(), Box::new(seal))
+        .guarding(look(located))
+        .at_stages(Stages::PROXY)
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
@@ -68,6 +70,8 @@ pub(crate) fn run(
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal(located, attempts))
         .guarding(look(located))
+        // Its tools are called by an agent's hooks.
+        .at_stages(Stages::HOOKS)
         .at_level(level)
         .watched_by(move |news| progress(news))
         .cancelled_by(&signals::CANCELLED)

@@ -15,6 +15,7 @@ use crate::input::{
     EvidenceArrived, Input, SessionSource, Stamped, StopRequested, TokenUse, ToolKind,
     ToolRequested, ToolReturned, TreeFact, TreeRead,
 };
+use crate::layers::{LayerFact, LayerSays};
 use crate::transition::{Reason, Transition};
 
 impl State {
@@ -84,6 +85,7 @@ impl State {
     fn take_in(&mut self, stamped: &Stamped) {
         let before = self.now;
         self.now = self.now.max(stamped.at);
+        self.pass_over(stamped);
         match &stamped.input {
             Input::SessionStarted(started) => {
                 if started.how == SessionSource::Resume {
@@ -157,6 +159,13 @@ impl State {
         {
             self.totals.busy_ms += task.rest(before);
             task.working_since = Some(now);
+        }
+    }
+
+    fn pass_over(&mut self, stamped: &Stamped) {
+        let over = |fact: &LayerFact| fact.says == LayerSays::PassedOver && fact.stage.decides();
+        if let Some(task) = &mut self.task {
+            task.passed_over |= stamped.layers.iter().any(over);
         }
     }
 
@@ -426,6 +435,7 @@ impl State {
             vetoes: 0,
             ratings: 0,
             low: 0,
+            passed_over: false,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
@@ -434,6 +444,7 @@ impl State {
                 task.totals.charge(tokens);
                 task.metered = true;
             }
+            self.pass_over(&orphan.1);
             self.work(orphan.0, &orphan.1);
         }
     }

@@ -9,6 +9,7 @@ mod gathered;
 mod human;
 mod judge;
 mod keys;
+mod middleware;
 mod profile;
 mod schema;
 mod second;
@@ -500,6 +501,7 @@ fn policy_of(
         views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
         veto: second::veto(name, &file.veto)?,
         progress: second::progress(name, &file.progress)?,
+        middleware: middleware::layers(name, &file.middleware)?,
         verifiers,
         single_task: driver == Driver::Run,
     })

@@ -18,6 +18,11 @@ pub(super) fn tighten(
             "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
         return Err(value(name, "verifier/accept", what));
     }
+    if !own.middleware.is_empty() {
+        let what =
+            "belongs into the repo's checkrein.toml: programs run only for a repo that says so";
+        return Err(value(name, "middleware", what.to_owned()));
+    }
     let budget = &own.token_budget;
     let sets_budget = budget.threshold.is_some()
         || budget.diminishing_tokens.is_some()
