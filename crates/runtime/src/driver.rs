@@ -11,7 +11,7 @@ use checkrein_core::ids::{Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
-use checkrein_store::Store;
+use checkrein_store::{Claim, Store};
 
 use crate::config::{Compiled, ConfigError};
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
@@ -137,6 +137,15 @@ impl Runtime {
     /// Feedback as an agent is told of it.
     pub fn words(&self, feedback: &Feedback) -> String {
         feedback::render(feedback, &|key| self.evidence(key))
+    }
+
+    /// The right to have this conversation, for one process at a time and as long as it lives.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn converse(&self, session: &SessionId) -> Result<Option<Claim>, RuntimeError> {
+        let key = Digest::of_parts([&b"conversation"[..], session.as_str().as_bytes()]);
+        Ok(self.store.claim(&key)?)
     }
 
     /// Adds a message to the conversation of an agent of our own.

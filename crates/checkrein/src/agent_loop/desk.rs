@@ -10,7 +10,7 @@ use checkrein_core::input::{Input, SessionSource};
 use checkrein_core::state::Task;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::RuntimeError;
-use checkrein_store::{Store, StoreError};
+use checkrein_store::{Claim, Store, StoreError};
 use futures_channel::oneshot;
 
 use super::LoopError;
@@ -100,7 +100,7 @@ impl Desk {
                     Err(error) => {
                         let _ = tell.send(Err(error));
                     }
-                    Ok((session, opened)) => {
+                    Ok((session, opened, _mine)) => {
                         // Nobody waits for it any more if the run was dropped.
                         if tell.send(Ok(opened)).is_ok() {
                             work(&session, &come_in, &of_thread);
@@ -140,7 +140,11 @@ impl Drop for Desk {
     }
 }
 
-fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened), LoopError> {
+fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened, Claim), LoopError> {
+    let mine = |id: &SessionId| {
+        let claim = engine.runtime().converse(id)?;
+        claim.ok_or_else(|| LoopError::Busy(id.clone()))
+    };
     match begin {
         Begin::New {
             model,
@@ -148,6 +152,7 @@ fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened), LoopErr
             message,
         } => {
             let (session, warnings) = engine.session(AGENT)?;
+            let mine = mine(session.id())?;
             let user = Entry::User {
                 text: message.clone(),
             };
@@ -161,12 +166,13 @@ fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened), LoopErr
                 said: vec![user],
                 ended: None,
             };
-            Ok((session, opened))
+            Ok((session, opened, mine))
         }
         Begin::Again { session: id, more } => {
             if engine.runtime().messages(&id)?.is_empty() {
                 return Err(LoopError::NothingSaid(id));
             }
+            let mine = mine(&id)?;
             let (session, warnings) = engine.session_of(AGENT, id, SessionSource::Resume)?;
             let mut said = journal::read(&session)?;
             let ended = taken_up(&session, &mut said, more)?;
@@ -176,7 +182,7 @@ fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened), LoopErr
                 said,
                 ended,
             };
-            Ok((session, opened))
+            Ok((session, opened, mine))
         }
     }
 }

@@ -173,6 +173,9 @@ pub enum LoopError {
     /// There is no conversation to be taken up.
     #[error("session '{}' has no conversation to take up", .0.as_str())]
     NothingSaid(SessionId),
+    /// Another process, or another run of this one, has that conversation.
+    #[error("session '{}' is at work already, in another process or run", .0.as_str())]
+    Busy(SessionId),
     /// Who waits for it cannot.
     #[error(transparent)]
     Wait(#[from] ModelError),
@@ -292,8 +295,8 @@ impl AgentLoop {
     /// What the runs of this loop are for, in the host's words: kept with the conversation, for
     /// [`conversation`] to tell.
     #[must_use]
-    pub fn errand(mut self, errand: impl Into<String>) -> Self {
-        self.errand = Some(errand.into());
+    pub fn errand(mut self, errand: Option<String>) -> Self {
+        self.errand = errand;
         self
     }
 

@@ -64,11 +64,11 @@ pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
 pub(crate) fn run(
     located: &Located,
     store: Arc<SqliteStore>,
-    attempts: Option<u32>,
+    seal: Box<Seal>,
     level: &'static str,
     progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Engine {
-    Engine::new(store, located.place.clone(), seal(located, attempts))
+    Engine::new(store, located.place.clone(), seal)
         .guarding(look(located))
         // Its tools are called by an agent's hooks.
         .at_stages(Stages::HOOKS)
@@ -77,7 +77,8 @@ pub(crate) fn run(
         .cancelled_by(&signals::CANCELLED)
 }
 
-fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
+/// The policy of a run, with the attempts of the command line.
+pub(crate) fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
     let from = located.clone();
     Box::new(move || {
         let mut compiled = from.compile(Driver::Run)?;

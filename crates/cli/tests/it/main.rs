@@ -11,6 +11,7 @@
 
 mod agent;
 mod approvals;
+mod autopilot;
 mod bad_input;
 mod calibrate;
 mod cli;

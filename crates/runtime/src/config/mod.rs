@@ -6,6 +6,7 @@
 mod bounds;
 mod file;
 mod gathered;
+mod goal;
 mod human;
 mod judge;
 mod keys;
@@ -34,6 +35,7 @@ use file::{
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
+pub use goal::Goal;
 pub use profile::{Asked, Profile};
 
 /// The defaults as a commented file: also the manual.

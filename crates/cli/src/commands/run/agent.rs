@@ -154,7 +154,7 @@ pub(super) fn drive(
     let engine = engine::run(
         located,
         store.clone(),
-        plan.attempts,
+        engine::seal(located, plan.attempts),
         level(confinement),
         show.clone(),
     );

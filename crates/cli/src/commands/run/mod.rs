@@ -3,6 +3,7 @@
 //! decide ([`agent`]), or a model with tools of our own ([`model`]). `run` owns what needs a killer: the whole process tree.
 
 mod agent;
+mod autopilot;
 pub(crate) mod command;
 mod live;
 mod model;
@@ -59,6 +60,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     } else {
         let ending = &outcome.transition;
         ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
+        if let Some(told) = &outcome.model {
+            autopilot::show(&told.criteria);
+        }
     }
     if outcome.transition.reason != Reason::TaskComplete {
         let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
@@ -78,7 +82,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
 }
 
 fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
-    if (args.model.is_some() || args.resume.is_some())
+    if (args.model.is_some() || args.autopilot.is_some() || args.resume.is_some())
         && let Some(plan) = model::Plan::of(args, located)?
     {
         model::drive(located, &plan, checks)
@@ -156,6 +160,9 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         fields.insert("usage".to_owned(), usage);
         let cost = told.cost.map(|cost| cost as f64 / 1e6);
         fields.insert("cost_usd".to_owned(), cost.into());
+        if !told.criteria.is_empty() {
+            fields.insert("criteria".to_owned(), autopilot::document(&told.criteria));
+        }
     }
     document
 }

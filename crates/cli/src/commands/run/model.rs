@@ -12,8 +12,10 @@ use checkrein::{
     AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Progress, Shell, conversation,
 };
 use checkrein_core::ids::SessionId;
+use checkrein_runtime::Stages;
 use checkrein_store::SqliteStore;
 
+use super::autopilot::{Autopilot, Criterion};
 use super::talk::Talk;
 use super::{Outcome, level, task};
 use crate::args::Run;
@@ -35,6 +37,7 @@ pub(super) struct Plan {
     task: Option<String>,
     attempts: Option<u32>,
     resume: Option<SessionId>,
+    goal: Option<Autopilot>,
 }
 
 /// What only a run of a model knows.
@@ -44,19 +47,33 @@ pub(crate) struct Told {
     pub(crate) rounds: u32,
     pub(crate) usage: Usage,
     pub(crate) cost: Option<u64>,
+    /// Of an autopilot: its criteria, with what was found out.
+    pub(crate) criteria: Vec<Criterion>,
 }
 
 impl Plan {
     /// `None` if the session to be taken up is none of ours.
     pub(super) fn of(args: &Run, located: &Located) -> Result<Option<Self>, CommandError> {
+        let goal = args.autopilot.as_deref().map(Autopilot::read).transpose()?;
         let resume = args
             .resume
             .as_deref()
             .map(|id| earlier(located, id))
             .transpose()?;
         let earlier = resume.as_ref().and_then(|(_, model)| model.clone());
-        let Some(name) = args.model.clone().or(earlier) else {
-            return Ok(None);
+        let of_goal = goal
+            .as_ref()
+            .and_then(|goal| goal.model().map(str::to_owned));
+        let name = args.model.clone().or(of_goal).or(earlier);
+        let name = match (name, &goal) {
+            (Some(name), _) => name,
+            (None, None) => return Ok(None),
+            (None, Some(_)) => {
+                return Err(CommandError::usage(
+                    "nobody is named who works for that goal",
+                    "write model = \"PROVIDER/MODEL\" into the file, or: --model PROVIDER/MODEL",
+                ));
+            }
         };
         if let Some((session, None)) = &resume {
             return Err(CommandError::usage(
@@ -77,8 +94,9 @@ impl Plan {
             ));
         }
         let resume = resume.map(|(session, _)| session);
-        let task = match (&args.task, &args.text, &resume) {
-            (None, None, Some(_)) => None,
+        let task = match (&goal, &args.task, &args.text, &resume) {
+            (Some(goal), ..) => Some(goal.task()),
+            (None, None, None, Some(_)) => None,
             _ => task(args)?,
         };
         if task.is_none() && resume.is_none() {
@@ -93,6 +111,7 @@ impl Plan {
             task,
             attempts: args.attempts,
             resume,
+            goal,
         }))
     }
 }
@@ -129,8 +148,27 @@ pub(super) fn drive(
     let store = engine::store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
-    let engine = engine::run(located, store.clone(), plan.attempts, level(None), show);
-    let result = work(located, plan, engine, checks)?;
+    let resume = plan.resume.clone().or_else(|| match &plan.goal {
+        Some(goal) => goal.earlier(&store),
+        None => None,
+    });
+    if let (None, Some(session)) = (&plan.resume, &resume) {
+        checks.say(&format!(
+            "checkrein: goes on with session {}",
+            session.as_str()
+        ));
+    }
+    let seal = match &plan.goal {
+        Some(goal) => goal.seal(located, plan.attempts),
+        None => engine::seal(located, plan.attempts),
+    };
+    let engine = engine::run(located, store.clone(), seal, level(None), show);
+    let engine = engine.at_stages(Stages::OURS);
+    let result = work(located, plan, resume, engine, checks)?;
+    let criteria = match &plan.goal {
+        Some(goal) => goal.found(&store, &result.session)?,
+        None => Vec::new(),
+    };
     for warning in &result.warnings {
         checks.say(&format!("checkrein: {warning}"));
     }
@@ -147,6 +185,7 @@ pub(super) fn drive(
             rounds: result.rounds,
             usage: result.usage,
             cost: result.cost,
+            criteria,
         }),
     })
 }
@@ -154,6 +193,7 @@ pub(super) fn drive(
 fn work(
     located: &Located,
     plan: &Plan,
+    resume: Option<SessionId>,
     engine: Engine,
     checks: &Arc<Checks>,
 ) -> Result<LoopResult, CommandError> {
@@ -162,7 +202,9 @@ fn work(
         Talk::new(checks.clone(), &plan.name),
         located.place.state.clone(),
     );
+    let errand = plan.goal.as_ref().map(Autopilot::errand);
     let agent = AgentLoop::new(Arc::new(plan.model.clone()))
+        .errand(errand)
         .system(system(root))
         .tool(Shell::at(located.place.clone()))
         .tool(ApplyPatch::at(located.place.clone()))
@@ -179,8 +221,11 @@ fn work(
             }
         }
     })?;
-    let result = match (&plan.resume, &plan.task) {
-        (Some(session), more) => wait(agent.resume_on(engine, session.clone(), more.as_deref())),
+    let result = match (resume, &plan.task) {
+        (Some(session), more) => {
+            let more = more.as_deref().filter(|_| plan.goal.is_none());
+            wait(agent.resume_on(engine, session, more))
+        }
         (None, task) => wait(agent.run_on(engine, task.as_deref().unwrap_or_default())),
     };
     drop(over);
