@@ -15,6 +15,7 @@ mod parity;
 mod policy_table;
 mod rows;
 mod targets;
+mod tokens;
 mod tools;
 
 use std::process::ExitCode;
@@ -78,6 +79,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "targets",
         "type-checks for Windows and wasm32; --install gets what that needs",
         targets::run,
+    ),
+    (
+        "tokens",
+        "what the supervisor's questions cost in tokens: a run of 100 steps, and `scope` risky beside all",
+        tokens::run,
     ),
 ];
 

@@ -91,6 +91,8 @@ pub const WIRES: [(&str, &str, &str, &str); 5] = [
     ("ollama/qwen3", "OLLAMA_HOST", "", "OLLAMA_API_KEY"),
 ];
 
+/// Writes the n-th turn, which took so many tokens, as events.
+type Say = fn(&Turn, usize, u64) -> Vec<Value>;
 type Script = dyn Fn(&Heard) -> (Turn, u64) + Send + Sync;
 
 /// A running coder.
@@ -156,18 +158,17 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn answer(request: &Request, kept: &Mutex<Vec<Heard>>, script: &Script) -> Response {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let path = request.target.split('?').next().unwrap_or_default();
-    let (list, name, say): (&str, &str, fn(&Turn, usize, u64) -> Vec<Value>) =
-        if path.ends_with("/v1/messages") {
-            ("messages", "assistant", anthropic)
-        } else if path.ends_with("/responses") {
-            ("input", "assistant", responses)
-        } else if path.ends_with("/chat/completions") {
-            ("messages", "assistant", chat)
-        } else if path.ends_with(":streamGenerateContent") {
-            ("contents", "model", gemini)
-        } else {
-            return Response::json(404, &json!({ "error": { "message": "not scripted" } }));
-        };
+    let (list, name, say): (&str, &str, Say) = if path.ends_with("/v1/messages") {
+        ("messages", "assistant", anthropic)
+    } else if path.ends_with("/responses") {
+        ("input", "assistant", responses)
+    } else if path.ends_with("/chat/completions") {
+        ("messages", "assistant", chat)
+    } else if path.ends_with(":streamGenerateContent") {
+        ("contents", "model", gemini)
+    } else {
+        return Response::json(404, &json!({ "error": { "message": "not scripted" } }));
+    };
     let heard = heard(&body, list, name);
     held(kept).push(heard.clone());
     let (turn, output) = script(&heard);

@@ -12,4 +12,5 @@ mod agent_loop;
 mod replies;
 mod scripted;
 mod supervisor;
+mod tokens;
 mod verification;

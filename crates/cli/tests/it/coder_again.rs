@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::{USED, WIRES};
+use checkrein_scripted::coder::{Heard, USED, WIRES};
 use checkrein_scripted::{Coder, Turn};
 use rustix::process::Signal;
 
@@ -14,14 +14,13 @@ use crate::world::gone;
 /// Steps of the script, each of which leaves a line outside of the tree.
 const STEPS: usize = 8;
 
-fn script(turn: usize) -> Turn {
-    match turn {
+fn script(heard: &Heard) -> Turn {
+    let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
+    match heard.turns {
         // A false claim in the middle: feedback has to survive, too.
         n if n == STEPS / 2 => Turn::say("Done."),
-        n if n < STEPS => Turn::shell(&format!(
-            "sleep 0.03; echo step-{n} >> ../steps; sleep 0.03"
-        )),
-        n if n == STEPS => Turn::patch(FIX),
+        n if n < STEPS => Turn::shell(&step(n)),
+        n if n == STEPS || heard.fresh.contains("took effect is not known") => Turn::patch(FIX),
         _ => Turn::say("Mended."),
     }
 }
@@ -34,7 +33,7 @@ fn killed_at_random_moments_it_is_taken_up() {
     while left > 0 {
         rounds += 1;
         let world = repo(true);
-        let coder = Coder::start(|heard| script(heard.turns)).unwrap();
+        let coder = Coder::start(script).unwrap();
         // All but the last of these runs are killed.
         let mut alive = 6;
         let told = loop {
@@ -76,7 +75,7 @@ fn killed_at_random_moments_it_is_taken_up() {
 
         // Each answer of the conversation counts once, whoever asked for it.
         let turns = told["rounds"].as_u64().unwrap();
-        assert_eq!(turns, STEPS as u64 + 2, "{told}");
+        assert!(turns >= STEPS as u64 + 2, "{told}");
         let spent = world.task()["output_tokens"].as_u64();
         assert_eq!(spent, Some(USED.1 * turns), "{}", world.task());
         assert_eq!(told["attempts"], 2, "{told}");
@@ -92,7 +91,8 @@ fn what_is_over_is_told_again_and_goes_on_with_more_to_do() {
     let world = repo(true);
     let coder = Coder::start(|heard| match heard.fresh.contains("say why") {
         true => Turn::say("It was wrong."),
-        false => script(STEPS + heard.turns),
+        false if heard.turns == 0 => Turn::patch(FIX),
+        false => Turn::say("Mended."),
     });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));

@@ -36,6 +36,7 @@ mod places;
 mod policy;
 mod report;
 mod review;
+mod risk_set;
 mod run;
 mod sealed;
 mod secrets;

@@ -28,7 +28,7 @@ fn says(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> Str
 /// Vetoes what sends, mends what names the wrong host, and allows the rest.
 fn strict() -> Witness {
     Witness::start(|body, _| {
-        let call = prompt(body).rsplit("\"tool\"").next().unwrap_or_default();
+        let call = prompt(body).rsplit("\ntool: ").next().unwrap_or_default();
         Ok(if call.contains("git push") {
             says(body, "veto", 0.92, None)
         } else if call.contains("prod.example") {

@@ -111,10 +111,7 @@ fn a_model_is_shown_what_tools_there_are() {
     now(tools[1].run(call));
     let shown = model.shown();
     assert_eq!(shown["tools"], json!(["slack_search", "slack_send"]));
-    assert_eq!(
-        shown["takes"],
-        "channel?: string, query?: string, text?: string"
-    );
+    assert_eq!(shown["takes"], "channel?, query?, text?");
     assert_eq!(
         shown["history"],
         json!([{"user": "remind QA"}]),

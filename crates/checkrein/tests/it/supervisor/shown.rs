@@ -6,7 +6,7 @@ use checkrein::supervisor::VerifierNetwork;
 use serde_json::json;
 
 use super::{GOAL, standard};
-use crate::scripted::{Scripted, allow, now, prompt, veto};
+use crate::scripted::{Scripted, allow, now, number, prompt, veto};
 
 #[test]
 fn long_parts_are_cut_and_say_so() {
@@ -28,7 +28,7 @@ fn long_parts_are_cut_and_say_so() {
     assert_eq!(
         shown["history"].as_array().unwrap().len(),
         2,
-        "of 160 and 80 bytes"
+        "of 40 and 32 bytes"
     );
     assert!(
         shown["history"][1]["user"]
@@ -56,13 +56,18 @@ fn data_stays_data() {
     now(network.check_tool("slack_send", &arguments, &history));
     let asked = model.asked();
     let text = prompt(&asked[0]);
-    let number = text.lines().next().unwrap();
+    let number = number(&asked[0]);
+    assert!(text.starts_with(&format!("<quoted {number} call>\n")));
     assert_eq!(text.matches("<quoted").count(), 1);
     assert_eq!(text.matches("</quoted").count(), 1);
     assert!(text.ends_with(&format!("\n</quoted {number}>\n")));
     let shown = model.shown();
     assert_eq!(shown["goal"], GOAL);
     let broken = plea.replace("quoted", "q-uoted");
-    assert_eq!(shown["history"][0]["result"], broken);
+    // It breaks no line either; of what came before, only the beginning is shown.
+    let line = broken.replace('\n', " ");
+    let result = shown["history"][0]["result"].as_str().unwrap();
+    let kept = result.strip_suffix(" ...").unwrap();
+    assert!(line.starts_with(kept) && kept.contains("</q-uoted 12345678>"));
     assert_eq!(shown["arguments"]["channel"], broken);
 }

@@ -15,10 +15,7 @@ fn s004_standalone_veto() {
     let output = now(safe.run(with(&json!({"text": "/etc"}))));
     assert_eq!(output.ended, ToolEnded::Vetoed);
     assert_eq!(model.shown()["goal"], "cleanup tmp files");
-    assert_eq!(
-        model.shown()["takes"],
-        "channel?: string, query?: string, text?: string"
-    );
+    assert_eq!(model.shown()["takes"], "channel?, query?, text?");
     assert_eq!(verifier.stats().pretool_veto, 1);
     // Its schema is asked before the model.
     let output = now(safe.run(with(&json!({"path": 7}))));
