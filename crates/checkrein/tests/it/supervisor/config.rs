@@ -203,26 +203,6 @@ fn s004_setting_max_pretool_calls_per_run() {
     }
 }
 
-/// A run of a hundred steps with the defaults: what it may ask at most.
-#[test]
-fn s004_cost_of_a_hundred_steps() {
-    let model = Scripted::content();
-    let network = standard(&model);
-    for number in 0..100 {
-        verdict(&network, &nth(number));
-        let check = now(network.evaluate_step("read", &[]));
-        assert_eq!(network.maybe_nudge(&check), None);
-    }
-    assert_eq!(model.times(), 50 + 30);
-    let stats = network.stats();
-    assert_eq!((stats.pretool_asked, stats.progress_asked), (50, 30));
-    // What the provider said that it took.
-    assert_eq!(
-        (stats.input_tokens, stats.output_tokens),
-        (80 * 900, 80 * 60)
-    );
-}
-
 #[test]
 fn a_setting_with_which_nothing_would_happen_is_an_error() {
     let default = VerifierConfig::default();
