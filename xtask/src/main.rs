@@ -13,7 +13,9 @@ mod install;
 mod laws;
 mod parity;
 mod policy_table;
+mod rows;
 mod targets;
+mod tokens;
 mod tools;
 
 use std::process::ExitCode;
@@ -69,9 +71,19 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         policy_table::run,
     ),
     (
+        "rows",
+        "what the documents behind judges and supervisor promise, row by row, and the test that sees it; --run runs them",
+        rows::run,
+    ),
+    (
         "targets",
         "type-checks for Windows and wasm32; --install gets what that needs",
         targets::run,
+    ),
+    (
+        "tokens",
+        "what the supervisor's questions cost in tokens: a run of 100 steps, and `scope` risky beside all",
+        tokens::run,
     ),
 ];
 

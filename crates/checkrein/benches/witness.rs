@@ -39,7 +39,7 @@ fn main() -> Result<(), ConfigError> {
         })
         .collect();
     let asked = Request {
-        messages: vec![Message::User("12345678\n".to_owned())],
+        messages: vec![Message::User("<quoted 12345678 call>\n".to_owned())],
         ..Request::default()
     };
     report("model and loop alone", |_| {
@@ -136,7 +136,7 @@ impl Model for AtOnce {
     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let number = match request.messages.first() {
-                Some(Message::User(text)) => text.lines().next().unwrap_or_default(),
+                Some(Message::User(text)) => text.split(' ').nth(1).unwrap_or_default(),
                 _ => "",
             };
             Ok(Reply {
@@ -166,10 +166,8 @@ impl Agent for Quick {
         message: &'a str,
     ) -> Pending<'a, Result<Run, Infallible>> {
         Box::pin(async move {
-            let mut messages = history.to_vec();
-            messages.extend([message.to_owned(), "done".to_owned()]);
             Ok(AgentRun {
-                messages,
+                messages: [history, &[message.to_owned(), "done".to_owned()]].concat(),
                 output: "done".to_owned(),
                 edits: Some(self.0),
             })

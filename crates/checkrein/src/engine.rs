@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
-use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 use checkrein_runtime::{
     Hosts, Layers, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal, Stages,
 };
@@ -95,6 +95,14 @@ impl Engine {
     #[must_use]
     pub fn cancelled_with(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancelled = Flag::Shared(flag);
+        self
+    }
+
+    pub(crate) fn sealing(
+        mut self,
+        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.runtime = self.runtime.sealing(change);
         self
     }
 

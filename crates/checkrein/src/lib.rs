@@ -42,11 +42,11 @@ mod tool;
 pub mod verification;
 
 pub use agent_loop::{
-    AgentLoop, ApplyPatch, HardCaps, HardVerifier, Interrupt, LoopError, LoopResult, LoopState,
-    Shell,
+    AgentLoop, ApplyPatch, Conversation, Happening, HardCaps, HardVerifier, Interrupt, LoopError,
+    LoopResult, LoopState, Shell, conversation,
 };
 pub use engine::Engine;
-pub use session::{LastAnswer, Session, ToolCall};
+pub use session::{LastAnswer, Session, Spent, ToolCall};
 pub use supervisor::{
     PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier, VerifierConfig,
     VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,

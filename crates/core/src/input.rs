@@ -457,6 +457,9 @@ pub struct TokenUse {
     pub output: u64,
     /// Everything else the agent was billed for, in tokens.
     pub input: u64,
+    /// What all of it cost, in millionths of a dollar, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
     /// Where the reader stands now; only the adapter understands it.
     pub cursor: String,
 }
@@ -491,6 +494,9 @@ pub struct EvidenceArrived {
     /// Output tokens of the model that was asked for it, which count like the agent's own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
+    /// What asking it cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost: u64,
     /// What decides.
     pub evidence: EvidenceFact,
 }

@@ -107,6 +107,9 @@ pub struct Caps {
     pub attempts: u32,
     /// Continuations in all.
     pub continues: u32,
+    /// Millionths of a dollar; not applied where it is not known what the agent costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// `[session_caps]`: the same keys over the whole session, all off by default.
@@ -122,6 +125,9 @@ pub struct SessionCaps {
     pub max_iterations: Option<u64>,
     /// Continuations.
     pub continues: Option<u32>,
+    /// Millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// `[subagents]`

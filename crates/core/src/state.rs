@@ -89,12 +89,21 @@ pub struct Totals {
     pub continues: u32,
     /// Output tokens of models that were asked to judge. They count with the agent's.
     pub witnesses: u64,
+    /// Millionths of a dollar that the agent's answers cost; `None` until it is known of one.
+    pub cost: Option<u64>,
+    /// The same for models that were asked to judge.
+    pub witness_cost: u64,
 }
 
 impl Totals {
     /// Output tokens that count for budgets; `None` until a reading of the agent's succeeded.
     pub fn spent_tokens(&self) -> Option<u64> {
         Some(self.output_tokens?.saturating_add(self.witnesses))
+    }
+
+    /// Millionths of a dollar spent; `None` until it is known of one of the agent's answers.
+    pub fn spent_cost(&self) -> Option<u64> {
+        Some(self.cost?.saturating_add(self.witness_cost))
     }
 }
 

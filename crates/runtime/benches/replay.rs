@@ -109,6 +109,7 @@ fn inputs() -> Vec<Stamped> {
         Some(TokenUse {
             output: 40,
             input: 1000,
+            cost: None,
             cursor: format!("{n}:msg_{n}"),
         })
     };

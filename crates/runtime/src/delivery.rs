@@ -127,6 +127,8 @@ pub struct Decided {
     pub parked: Vec<Approval>,
     /// The command that tells them, as the sealed policy has it.
     pub notify: Option<String>,
+    /// The same news was taken in before, and this is what was answered then.
+    pub repeated: bool,
 }
 
 impl Decided {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
@@ -13,6 +13,7 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_store::Store;
 
+use crate::config::{Compiled, ConfigError};
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
@@ -115,9 +116,7 @@ impl Runtime {
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(BESIDE.to_owned())
             }
-            Decision::Stop(StopDecision::Continue { feedback }) => {
-                Some(feedback::render(feedback, &|key| self.evidence(key)))
-            }
+            Decision::Stop(StopDecision::Continue { feedback }) => Some(self.words(feedback)),
             _ => None,
         };
         let (decision, why) = settled.answer;
@@ -131,7 +130,44 @@ impl Runtime {
             warnings: settled.warnings,
             parked: settled.parked,
             notify: settled.notify,
+            repeated: settled.repeated,
         })
+    }
+
+    /// Feedback as an agent is told of it.
+    pub fn words(&self, feedback: &Feedback) -> String {
+        feedback::render(feedback, &|key| self.evidence(key))
+    }
+
+    /// Adds a message to the conversation of an agent of our own.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), RuntimeError> {
+        Ok(self.store.put_message(session, body)?)
+    }
+
+    /// That conversation so far.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
+        Ok(self.store.messages(session)?)
+    }
+
+    /// The policy of a new session is sealed as `change` leaves it.
+    #[must_use]
+    pub fn sealing(
+        mut self,
+        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        let seal = self.seal;
+        self.seal = Box::new(move || {
+            let mut compiled = seal()?;
+            change(&mut compiled)?;
+            Ok(compiled)
+        });
+        self
     }
 
     /// The evidence under this key, if it can be read.

@@ -196,6 +196,10 @@ impl Runtime {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,
                     },
+                    cost: match &done.evidence.testimony {
+                        Some(testimony) if !done.cached => testimony.cost.unwrap_or(0),
+                        _ => 0,
+                    },
                     evidence,
                 });
                 let arrived = own(session, Some(key), input);

@@ -436,6 +436,7 @@ impl Runtime {
             "" => tokens.map(|tokens| TokenUse {
                 output: 0,
                 input: 0,
+                cost: None,
                 ..tokens
             }),
             _ => tokens,

@@ -11,7 +11,21 @@ use crate::http::{Request, Response, Server};
 #[derive(Debug)]
 pub struct Witness {
     server: Server,
-    asked: Arc<Mutex<Vec<Value>>>,
+    asked: Asked,
+}
+
+/// What it was asked so far.
+type Asked = Arc<Mutex<Vec<Exchange>>>;
+
+/// One question, and what was said to it.
+#[derive(Debug, Clone, Default)]
+pub struct Exchange {
+    /// The request's body, read.
+    pub body: Value,
+    /// The same, byte for byte.
+    pub bytes: Vec<u8>,
+    /// The answer's text; empty for a refusal.
+    pub said: String,
 }
 
 /// What every answer is said to have cost.
@@ -23,7 +37,7 @@ impl Witness {
     pub fn start(
         says: impl Fn(&Value, usize) -> Result<String, u16> + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let asked = Arc::<Mutex<Vec<Value>>>::default();
+        let asked = Asked::default();
         let kept = Arc::clone(&asked);
         let server = Server::start(move |request| answer(&request, &kept, &says))?;
         Ok(Self { server, asked })
@@ -36,6 +50,12 @@ impl Witness {
 
     /// Bodies of all requests so far, in order.
     pub fn asked(&self) -> Vec<Value> {
+        let asked = held(&self.asked);
+        asked.iter().map(|one| one.body.clone()).collect()
+    }
+
+    /// The same with their bytes, and what was said to each.
+    pub fn exchanges(&self) -> Vec<Exchange> {
         held(&self.asked).clone()
     }
 }
@@ -48,10 +68,12 @@ pub fn prompt(body: &Value) -> &str {
     content.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number that a request begins with, which a verdict repeats.
+/// The number that a request begins with, alone or in a delimiter, which a verdict repeats.
 pub fn number(body: &Value) -> u64 {
     let first = prompt(body).lines().next().unwrap_or_default();
-    first.parse().unwrap_or(0)
+    let mut numbers = first.split(|c: char| !c.is_ascii_digit());
+    let number = numbers.find(|number| !number.is_empty());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// A judge's verdict on a request, as it is asked for.
@@ -69,13 +91,17 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn answer(
     request: &Request,
-    asked: &Mutex<Vec<Value>>,
+    asked: &Mutex<Vec<Exchange>>,
     says: &dyn Fn(&Value, usize) -> Result<String, u16>,
 ) -> Response {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let before = {
         let mut asked = held(asked);
-        asked.push(body.clone());
+        asked.push(Exchange {
+            body: body.clone(),
+            bytes: request.body.clone(),
+            said: String::new(),
+        });
         asked.len() - 1
     };
     let text = match says(&body, before) {
@@ -85,6 +111,9 @@ fn answer(
             return Response::json(status, &error);
         }
     };
+    if let Some(one) = held(asked).get_mut(before) {
+        one.said.clone_from(&text);
+    }
     let (input, output) = USED;
     let chunks = [
         json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": text } }] }),

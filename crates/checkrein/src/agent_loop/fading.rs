@@ -2,18 +2,16 @@
 //! from then on as middleware would have it kept.
 
 use checkrein_models::Message;
-use checkrein_runtime::text_of;
-use serde_json::Value;
 
 /// Results that the model has not been asked with yet.
 #[derive(Default)]
 pub(super) struct Fading(Vec<(usize, String)>);
 
 impl Fading {
-    /// The next message is a result of which this is kept.
-    pub(super) fn keep(&mut self, messages: &[Message], kept: Option<&Value>) {
-        let kept = kept.map(text_of);
-        self.0.extend(kept.map(|text| (messages.len(), text)));
+    /// Of the newest message this stays.
+    pub(super) fn keep(&mut self, messages: &[Message], kept: Option<&str>) {
+        let newest = messages.len().saturating_sub(1);
+        self.0.extend(kept.map(|text| (newest, text.to_owned())));
     }
 
     /// The model has seen them.

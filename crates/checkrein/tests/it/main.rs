@@ -13,4 +13,5 @@ mod middleware;
 mod replies;
 mod scripted;
 mod supervisor;
+mod tokens;
 mod verification;

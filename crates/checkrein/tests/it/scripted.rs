@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use checkrein::models::{Limits, Model, ModelError, Pending, Remote, Reply, Request, wait};
 use checkrein::{Tool, ToolOutput, ToolUse};
 use checkrein_scripted::Witness;
-use checkrein_scripted::witness::number;
-pub(crate) use checkrein_scripted::witness::prompt;
+use checkrein_scripted::witness::Exchange;
+pub(crate) use checkrein_scripted::witness::{number, prompt};
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -65,19 +65,43 @@ impl Scripted {
         self.witness.asked()
     }
 
+    /// The same with their bytes and its answers.
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        self.witness.exchanges()
+    }
+
     pub(crate) fn times(&self) -> usize {
         self.asked().len()
     }
 
-    /// What the last question showed, between its delimiters.
+    /// What the last question showed, between its delimiters, each line by its name.
     pub(crate) fn shown(&self) -> Value {
         let asked = self.asked();
-        let inner = prompt(asked.last().unwrap())
-            .splitn(3, '\n')
-            .nth(2)
-            .unwrap();
+        let (_, inner) = prompt(asked.last().unwrap()).split_once('\n').unwrap();
         let inner = inner.rsplit_once("\n</quoted ").unwrap().0;
-        serde_json::from_str(inner).unwrap()
+        let (mut shown, mut history) = (serde_json::Map::new(), Vec::new());
+        for line in inner.lines() {
+            let (name, text) = line.split_once(": ").unwrap();
+            match name {
+                "user" | "assistant" | "result" | "failed" => history.push(json!({ name: text })),
+                "goal" | "tool" | "takes" | "step" => {
+                    assert_eq!(shown.insert(name.to_owned(), json!(text)), None, "{inner}");
+                }
+                "tools" => {
+                    let names: Vec<&str> = text.split(", ").collect();
+                    shown.insert(name.to_owned(), json!(names));
+                }
+                "arguments" => {
+                    let arguments = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+                    assert_eq!(shown.insert(name.to_owned(), arguments), None, "{inner}");
+                }
+                other => panic!("nobody knows '{other}': {inner}"),
+            }
+        }
+        if !history.is_empty() {
+            shown.insert("history".to_owned(), Value::Array(history));
+        }
+        Value::Object(shown)
     }
 }
 

@@ -135,6 +135,8 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
             let place = match (&finding.file, finding.line) {
                 (Some(file), Some(line)) => format!("{file}:{line}: "),
                 (Some(file), None) => format!("{file}: "),
+                // What a judge has against an answer is of a category.
+                (None, _) if found.testimony.is_some() => format!("{}: ", finding.id),
                 (None, _) => String::new(),
             };
             timeline::quote(&format!("{place}{}", finding.message))

@@ -1,5 +1,6 @@
 //! Explanations are data; here they become sentences.
 
+use checkrein_core::event::Cap;
 use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::input::{Calling, StanceAt, VetoSays};
@@ -160,6 +161,11 @@ pub(crate) fn ran_out(because: &Because) -> bool {
 pub(crate) fn because(because: &Because) -> String {
     match because {
         Because::Halted => "the task had been ended already".to_owned(),
+        Because::Cap {
+            cap: Cap::Cost,
+            used,
+            limit,
+        } => format!("{} of {} spent", dollars(*used), dollars(*limit)),
         Because::Cap { cap, used, limit } => format!(
             "{} of {limit} {} used",
             used,
@@ -408,4 +414,13 @@ pub(crate) fn ending_line(transition: &Transition, why: &[Because], id: &str) ->
         self::transition(transition),
         meaning(transition, why)
     )
+}
+
+/// Millionths of a dollar, as a person reads them.
+pub(crate) fn dollars(millionths: u64) -> String {
+    let cents = millionths.div_ceil(10_000);
+    match millionths {
+        0..10_000 => format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000),
+        _ => format!("${}.{:02}", cents / 100, cents % 100),
+    }
 }

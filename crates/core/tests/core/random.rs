@@ -340,6 +340,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     scope,
                     asked: None,
                     tokens: 0,
+                    cost: 0,
                     evidence,
                 }));
             }
@@ -387,6 +388,7 @@ fn reading(output: u64) -> TokenUse {
     TokenUse {
         output,
         input: 0,
+        cost: None,
         cursor: "cursor".to_owned(),
     }
 }
@@ -412,6 +414,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         scope: ScopeId::main(),
         asked: None,
         tokens: 0,
+        cost: 0,
         evidence,
     }));
     // Had somebody waited for it, that effect is answered.

@@ -49,6 +49,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
             max_iterations: Some(300),
             attempts: 3,
             continues: 7,
+            cost: None,
         },
         session_caps: SessionCaps::default(),
         subagents: Subagents {
@@ -472,6 +473,7 @@ impl World {
                     scope,
                     asked: Some(subject.short()),
                     tokens: 0,
+                    cost: 0,
                     evidence,
                 }))
             }

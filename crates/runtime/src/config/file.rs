@@ -113,6 +113,9 @@ pub struct CapsTable {
     pub attempts: Option<i64>,
     /// Times the agent is sent back in all.
     pub continues: Option<i64>,
+    /// Dollars, of the agent and of models that judge it; where it is known what the agent costs:
+    /// `run --model` and the library.
+    pub cost_usd: Option<f64>,
 }
 
 /// `[session_caps]`: off unless set; a new prompt does not reset them.
@@ -130,6 +133,9 @@ pub struct SessionCapsTable {
     pub max_iterations: Option<i64>,
     /// Times the agent is sent back in all.
     pub continues: Option<i64>,
+    /// Dollars, of the agent and of models that judge it; where it is known what the agent costs:
+    /// `run --model` and the library.
+    pub cost_usd: Option<f64>,
 }
 
 /// `[subagents]`
@@ -591,13 +597,7 @@ impl JsonSchema for Size {
 
 /// What the contract names and this build does not act on. Naming one is an error:
 /// a key that is silently ignored is a check that silently does not run.
-pub(super) const NOT_YET: &[&str] = &[
-    "caps.cost_usd",
-    "session_caps.cost_usd",
-    "policy.rewrite",
-    "verifier.report",
-    "verifier.baseline",
-];
+pub(super) const NOT_YET: &[&str] = &["policy.rewrite", "verifier.report", "verifier.baseline"];
 
 /// Every key this build acts on, as `table.key`.
 pub(super) const KNOWN: &[&str] = &[
@@ -611,12 +611,14 @@ pub(super) const KNOWN: &[&str] = &[
     "caps.max_iterations",
     "caps.attempts",
     "caps.continues",
+    "caps.cost_usd",
     "session_caps",
     "session_caps.token_budget",
     "session_caps.wall_clock",
     "session_caps.tool_calls",
     "session_caps.max_iterations",
     "session_caps.continues",
+    "session_caps.cost_usd",
     "subagents",
     "subagents.max_iterations",
     "subagents.verify",

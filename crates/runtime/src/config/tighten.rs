@@ -54,6 +54,10 @@ pub(super) fn tighten(
         &mut policy.caps.max_iterations,
         positive(name, "caps.max_iterations", caps.max_iterations)?,
     );
+    lower(
+        &mut policy.caps.cost,
+        super::dollars(name, "caps.cost_usd", caps.cost_usd)?,
+    );
     for (cap, key, number) in [
         (&mut policy.caps.attempts, "caps.attempts", caps.attempts),
         (&mut policy.caps.continues, "caps.continues", caps.continues),
@@ -74,6 +78,7 @@ pub(super) fn tighten(
         session.max_iterations,
     );
     lower(&mut policy.session_caps.continues, session.continues);
+    lower(&mut policy.session_caps.cost, session.cost);
     if own.verify_on == Some(VerifyOnText::Always) {
         policy.verify_on = VerifyOn::Always;
     }

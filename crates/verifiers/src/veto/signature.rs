@@ -7,8 +7,11 @@ use serde_json::{Map, Value};
 const MAX_WORDS: usize = 80;
 /// Nested so deep it is told.
 const DEPTH: u32 = 2;
+/// The kind of most parameters.
+const TEXT: &str = "string";
 
-/// `channel: string, text?: string`, what is required first; empty if the schema names no properties.
+/// `channel, level: integer, text?`, what is required first, and what has no kind is a text; empty if the schema
+/// names no properties.
 pub(super) fn signature(schema: &Value) -> String {
     schema
         .get("properties")
@@ -34,15 +37,26 @@ fn parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> St
             text.push_str(", ");
         }
         text.push_str(name);
-        text.push_str(if optional { "?: " } else { ": " });
-        text.push_str(&kind(schema, depth));
+        if optional {
+            text.push('?');
+        }
+        let kind = kind(schema, depth);
+        // Most are texts: that one is need not be paid for.
+        if kind != TEXT {
+            text.push_str(": ");
+            text.push_str(&kind);
+        }
     }
     text
 }
 
 fn kind(schema: &Value, depth: u32) -> String {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
-        let words: Vec<String> = words.iter().map(Value::to_string).collect();
+        let word = |word: &Value| {
+            word.as_str()
+                .map_or_else(|| word.to_string(), str::to_owned)
+        };
+        let words: Vec<String> = words.iter().map(word).collect();
         let text = words.join("|");
         if text.len() <= MAX_WORDS {
             return text;
@@ -91,11 +105,11 @@ mod tests {
                     },
                     "required": ["channel", "to"],
                 }),
-                "channel: string, to: string[], at?: string|null, level?: \"low\"|\"high\", more?: {deep?: {x?: any}}, other?: any",
+                "channel, to: string[], at?: string|null, level?: low|high, more?: {deep?: {x?: any}}, other?: any",
             ),
             (
                 json!({"properties": {"x": {"type": "string", "enum": ["y".repeat(100)]}}}),
-                "x?: string",
+                "x?",
             ),
         ] {
             assert_eq!(signature(&schema), expected);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::signature::signature;
 use crate::schema::fitting::Fitting;
-use crate::witness::string;
+use crate::witness::one_line;
 
 /// Bytes that are shown of all names, and of what one tool takes.
 const MAX_NAMES: usize = 300;
@@ -21,14 +21,14 @@ const NEAR: f64 = 0.8;
 #[derive(Debug)]
 pub struct Tools {
     known: BTreeMap<String, Known>,
-    /// As JSON.
+    /// On one line.
     names: String,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub struct Known {
-    /// Its schema in few words, as JSON.
+    /// Its schema in few words, on one line.
     takes: String,
     /// `None` if its schema asks for nothing, or cannot be used.
     fitting: Option<Mutex<Fitting>>,
@@ -63,8 +63,8 @@ impl Tools {
             .into_iter()
             .map(|tool| (tool.name.clone(), Known::new(tool)))
             .collect();
-        // Texts can be written as JSON.
-        let names = serde_json::to_string(&shown(&known)).unwrap_or_default();
+        let mut names = String::new();
+        one_line(&mut names, &shown(&known).join(", "));
         Self { known, names }
     }
 
@@ -143,7 +143,8 @@ impl Known {
     pub fn new(tool: &Tool) -> Self {
         let text = tool.schema.to_string();
         let mut takes = String::new();
-        string(&mut takes, &signature(&tool.schema), MAX_TAKES);
+        let signature = signature(&tool.schema);
+        one_line(&mut takes, &clip(&signature, MAX_TAKES, Keep::Start));
         let (fitting, doubt) = match Fitting::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),
             Err(what) => (None, Some(what)),

@@ -2,7 +2,7 @@
 //! block of its own, an answer that repeats the question's number, and a cause where nothing was said
 //! that counts. Never an error, never a verdict that nobody gave.
 
-mod json;
+mod lines;
 mod recent;
 mod share;
 
@@ -10,13 +10,16 @@ use checkrein_models::quoted::Quotes;
 use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
 use checkrein_models::{Ended, Message, ModelError, Reply, Request, Shape, Usage};
 
-pub(crate) use json::Object;
-pub use json::string;
+pub use lines::string;
+pub(crate) use lines::{Lines, one_line};
 pub(crate) use recent::Recent;
 pub use share::{NoShare, Share};
 
 /// Most tokens of an answer: of one that thinks first as well.
 const MAX_TOKENS: u32 = 2048;
+
+/// Room for a short question, in bytes.
+const ROOM: usize = 1_024;
 
 /// Why a witness said nothing that counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,13 +73,12 @@ pub(crate) struct Question {
 
 impl Question {
     /// Asks about this data.
-    pub(crate) fn about(&self, data: impl FnOnce(&mut Object<'_>)) -> Asking {
+    pub(crate) fn about(&self, data: impl FnOnce(&mut Lines<'_>)) -> Asking {
         let quotes = Quotes::fresh();
-        let mut prompt = quotes.heading();
+        // One block, which begins with the number: a heading would only say it again.
+        let mut prompt = String::with_capacity(ROOM);
         quotes.put_with(&mut prompt, self.label, |prompt| {
-            let mut object = Object::new(prompt);
-            data(&mut object);
-            object.end();
+            data(&mut Lines::new(prompt));
         });
         let request = Request {
             system: self.system.to_owned(),

@@ -3,7 +3,7 @@
 
 use checkrein_models::{Call, Message};
 
-use super::json::string;
+use super::lines::Lines;
 
 /// How much of a conversation is shown.
 #[derive(Debug, Clone, Copy)]
@@ -18,10 +18,12 @@ pub(crate) struct Recent {
 
 /// With less room than this a message is left out.
 const SENSE: usize = 24;
+/// What ends a message that is longer.
+const CUT: &str = " ...";
 
 impl Recent {
-    /// A list of objects, each with one text, oldest first.
-    pub(crate) fn write(self, messages: &[Message], out: &mut String) {
+    /// A line for each message, oldest first.
+    pub(super) fn write(self, messages: &[Message], out: &mut Lines<'_>) {
         let mut room = self.all;
         let mut shown = 0;
         for message in messages.iter().rev().take(self.count) {
@@ -37,14 +39,9 @@ impl Recent {
         if shown > 0 && room == 0 {
             most = self.oldest(messages.get(from + 1..).unwrap_or_default());
         }
-        out.push('[');
         for (nth, message) in messages.iter().skip(from).enumerate() {
-            if nth > 0 {
-                out.push(',');
-            }
             write(message, if nth == 0 { most } else { self.each }, out);
         }
-        out.push(']');
     }
 
     /// Room for the oldest that is shown, before these.
@@ -62,44 +59,43 @@ fn length(message: &Message) -> usize {
     }
 }
 
-fn write(message: &Message, most: usize, out: &mut String) {
+fn write(message: &Message, most: usize, out: &mut Lines<'_>) {
     let (who, text) = match message {
         Message::User(text) => ("user", text),
         Message::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
         Message::Assistant { text, calls } => ("assistant", &with_calls(text, calls)),
         Message::Result { text, failed, .. } => (if *failed { "failed" } else { "result" }, text),
     };
-    out.push_str("{\"");
-    out.push_str(who);
-    out.push_str("\":");
-    string(out, text, most);
-    out.push('}');
+    let kept = text.split_at(text.floor_char_boundary(most)).0;
+    out.name(who);
+    out.more(kept);
+    if kept.len() < text.len() {
+        out.more(CUT);
+    }
 }
 
+/// Calls first: what was done says more than what was said of it, should the end be cut.
 fn with_calls(text: &str, calls: &[Call]) -> String {
-    let mut said = text.to_owned();
+    let mut said = String::new();
     for call in calls {
-        if !said.is_empty() {
-            said.push('\n');
-        }
         said.push_str(&match &call.arguments {
-            Ok(arguments) => format!("{}({arguments})", call.tool),
-            Err(text) => format!("{}({text})", call.tool),
+            Ok(arguments) => format!("{}({arguments}) ", call.tool),
+            Err(text) => format!("{}({text}) ", call.tool),
         });
     }
-    said
+    said + text
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
-    fn shown(messages: &[Message], count: usize, each: usize, all: usize) -> Value {
+    fn shown(messages: &[Message], count: usize, each: usize, all: usize) -> String {
         let mut text = String::new();
-        Recent { count, each, all }.write(messages, &mut text);
-        serde_json::from_str(&text).unwrap()
+        Recent { count, each, all }.write(messages, &mut Lines::new(&mut text));
+        text
     }
 
     #[test]
@@ -128,15 +124,10 @@ mod tests {
         ];
         assert_eq!(
             shown(&messages, 4, 18, 1_000),
-            json!([
-                {"user": "find the first one[... 8 bytes cut]"},
-                {"assistant": "Looking.\ngrep({\"pa[... 12 bytes cut]"},
-                {"result": "a:1: x"},
-                {"failed": "no such file"},
-            ])
+            "user: find the first one ...\nassistant: grep({\"pattern\":\"x ...\nresult: a:1: x\nfailed: no such file"
         );
-        assert_eq!(shown(&messages, 4, 18, 0), json!([]));
-        assert_eq!(shown(&[], 4, 18, 100), json!([]));
+        assert_eq!(shown(&messages, 4, 18, 0), "");
+        assert_eq!(shown(&[], 4, 18, 100), "");
     }
 
     #[test]
@@ -144,15 +135,15 @@ mod tests {
         let messages: Vec<Message> = ["a", "b", "c"]
             .map(|letter| Message::User(letter.repeat(100)))
             .into();
-        let cut = |letter: &str, kept: usize| json!({"user": format!("{}[... {} bytes cut]", letter.repeat(kept), 100 - kept)});
+        let cut = |letter: &str, kept: usize| format!("user: {} ...", letter.repeat(kept));
         assert_eq!(
             shown(&messages, 4, 60, 120),
-            json!([cut("b", 60), cut("c", 60)])
+            format!("{}\n{}", cut("b", 60), cut("c", 60))
         );
         assert_eq!(
             shown(&messages, 4, 60, 100),
-            json!([cut("b", 40), cut("c", 60)])
+            format!("{}\n{}", cut("b", 40), cut("c", 60))
         );
-        assert_eq!(shown(&messages, 4, 60, 70), json!([cut("c", 60)]));
+        assert_eq!(shown(&messages, 4, 60, 70), cut("c", 60));
     }
 }

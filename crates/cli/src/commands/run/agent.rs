@@ -201,6 +201,7 @@ pub(super) fn drive(
             message: course.message,
             usage: course.tally,
         }),
+        model: None,
     })
 }
 

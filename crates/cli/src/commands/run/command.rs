@@ -142,6 +142,7 @@ pub(crate) fn drive(
         attempts: attempt,
         store,
         agent: None,
+        model: None,
     })
 }
 

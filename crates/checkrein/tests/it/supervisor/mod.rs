@@ -1,0 +1,61 @@
+//! The supervisor: rows of its document, and what is known to go wrong with such a thing.
+
+mod beside;
+mod config;
+mod decisions;
+mod gates;
+mod memory;
+mod methods;
+mod shown;
+mod standalone;
+mod traces;
+mod worth;
+
+use std::sync::Arc;
+
+use checkrein::models::{Message, Model};
+use checkrein::supervisor::{Verified, VerifierNetwork};
+use checkrein::{VerifierConfig, VerifierVerdict, wrap_tool_with_verifier};
+use serde_json::{Value, json};
+
+use crate::scripted::{Scripted, Sender, now};
+
+const GOAL: &str = "Send a friendly reminder to the QA team about Friday's release.";
+
+fn network(model: &Arc<Scripted>, config: VerifierConfig) -> VerifierNetwork {
+    VerifierNetwork::new(model.clone() as Arc<dyn Model>, config, GOAL).unwrap()
+}
+
+fn standard(model: &Arc<Scripted>) -> VerifierNetwork {
+    network(model, VerifierConfig::default())
+}
+
+/// Arguments that no other call has.
+fn nth(number: usize) -> Value {
+    json!({ "channel": format!("#{number}") })
+}
+
+fn verdict(network: &VerifierNetwork, arguments: &Value) -> VerifierVerdict {
+    now(network.check_tool("slack_send", arguments, &[])).verdict
+}
+
+fn nudge_text(message: Option<Message>) -> Option<String> {
+    message.map(|message| match message {
+        Message::User(text) => text,
+        other => panic!("not a user's message: {other:?}"),
+    })
+}
+
+/// A tool of its own, whose calls are put to this model.
+fn sender(model: &Arc<Scripted>) -> Verified<Sender> {
+    wrap_tool_with_verifier(
+        Sender::named("slack_send"),
+        standard(model).pre_tool(),
+        GOAL,
+    )
+}
+
+/// An agent's two tools: one looks, one sends.
+fn both(network: &VerifierNetwork) -> Vec<Verified<Sender>> {
+    network.wrap_tools(["slack_search", "slack_send"].map(Sender::named).into())
+}

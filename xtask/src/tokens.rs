@@ -1,0 +1,28 @@
+//! `tokens`: what the supervisor's questions cost, counted over the request bodies that a model on loopback got:
+//! a run of a hundred steps with the defaults, and a labelled set of a hundred calls with `scope = "all"` beside
+//! `"risky"`. The numbers are of the tests that keep them.
+
+use std::process::ExitCode;
+
+use crate::build::cargo;
+
+/// Package and module of each.
+const TABLES: &[(&str, &str)] = &[("checkrein", "tokens::"), ("checkrein-cli", "risk_set::")];
+
+/// The command.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    if let Some(first) = arguments.first() {
+        return Err(format!("tokens takes no arguments, not even '{first}'"));
+    }
+    let mut kept = true;
+    for (package, module) in TABLES {
+        let mut command = cargo();
+        command.args(["test", "--quiet", "--package", package, "--test", "it"]);
+        command.args(["--", module, "--nocapture"]);
+        let status = command
+            .status()
+            .map_err(|error| format!("cannot run cargo: {error}"))?;
+        kept &= status.success();
+    }
+    Ok(ExitCode::from(u8::from(!kept)))
+}
