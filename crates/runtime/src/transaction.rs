@@ -158,7 +158,7 @@ impl Runtime {
                         args,
                         message: &message,
                     };
-                    rewritten = self.consult(&mut delivery, &came, &policy, &state, patience);
+                    rewritten = self.consult(&mut delivery, &came, &policy, &state, patience)?;
                 }
                 self.watch(&mut delivery, beside, patience)?;
                 continue;

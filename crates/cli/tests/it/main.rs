@@ -31,6 +31,7 @@ mod many;
 mod mcp;
 mod mcp_client;
 mod mcp_proxy;
+mod middleware;
 mod patch;
 mod person;
 mod places;

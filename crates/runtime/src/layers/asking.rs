@@ -1,5 +1,6 @@
 //! Whom to ask about what came in, one after the other, and what of it is put down.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, ToolDecision};
@@ -22,6 +23,9 @@ use crate::error::RuntimeError;
 use crate::repeats::scope_of;
 use crate::{clock, fit};
 
+/// Nobody wants it to end.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
 pub(crate) struct AsItCame<'a> {
     /// The arguments of a call.
@@ -33,6 +37,10 @@ pub(crate) struct AsItCame<'a> {
 impl Runtime {
     /// Whether any layer is to be asked about this.
     pub(crate) fn has_layers(&self, policy: &Policy, delivery: &Delivery<'_>) -> bool {
+        // Most policies have none, and hooks are to pay nothing for that.
+        if self.layers.is_empty(policy) {
+            return false;
+        }
         let stages = self.stages_of(delivery);
         !stages.is_empty() && self.layers.listen(policy, &stages)
     }
@@ -65,6 +73,9 @@ impl Runtime {
     }
 
     /// Asks all layers that are to be asked about this, and puts down what they say.
+    ///
+    /// # Errors
+    /// If somebody wanted us to go meanwhile: what was given up for that is no answer.
     pub(crate) fn consult(
         &self,
         delivery: &mut Delivery<'_>,
@@ -72,7 +83,7 @@ impl Runtime {
         policy: &Policy,
         state: &State,
         patience: Patience<'_>,
-    ) -> Rewritten {
+    ) -> Result<Rewritten, RuntimeError> {
         let about = self.about(delivery, policy, state);
         let mut facts = Vec::new();
         let mut rewritten = Rewritten::default();
@@ -103,10 +114,14 @@ impl Runtime {
                     rewritten = self.of_result(policy, &stages, result, &mut facts, patience);
                 }
             }
-            Input::StopRequested(_) => {
+            Input::StopRequested(stop) => {
+                let start = state.task.as_ref().and_then(|task| task.start.as_ref());
+                let now = stop.tree.as_ref().ok();
+                let changed = start.zip(now).map(|(start, now)| start.tree != now.tree);
                 let question = Question::BeforeStop(BeforeStop {
                     about,
                     stop: stops + 1,
+                    changed,
                     message: came.message.to_owned(),
                 });
                 facts = self.one_by_one(policy, Stage::BeforeStop, &question, patience);
@@ -128,9 +143,16 @@ impl Runtime {
             }
             _ => {}
         }
+        let decides = matches!(
+            delivery.input,
+            Input::ToolRequested(_) | Input::StopRequested(_)
+        );
+        if decides && patience.cancelled.load(Ordering::Relaxed) {
+            return Err(RuntimeError::Cancelled);
+        }
         fit::layers(&self.redactor, &mut facts);
         delivery.layers = facts;
-        rewritten
+        Ok(rewritten)
     }
 
     fn about(&self, delivery: &Delivery<'_>, policy: &Policy, state: &State) -> About {
@@ -248,21 +270,21 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> (LayerFact, Option<Value>) {
         let began = Instant::now();
+        // Who is told that it is over is often told so because somebody wanted us to go.
+        let cancelled = match stage {
+            Stage::SessionEnd => &NEVER,
+            _ => patience.cancelled,
+        };
         let said = match limit(layer.limit, patience) {
             None => Err("it was not asked: the answer was due".to_owned()),
             Some(limit) => match &layer.who {
                 Who::Here {
                     middleware,
                     hanging,
-                } => hand::ask(middleware, hanging, question, limit, patience.cancelled),
-                Who::Program(run) => exec::ask(
-                    &self.place,
-                    &layer.name,
-                    run,
-                    &question,
-                    limit,
-                    patience.cancelled,
-                ),
+                } => hand::ask(middleware, hanging, question, limit, cancelled),
+                Who::Program(run) => {
+                    exec::ask(&self.place, &layer.name, run, &question, limit, cancelled)
+                }
             },
         };
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -181,6 +181,10 @@ impl Layers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_empty(&self, policy: &Policy) -> bool {
+        policy.middleware.is_empty() && self.list().layers.is_empty()
+    }
+
     /// Whether anybody is asked at any of these stages.
     fn listen(&self, policy: &Policy, stages: &[Stage]) -> bool {
         let any = |on: &[Stage]| on.iter().any(|stage| stages.contains(stage));

@@ -62,6 +62,8 @@ pub struct BeforeStop {
     pub about: About,
     /// Which stop of the task it is, from 1.
     pub stop: u32,
+    /// Whether the tree differs from the one at the task's start; `None` if nobody knows.
+    pub changed: Option<bool>,
     /// What the agent says.
     pub message: String,
 }
