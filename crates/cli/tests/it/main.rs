@@ -25,6 +25,7 @@ mod doctor_audit;
 mod hook;
 mod hostile;
 mod init;
+mod injections;
 mod judge;
 mod keeping;
 mod many;
