@@ -171,7 +171,7 @@ fn the_configuration_page_names_what_is_not_there_yet() {
         .skip(1)
         .step_by(2)
         .collect();
-    assert!(keys.len() > 3, "{keys:?}");
+    assert!(!keys.is_empty(), "{keys:?}");
     let page = read("docs/configuration.md");
     let named = page.split_once("## Not in this build").unwrap().1;
     let named = named.split_once("\n## ").unwrap().0;
@@ -368,7 +368,7 @@ fn the_example_without_a_loop_has_none() {
 
 #[test]
 fn the_example_repo_is_a_config() {
-    use checkrein_runtime::config::{Driver, Source, compile};
+    use checkrein_runtime::config::{Driver, Goal, Source, compile};
     let name = root().join("examples/repo/checkrein.toml");
     let source = Source {
         text: std::fs::read_to_string(&name).unwrap(),
@@ -435,6 +435,10 @@ fn toml_on_the_pages_is_config() {
                 name: PathBuf::from(page),
                 text,
             };
+            if source.text.contains("[[criterion]]") {
+                Goal::read(&source).unwrap_or_else(|error| panic!("{error}"));
+                continue;
+            }
             let compiled = compile(Some(&source), None, Driver::Hook)
                 .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(compiled.warnings, Vec::<String>::new(), "{page}");
