@@ -35,6 +35,11 @@ const STEPS: &[Step] = &[
         arguments: &["test", "--workspace"],
         variables: &[],
     },
+    Step {
+        heading: "rows of the documents, of which the step before has built the tests",
+        arguments: &["xtask", "rows"],
+        variables: &[],
+    },
     // A sibling's features can change how serde_json orders a map, and with it the core's
     // bytes: the golden logs must come out the same without siblings.
     Step {

@@ -13,6 +13,7 @@ mod install;
 mod laws;
 mod parity;
 mod policy_table;
+mod rows;
 mod targets;
 mod tokens;
 mod tools;
@@ -68,6 +69,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "policy-table",
         "DIR: what the shipped exec policy lets through, of recorded runs in DIR and of our own lists",
         policy_table::run,
+    ),
+    (
+        "rows",
+        "what the documents behind judges and supervisor promise, row by row, and the test that sees it; --run runs them",
+        rows::run,
     ),
     (
         "targets",

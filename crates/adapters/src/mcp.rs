@@ -174,6 +174,16 @@ impl ServerCall {
         news
     }
 
+    /// The tool as logs, rules and approvals know it.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// What it was called with.
+    pub fn args(&self) -> &Value {
+        &self.args
+    }
+
     /// What came back: the `result` of the answer, or its `error`.
     pub fn returned(&self, answer: Result<&Value, &Value>) -> News {
         match answer {
@@ -241,6 +251,26 @@ pub fn nudged(result: &mut Value, text: &str) {
     {
         content.push(word);
     }
+}
+
+/// A result in whose place this comes: a text takes the place of all that it says, whatever its
+/// form; anything else is the result itself.
+pub fn rewritten(result: &Value, given: &Value) -> Value {
+    if given.is_object() {
+        return given.clone();
+    }
+    let text = match given {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut made = match result {
+        Value::Object(result) => result.clone(),
+        _ => Map::new(),
+    };
+    made.remove("structuredContent");
+    let content = serde_json::json!([{ "type": "text", "text": text }]);
+    made.insert("content".to_owned(), content);
+    Value::Object(made)
 }
 
 /// What a result says: without what is new in each answer.

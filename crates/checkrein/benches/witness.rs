@@ -166,10 +166,8 @@ impl Agent for Quick {
         message: &'a str,
     ) -> Pending<'a, Result<Run, Infallible>> {
         Box::pin(async move {
-            let mut messages = history.to_vec();
-            messages.extend([message.to_owned(), "done".to_owned()]);
             Ok(AgentRun {
-                messages,
+                messages: [history, &[message.to_owned(), "done".to_owned()]].concat(),
                 output: "done".to_owned(),
                 edits: Some(self.0),
             })

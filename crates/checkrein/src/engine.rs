@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionSource, SessionStarted};
-use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Hosts, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal};
+use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
+use checkrein_runtime::{
+    Hosts, Layers, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal, Stages,
+};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
@@ -22,6 +24,7 @@ pub struct Engine {
     watch: Box<Watch>,
     cancelled: Flag,
     sessions: AtomicU64,
+    layers: Layers,
 }
 
 /// Whoever sets it wants checks to end.
@@ -36,8 +39,11 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 impl Engine {
     /// An engine over a store; `seal` compiles the policy of each new session.
     pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
+        let layers = Layers::default();
+        let runtime = Runtime::new(store, place, seal).at_stages(Stages::OURS);
         Self {
-            runtime: Runtime::new(store, place, seal),
+            runtime: runtime.with_layers(layers.clone()),
+            layers,
             watch: Box::new(|_| {}),
             cancelled: Flag::OfProcess(&NEVER),
             sessions: AtomicU64::new(0),
@@ -89,6 +95,34 @@ impl Engine {
     #[must_use]
     pub fn cancelled_with(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancelled = Flag::Shared(flag);
+        self
+    }
+
+    pub(crate) fn sealing(
+        mut self,
+        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.runtime = self.runtime.sealing(change);
+        self
+    }
+
+    /// The layers of middleware beside those of its config: register and remove them at any time.
+    pub fn middleware(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// The same list as another's.
+    #[must_use]
+    pub fn with_middleware(mut self, layers: Layers) -> Self {
+        self.runtime = self.runtime.with_layers(layers.clone());
+        self.layers = layers;
+        self
+    }
+
+    /// The stages at which layers are asked, for a host that cannot do what is said at all of them.
+    #[must_use]
+    pub fn at_stages(mut self, stages: Stages) -> Self {
+        self.runtime = self.runtime.at_stages(stages);
         self
     }
 

@@ -42,11 +42,11 @@ mod tool;
 pub mod verification;
 
 pub use agent_loop::{
-    AgentLoop, ApplyPatch, HardCaps, HardVerifier, Interrupt, LoopError, LoopResult, LoopState,
-    Shell,
+    AgentLoop, ApplyPatch, Conversation, Happening, HardCaps, HardVerifier, Interrupt, LoopError,
+    LoopResult, LoopState, Shell, conversation,
 };
 pub use engine::Engine;
-pub use session::{LastAnswer, Session, ToolCall};
+pub use session::{LastAnswer, Session, Spent, ToolCall};
 pub use supervisor::{
     PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier, VerifierConfig,
     VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,
@@ -59,16 +59,23 @@ pub use verification::{
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
 pub use checkrein_core::ids::Millis;
 pub use checkrein_core::input::PersonAnswer;
+pub use checkrein_core::layers::Stage;
 pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_models as models;
 pub use checkrein_runtime::veto::Misfit;
 pub use checkrein_runtime::witness::{NoShare, Share, Silent};
+pub use checkrein_runtime::{
+    About as AboutSession, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered,
+    ResultSays, Rewritten, RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult,
+};
 pub use checkrein_runtime::{Decided, HostFound, Place, Progress, RuntimeError, now};
 pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};
 
 /// The examples of the pages are compiled and run.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../../../docs/middleware.md")]
+    mod middleware {}
     #[doc = include_str!("../../../docs/supervisor.md")]
     mod supervisor {}
     #[doc = include_str!("../../../docs/verification-loop.md")]

@@ -6,13 +6,14 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, StopRequested, TokenUse, ToolFacts, ToolKind,
-    ToolRequested, ToolReturned, TreeUnknown,
+    AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, StopRequested, TokenUse, ToolFacts,
+    ToolKind, ToolRequested, ToolReturned, TreeUnknown,
 };
+use checkrein_core::layers::Stage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::{Decided, Delivery, Patience, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Returned, Rewritten, RuntimeError, text_of};
 use serde_json::Value;
 
 use crate::Engine;
@@ -43,11 +44,20 @@ pub struct ToolCall {
     pub patch: Option<String>,
 }
 
+/// What an answer of a model took, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Output tokens, thinking included.
+    pub output: Option<u64>,
+    /// All of it, in millionths of a dollar.
+    pub cost: Option<u64>,
+}
+
 /// What is known of an answer in which an agent says it is done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastAnswer {
-    /// Its output tokens, thinking included, if known.
-    pub output: Option<u64>,
+    /// What it took.
+    pub spent: Spent,
     /// Its output limit cut it.
     pub truncated: bool,
     /// Tool calls of the same answer did not run.
@@ -120,7 +130,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
-        let decided = self.deliver(input, key, Some(call))?;
+        let decided = self.deliver(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
@@ -128,16 +138,27 @@ impl<'a> Session<'a> {
         Ok((decision, decided))
     }
 
-    /// What came of a call that ran.
+    /// What came of a call that ran. With the answer: what layers of middleware made of the result,
+    /// which the agent is given in its place.
     ///
     /// # Errors
-    /// If Checkrein itself cannot judge.
+    /// If Checkrein itself cannot judge; where there is middleware, the result has then not been
+    /// looked at by all of it.
     pub fn returned(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Rewritten, RuntimeError> {
+        Ok(self.return_of(call, result, error)?.rewritten)
+    }
+
+    fn return_of(
+        &self,
+        call: &ToolCall,
+        result: &Value,
+        error: bool,
+    ) -> Result<Decided, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main(),
             call_id: Some(call.id.clone()),
@@ -148,21 +169,52 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("returned:{}", call.id));
-        self.deliver(input, key, None).map(drop)
+        let returned = Returned {
+            tool: &call.tool,
+            args: &call.args,
+            result,
+        };
+        self.deliver(input, key, None, Some(returned))
     }
 
-    /// A model response and its calls are over. `output` are its output tokens, if known.
+    /// The same for a result that may have come back before, in a process that died: what is told of
+    /// it, and what stays of it; `None` if no middleware looks at results.
+    pub(crate) fn passed(
+        &self,
+        call: &ToolCall,
+        result: &Value,
+        error: bool,
+    ) -> Result<Option<(Option<String>, Option<String>)>, RuntimeError> {
+        const WITHHELD: &str = "withheld: the run was interrupted while middleware looked at this result; \
+            if you need it, ask for it again";
+        let runtime = self.engine.runtime();
+        let looked = runtime.listens(&self.id, Stage::AfterTool)?
+            || runtime.listens(&self.id, Stage::PersistResult)?;
+        let decided = self.return_of(call, result, error)?;
+        Ok(looked.then(|| match decided.repeated {
+            true => (Some(WITHHELD.to_owned()), None),
+            false => {
+                let Rewritten { given, kept } = decided.rewritten;
+                (given.as_ref().map(text_of), kept.as_ref().map(text_of))
+            }
+        }))
+    }
+
+    /// A model response and its calls are over.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn round(&self, output: Option<u64>) -> Result<(), RuntimeError> {
-        let tokens = tokens(output);
-        let scope = ScopeId::main();
-        self.take(Input::RoundEnded(checkrein_core::input::Scoped {
-            scope,
-            tokens,
-        }))
-        .map(drop)
+    pub fn round(&self, spent: Spent) -> Result<(), RuntimeError> {
+        self.round_of(spent, None)
+    }
+
+    /// The same; what comes again with this key is known already.
+    pub(crate) fn round_of(&self, spent: Spent, key: Option<String>) -> Result<(), RuntimeError> {
+        let round = Input::RoundEnded(Scoped {
+            scope: ScopeId::main(),
+            tokens: tokens(spent),
+        });
+        self.deliver(round, key, None, None).map(drop)
     }
 
     /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
@@ -170,7 +222,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, LastAnswer::default(), None)
+        self.claim(message, LastAnswer::default(), None, self.next())
     }
 
     /// The same, with what is known of the answer in which it says so.
@@ -182,7 +234,17 @@ impl<'a> Session<'a> {
         message: &str,
         answer: LastAnswer,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, answer, None)
+        self.claim(message, answer, None, self.next())
+    }
+
+    /// The same; what comes again with this key is answered as it was.
+    pub(crate) fn answered_as(
+        &self,
+        key: String,
+        message: &str,
+        answer: LastAnswer,
+    ) -> Result<(StopDecision, Decided), RuntimeError> {
+        self.claim(message, answer, None, key)
     }
 
     /// The agent's program is gone without a word that counts: its work is judged as at a
@@ -196,7 +258,13 @@ impl<'a> Session<'a> {
         message: &str,
         over: Option<Transition>,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        self.claim(message, LastAnswer::default(), over)
+        self.claim(message, LastAnswer::default(), over, self.next())
+    }
+
+    /// A claim of its own: never the same event as a hook's stop in this session.
+    fn next(&self) -> String {
+        let nth = self.claims.fetch_add(1, Ordering::Relaxed);
+        format!("{}:{nth}", self.since)
     }
 
     fn claim(
@@ -204,9 +272,8 @@ impl<'a> Session<'a> {
         message: &str,
         answer: LastAnswer,
         over: Option<Transition>,
+        key: String,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
-        // A claim of its own: never the same event as a hook's stop in this session.
-        let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main(),
             message: message.to_owned(),
@@ -223,13 +290,38 @@ impl<'a> Session<'a> {
                 ..AnswerFact::default()
             },
             judges: Box::default(),
-            tokens: tokens(answer.output),
+            tokens: tokens(answer.spent),
         });
-        let decided = self.deliver(input, Some(format!("claim:{}:{nth}", self.since)), None)?;
-        match &decided.decision {
-            Decision::Stop(decision) => Ok((decision.clone(), decided)),
+        let mut decided = self.deliver(input, Some(format!("claim:{key}")), None, None)?;
+        match decided.decision.clone() {
+            Decision::Stop(decision) => {
+                if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
+                    // Whoever asks again was not told.
+                    decided.text = Some(self.engine.runtime().words(feedback));
+                }
+                Ok((decision, decided))
+            }
             // A stop is always answered by a stop decision.
             Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
+        }
+    }
+
+    /// Adds to the conversation that is kept for an agent of our own.
+    pub(crate) fn put_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
+        self.engine.runtime().put_message(&self.id, body)
+    }
+
+    /// That conversation so far.
+    pub(crate) fn messages(&self) -> Result<Vec<Vec<u8>>, RuntimeError> {
+        self.engine.runtime().messages(&self.id)
+    }
+
+    /// The conversation is over, if a layer of middleware wants to know.
+    pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
+        let runtime = self.engine.runtime();
+        match runtime.listens(&self.id, Stage::SessionEnd)? {
+            true => self.take(Input::SessionEnded(ended)).map(drop),
+            false => Ok(()),
         }
     }
 
@@ -238,7 +330,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
-        self.deliver(input, None, None)
+        self.deliver(input, None, None, None)
     }
 
     /// The session as it is now, with its sealed policy.
@@ -254,6 +346,7 @@ impl<'a> Session<'a> {
         input: Input,
         key: Option<String>,
         call: Option<&ToolCall>,
+        returned: Option<Returned<'_>>,
     ) -> Result<Decided, RuntimeError> {
         let delivery = Delivery {
             session: self.id.clone(),
@@ -266,6 +359,8 @@ impl<'a> Session<'a> {
             patch: call.and_then(|call| call.patch.as_deref()),
             works_in: None,
             usage: None,
+            returned,
+            layers: Vec::new(),
         };
         let patience = Patience {
             deadline: None,
@@ -278,10 +373,11 @@ impl<'a> Session<'a> {
     }
 }
 
-fn tokens(output: Option<u64>) -> Option<TokenUse> {
-    output.map(|output| TokenUse {
+fn tokens(spent: Spent) -> Option<TokenUse> {
+    spent.output.map(|output| TokenUse {
         output,
         input: 0,
+        cost: spent.cost,
         cursor: String::new(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use checkrein::{Engine, Reason, StopDecision, ToolCall, ToolDecision};
+use checkrein::{Engine, Reason, Spent, StopDecision, ToolCall, ToolDecision};
 use serde_json::json;
 
 const CONFIG: &str = "[[verifier]]\nname = \"marker\"\nrun = \"test -f done.txt\"\n";
@@ -49,7 +49,7 @@ fn a_budget_that_is_a_target_is_used_up() {
     let engine = Engine::in_memory(root.path(), Some(config));
     let session = engine.session("test").unwrap().0;
     session.prompt("make it better").unwrap();
-    session.round(Some(400)).unwrap();
+    session.round(spent(400)).unwrap();
     let (decision, answer) = session.stop("Done.").unwrap();
     assert!(
         matches!(decision, StopDecision::Continue { .. }),
@@ -57,7 +57,7 @@ fn a_budget_that_is_a_target_is_used_up() {
     );
     let text = answer.text.unwrap();
     assert!(text.contains("400 of 900 output tokens"), "{text}");
-    session.round(Some(500)).unwrap();
+    session.round(spent(500)).unwrap();
     assert_eq!(
         ending(session.stop("Done.").unwrap().0),
         Reason::TaskComplete
@@ -133,4 +133,11 @@ fn a_thousand_sessions_share_nothing() {
             }
         }
     });
+}
+
+fn spent(output: u64) -> Spent {
+    Spent {
+        output: Some(output),
+        cost: None,
+    }
 }

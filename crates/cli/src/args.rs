@@ -310,6 +310,13 @@ pub(crate) struct Run {
     /// Start this agent, with hooks for this run only: claude-code or codex.
     #[arg(long, value_name = "NAME", conflicts_with = "any_exit")]
     pub(crate) agent: Option<String>,
+    /// Have this model work with our own tools: anthropic/..., openai/..., gemini/..., ollama/...
+    #[arg(long, value_name = "PROVIDER/MODEL", conflicts_with_all = ["agent", "any_exit"])]
+    pub(crate) model: Option<String>,
+    /// Work for this goal until its criteria are met or its budget is spent; the same command goes
+    /// on with a run that was killed.
+    #[arg(long, value_name = "GOAL.toml", conflicts_with_all = ["agent", "any_exit", "text", "task", "resume"])]
+    pub(crate) autopilot: Option<PathBuf>,
     /// Take up the session of an earlier run, by its id or the beginning of it.
     #[arg(long, value_name = "ID", conflicts_with = "any_exit")]
     pub(crate) resume: Option<String>,

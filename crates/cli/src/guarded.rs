@@ -1,5 +1,5 @@
-//! Which files are guarded (law 10), and what counts of each: config, rules and schemas as they
-//! are, an agent's settings as far as they are about hooks, ignore files.
+//! Which files are guarded (law 10), and what counts of each: config, rules, schemas and what
+//! middleware runs as they are, an agent's settings as far as they are about hooks, ignore files.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -28,18 +28,24 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
         return look(&located.at(root), root);
     }
     let mut seen = Guarded::default();
+    let mut others = BTreeMap::new();
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     for config in configs.into_iter().flatten() {
         let Some(digest) = digest_of(config) else {
             continue;
         };
         seen.policy.insert(name(located, config), digest);
-        for named in gathered(config).iter().flat_map(Gathered::named) {
+        let gathered = gathered(config);
+        for named in gathered.iter().flat_map(Gathered::named) {
             let digest = Digest::of(named.text.as_bytes());
             seen.policy.insert(name(located, &named.name), digest);
         }
+        for program in gathered.iter().flat_map(Gathered::programs) {
+            if let Some(digest) = digest_of(&program) {
+                others.insert(name(located, &program), digest);
+            }
+        }
     }
-    let mut others = BTreeMap::new();
     for settings in settings(located) {
         if let Some(digest) = about_hooks(&settings) {
             others.insert(name(located, &settings), digest);
@@ -82,12 +88,13 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
 }
 
 /// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
-/// and the rules and schemas in force.
+/// the rules and schemas in force, and files that middleware runs.
 pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
     let mut paths: Vec<PathBuf> = settings(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
         paths.extend(gathered.named().map(|named| named.name.clone()));
+        paths.extend(gathered.programs());
     }
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
     paths.into_iter().filter_map(text).collect()

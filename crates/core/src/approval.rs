@@ -2,6 +2,7 @@
 //! rules say x whether the agent can put a question: the table of `docs/approvals.md`.
 
 use crate::input::{RuleDecision, ToolKind, ToolRequested};
+use crate::layers::{LayerFact, question};
 use crate::policy::ApprovalMode;
 
 /// What becomes of a request, before anybody was asked.
@@ -19,11 +20,13 @@ pub enum Way {
     Forbid,
 }
 
-/// What becomes of `request` in this mode.
-pub fn way(mode: ApprovalMode, request: &ToolRequested) -> Way {
+/// What becomes of `request` in this mode. A layer of middleware that would have a person asked
+/// counts as a rule that says `prompt`.
+pub fn way(mode: ApprovalMode, request: &ToolRequested, layers: &[LayerFact]) -> Way {
     let all = matches!(mode, ApprovalMode::Always | ApprovalMode::Both);
     let nobody = matches!(mode, ApprovalMode::Never | ApprovalMode::Both);
-    match request.facts.rule {
+    let prompt = question(layers).map(|_| RuleDecision::Prompt);
+    match request.facts.rule.max(prompt) {
         Some(RuleDecision::Forbidden) => Way::Forbid,
         Some(RuleDecision::Prompt) if nobody => Way::Refuse,
         Some(RuleDecision::Allow) | None if !(all && acts(request)) => Way::Free,

@@ -70,17 +70,19 @@ pub fn wall_clock(policy: &Policy, state: &State) -> Option<Over> {
 fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
-    let of = |totals: &Totals, calls, rounds, tokens| {
+    let of = |totals: &Totals, calls, rounds, tokens, cost| {
         let shown = state.shows_rounds.then_some(totals.rounds);
         over(Cap::ToolCalls, Some(totals.tool_calls), calls, when)
             .or_else(|| over(Cap::Iterations, shown, rounds, When::Used))
             .or_else(|| over(Cap::Tokens, totals.spent_tokens(), tokens, When::Used))
+            .or_else(|| over(Cap::Cost, totals.spent_cost(), cost, When::Used))
     };
     of(
         &task.totals,
         caps.tool_calls,
         caps.max_iterations,
         caps.token_budget,
+        caps.cost,
     )
     .or_else(|| {
         of(
@@ -88,6 +90,7 @@ fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
             session.tool_calls,
             session.max_iterations,
             session.token_budget,
+            session.cost,
         )
     })
     .or_else(|| wall_clock(policy, state))

@@ -1,4 +1,4 @@
-//! When the agent asks to stop: hard → soft → judges and people → lazy.
+//! When the agent asks to stop: middleware → hard → soft → judges and people → lazy.
 //!
 //! The stop waits as `Pending` in the state; every piece of evidence that comes back
 //! brings the cascade forward, in whatever order it comes (law 4). Nothing is accepted
@@ -13,7 +13,9 @@ use self::judged::{
     went_astray,
 };
 use crate::accept::Truth;
-use crate::decision::{CheckFeedback, Decision, Feedback, StopDecision, TokenTarget};
+use crate::decision::{
+    CheckFeedback, Decision, Feedback, LayerFeedback, StopDecision, TokenTarget,
+};
 use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::event::{Event, OpenedBy};
@@ -21,25 +23,83 @@ use crate::explain::{Because, Why};
 use crate::feedback;
 use crate::ids::{Millis, ScopeId, Seq, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
+use crate::layers::{LayerFact, LayerSays};
 use crate::policy::{Policy, Stance, SubagentVerify, SubjectKind, Tier, VerifierSpec, VerifyOn};
 use crate::state::{Asked, Pending, Refusal, Task};
 use crate::step::Draft;
 use crate::transition::{PARKED, Reason, Transition};
 
 /// A stop was asked for.
-pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested) {
+pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested, layers: &[LayerFact]) {
     let Some(task) = &draft.state.task else {
         return;
     };
     let scope = &stop.scope;
     if task.halted {
-        return stop_halted(draft, seq, scope);
+        return stop_halted(draft, seq, scope, layers);
     }
     if task.scope(scope).is_some_and(|scope| scope.halted) {
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer(seq, scope, accept, vec![Because::Halted]);
     }
-    ask(draft, scope);
+    // Who waits for a person is not sent back.
+    let waits = task.asked.is_some();
+    let against: Vec<&LayerFact> = layers.iter().filter(|fact| fact.is_against()).collect();
+    match against.is_empty() || waits {
+        true => ask(draft, scope),
+        false => turn_back(draft, scope, &against, layers),
+    }
+}
+
+/// Layers of middleware refuse the stop: the agent hears that first, and no check is run for it.
+/// As often as any other refusal, and no oftener (law 2).
+fn turn_back(draft: &mut Draft<'_>, scope: &ScopeId, against: &[&LayerFact], layers: &[LayerFact]) {
+    let (Some(task), Some(pending)) = (&draft.state.task, draft.state.pending(scope).cloned())
+    else {
+        return;
+    };
+    let mut why: Why = layers.iter().cloned().map(Because::Layer).collect();
+    let members = against.iter().flat_map(|fact| {
+        let says = format!("{:?}", fact.says);
+        [fact.layer.to_string(), says, fact.reason.clone()]
+    });
+    let members: Vec<String> = std::iter::once("middleware".to_owned())
+        .chain(members)
+        .collect();
+    let set = Digest::of_parts(members.iter().map(String::as_bytes)).short();
+    let subjects = pending.said().short();
+    let main = scope.is_main();
+    let repeat = main && task.last_failure == Some((subjects, set));
+    if main {
+        draft.emit(Event::FailureSetMet { set, subjects });
+    }
+    let Some(task) = &draft.state.task else {
+        return;
+    };
+    let met = if main { task.met(set) } else { 0 };
+    let asks = asks(draft.policy, task, scope, &pending);
+    let judged = judge(draft.policy, task, &pending, asks);
+    if let Some(transition) = soft::not_worth_it(draft, scope, &judged, &pending, met, &mut why) {
+        return finish(draft, pending.stop, scope, transition, why);
+    }
+    let told = Told {
+        met: met.max(1),
+        attempts: draft.policy.caps.attempts,
+        repeat,
+    };
+    let layers = against.iter().map(|fact| LayerFeedback {
+        layer: fact.layer.clone(),
+        reason: fact.reason.clone(),
+        by_stance: fact.says == LayerSays::Blocked,
+    });
+    send_back(
+        draft,
+        scope,
+        &pending,
+        Against::Layers(layers.collect()),
+        told,
+        why,
+    );
 }
 
 /// Evidence came back, or the tree was read once more.
@@ -124,13 +184,11 @@ fn accept_unverified(
     if !scope.is_main() {
         let mut why = vec![Because::Subagent];
         why.extend(said);
-        return finish(
-            draft,
-            pending.stop,
-            scope,
-            accepted(draft.policy, judged),
-            why,
-        );
+        let Some(task) = &draft.state.task else {
+            return;
+        };
+        let transition = accepted(draft.policy, task, judged);
+        return finish(draft, pending.stop, scope, transition, why);
     }
     let mut why = vec![Because::NoChange];
     let tree = pending.tree.as_ref().map(|tree| tree.tree).ok();
@@ -188,11 +246,13 @@ fn refused_by(refusal: Refusal) -> Transition {
 }
 
 /// A stop of a halted task runs nothing; evidence that is already there may still save it.
-fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
+fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId, layers: &[LayerFact]) {
     let Some(task) = &draft.state.task else {
         return;
     };
     let mut why = vec![Because::Halted];
+    why.extend(layers.iter().cloned().map(Because::Layer));
+    let refused = task.passed_over || layers.iter().any(LayerFact::is_against);
     // What ended it, and not how it stands now: that a fresh pass saved an earlier stop
     // says nothing about the tree of this one.
     let halt = task
@@ -202,7 +262,7 @@ fn stop_halted(draft: &mut Draft<'_>, seq: Seq, scope: &ScopeId) {
     let mut transition = halt;
     if let Some(pending) = draft.state.pending(scope).filter(|_| scope.is_main()) {
         let judged = judge(draft.policy, task, pending, Asks::All);
-        if judged.stale.is_empty() && judged.is_complete() {
+        if judged.stale.is_empty() && judged.is_complete() && !refused {
             why.extend(explain(draft.policy, pending, &judged));
             transition = Transition {
                 reason: Reason::TaskComplete,
@@ -299,12 +359,15 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged, asks: Asks) 
             if let Some((subjects, set)) = of {
                 draft.emit(Event::FailureSetMet { set, subjects });
             }
-            return send_back(draft, scope, &pending, &against, told, why);
+            return send_back(draft, scope, &pending, Against::Lines(against), told, why);
         }
     }
     let Some(task) = &draft.state.task else {
         return;
     };
+    if task.passed_over {
+        why.push(Because::LayerPassedOver);
+    }
     if asks == Asks::JudgesOnly {
         return accept_unverified(draft, scope, &pending, &judged, why);
     }
@@ -316,7 +379,7 @@ fn conclude(draft: &mut Draft<'_>, scope: &ScopeId, judged: Judged, asks: Asks) 
         Truth::True => match soft::target(draft, &judged, &pending) {
             Some(target) => send_on(draft, scope, &pending, target, why),
             None => {
-                let mut transition = accepted(draft.policy, &judged);
+                let mut transition = accepted(draft.policy, task, &judged);
                 if let Some(over) = &pending.over {
                     transition.native_reason.clone_from(&over.native_reason);
                 }
@@ -407,13 +470,13 @@ fn attempts(policy: &Policy, judges: &[&Line]) -> u32 {
 }
 
 /// How an accepted stop is called.
-fn accepted(policy: &Policy, judged: &Judged) -> Transition {
-    if judged.is_complete() {
+fn accepted(policy: &Policy, task: &Task, judged: &Judged) -> Transition {
+    if judged.is_complete() && !task.passed_over {
         return Transition::plain(Reason::TaskComplete);
     }
     let detail = if policy.verifiers.is_empty() {
         "no_checks"
-    } else if judged.lines.iter().any(|line| line.by_stance) {
+    } else if task.passed_over || judged.lines.iter().any(|line| line.by_stance) {
         "passed_over"
     } else {
         "advisory_only"
@@ -466,7 +529,15 @@ fn refuse(
         },
         repeat,
     };
-    send_back(draft, scope, pending, &against, told, why);
+    send_back(draft, scope, pending, Against::Lines(against), told, why);
+}
+
+/// What a refused stop has against it.
+enum Against<'a> {
+    /// Checks, persons, judges.
+    Lines(Vec<&'a Line>),
+    /// Layers of middleware.
+    Layers(Vec<LayerFeedback>),
 }
 
 /// How often what a refused stop says was said.
@@ -481,10 +552,14 @@ fn send_back(
     draft: &mut Draft<'_>,
     scope: &ScopeId,
     pending: &Pending,
-    against: &[&Line],
+    against: Against<'_>,
     told: Told,
     why: Why,
 ) {
+    let (against, layers) = match against {
+        Against::Lines(lines) => (lines, Vec::new()),
+        Against::Layers(layers) => (Vec::new(), layers),
+    };
     let main = scope.is_main();
     let limit = soft::continues_limit(draft.policy, pending);
     let given = soft::continues(draft.policy, scope, pending);
@@ -520,6 +595,7 @@ fn send_back(
         attempts: told.attempts,
         continues_left: limit.saturating_sub(given + 1),
         repeat: told.repeat,
+        layers,
         judges: against
             .iter()
             .filter(|line| line.tier == Tier::Judge)
@@ -562,6 +638,7 @@ fn send_on(
         continues_left: limit.saturating_sub(given + 1),
         repeat: false,
         checks: Vec::new(),
+        layers: Vec::new(),
         judges: 0,
         background: pending.background,
         target: Some(target),

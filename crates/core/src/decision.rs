@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, Short};
 use crate::evidence::{Cause, Verdict};
-use crate::ids::{Millis, VerifierName};
+use crate::ids::{LayerName, Millis, VerifierName};
 use crate::transition::Transition;
 
 /// The answer to an input.
@@ -101,6 +101,9 @@ pub struct Feedback {
     /// Guarded files that were edited, and of which the agent was not told yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<String>,
+    /// Layers of middleware that refuse the stop. No check has run then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerFeedback>,
     /// How many of the checks are judges.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub judges: u32,
@@ -112,6 +115,17 @@ pub struct Feedback {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// What a layer of middleware has against a stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerFeedback {
+    /// Which.
+    pub layer: LayerName,
+    /// In its words, or why it could not judge.
+    pub reason: String,
+    /// It could not judge, and its stance is to block.
+    pub by_stance: bool,
 }
 
 /// How much of a token budget that is a target is used.

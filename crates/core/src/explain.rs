@@ -7,6 +7,7 @@ use crate::event::Cap;
 use crate::evidence::{Cause, Verdict};
 use crate::ids::{DetectorName, Millis, VerifierName};
 use crate::input::{Calling, VetoSays};
+use crate::layers::LayerFact;
 use crate::policy::Stance;
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -92,6 +93,10 @@ pub enum Because {
         /// Times.
         window: u32,
     },
+    /// A layer of middleware was asked.
+    Layer(LayerFact),
+    /// Somewhere in the task a layer could not say, and its stance let that pass.
+    LayerPassedOver,
     /// The patch would not apply, or must not.
     Patch {
         /// Why.

@@ -41,11 +41,9 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         return text;
     }
     if feedback.repeat {
-        let names: Vec<&str> = feedback
-            .checks
-            .iter()
-            .map(|check| check.verifier.as_str())
-            .collect();
+        let checks = feedback.checks.iter().map(|check| check.verifier.as_str());
+        let layers = feedback.layers.iter().map(|layer| layer.layer.as_str());
+        let names: Vec<&str> = checks.chain(layers).collect();
         let _ = write!(
             text,
             "checkrein: nothing changed since the last check; still failing: {} (asked {} times, {} left). Fix it, or say plainly that you cannot.",
@@ -55,6 +53,9 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         );
         text.push_str(&edited(feedback));
         return text;
+    }
+    if !feedback.layers.is_empty() {
+        return refused_by_layers(feedback);
     }
     let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
     let head = match feedback.stop {
@@ -102,6 +103,30 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         section.write(&mut text, share);
     }
     text.push_str(&foot);
+    text
+}
+
+/// What layers of middleware have against the stop. No check has run.
+fn refused_by_layers(feedback: &Feedback) -> String {
+    let mut text =
+        "checkrein: not done yet. Before any check runs, this is in the way:\n".to_owned();
+    let share = MAX_BYTES / feedback.layers.len().max(1);
+    for layer in &feedback.layers {
+        let end = layer
+            .reason
+            .floor_char_boundary(share.min(layer.reason.len()));
+        let reason = layer.reason.get(..end).unwrap_or_default();
+        let _ = match layer.by_stance {
+            false => writeln!(text, "\n{}: {reason}", layer.layer),
+            true => writeln!(
+                text,
+                "\n{}: could not judge this stop ({reason}), and nothing goes past it unjudged",
+                layer.layer
+            ),
+        };
+    }
+    text.push_str(&edited(feedback));
+    text.push_str("\nMend this, then stop again.");
     text
 }
 
@@ -355,6 +380,7 @@ mod tests {
             }],
             background: 0,
             target: None,
+            layers: Vec::new(),
             judges: 0,
             edited: Vec::new(),
         };
@@ -433,6 +459,7 @@ mod tests {
                 })
                 .collect(),
             background: 0,
+            layers: Vec::new(),
             judges: 0,
             target: None,
             edited: Vec::new(),

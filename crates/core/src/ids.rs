@@ -51,6 +51,10 @@ name!(
     DetectorName
 );
 name!(
+    /// A layer of middleware's name, as in `[[middleware]] name`.
+    LayerName
+);
+name!(
     /// An agent's name, as in `checkrein hook AGENT`.
     AgentName
 );

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
+use crate::layers::LayerFact;
 use crate::policy::Stance;
 use crate::transition::Transition;
 
@@ -18,6 +19,9 @@ pub struct Stamped {
     pub source: SourceName,
     /// What happened.
     pub input: Input,
+    /// What layers of middleware said of it before, in the order in which they were asked.
+    #[serde(default, skip_serializing_if = "<[LayerFact]>::is_empty")]
+    pub layers: Box<[LayerFact]>,
 }
 
 /// Everything that can be told to the core.
@@ -453,6 +457,9 @@ pub struct TokenUse {
     pub output: u64,
     /// Everything else the agent was billed for, in tokens.
     pub input: u64,
+    /// What all of it cost, in millionths of a dollar, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
     /// Where the reader stands now; only the adapter understands it.
     pub cursor: String,
 }
@@ -487,6 +494,9 @@ pub struct EvidenceArrived {
     /// Output tokens of the model that was asked for it, which count like the agent's own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
+    /// What asking it cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost: u64,
     /// What decides.
     pub evidence: EvidenceFact,
 }

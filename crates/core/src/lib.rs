@@ -21,6 +21,7 @@ pub mod explain;
 pub mod feedback;
 pub mod ids;
 pub mod input;
+pub mod layers;
 pub mod policy;
 pub mod state;
 pub mod step;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::accept::Accept;
 use crate::digest::Digest;
-use crate::ids::{DetectorName, VerifierName};
+use crate::ids::{DetectorName, LayerName, VerifierName};
+use crate::layers::Stage;
 
 /// Everything `step` may judge by. Two sessions with equal policies and equal inputs decide alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub struct Policy {
     /// Whether a model is asked if the agent gets anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressTerms>,
+    /// Layers of middleware, in the order in which they are asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middleware: Vec<LayerSpec>,
     /// Verifiers in config order.
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
@@ -103,6 +107,9 @@ pub struct Caps {
     pub attempts: u32,
     /// Continuations in all.
     pub continues: u32,
+    /// Millionths of a dollar; not applied where it is not known what the agent costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// `[session_caps]`: the same keys over the whole session, all off by default.
@@ -118,6 +125,9 @@ pub struct SessionCaps {
     pub max_iterations: Option<u64>,
     /// Continuations.
     pub continues: Option<u32>,
+    /// Millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// `[subagents]`
@@ -302,6 +312,23 @@ pub struct ProgressTerms {
     pub window: u32,
     /// Times that it is asked in one task.
     pub max_calls: u32,
+}
+
+/// `[[middleware]]`: a program that is asked on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerSpec {
+    /// Its name.
+    pub name: LayerName,
+    /// Its command.
+    pub run: String,
+    /// Where it is asked.
+    pub on: Vec<Stage>,
+    /// Lower numbers are asked first; of equal ones whichever was there first.
+    pub order: i32,
+    /// Milliseconds it may take for one answer.
+    pub timeout_ms: u64,
+    /// Whether what it cannot judge is refused.
+    pub blocks: bool,
 }
 
 /// Which tier a verifier belongs to.

@@ -89,12 +89,21 @@ pub struct Totals {
     pub continues: u32,
     /// Output tokens of models that were asked to judge. They count with the agent's.
     pub witnesses: u64,
+    /// Millionths of a dollar that the agent's answers cost; `None` until it is known of one.
+    pub cost: Option<u64>,
+    /// The same for models that were asked to judge.
+    pub witness_cost: u64,
 }
 
 impl Totals {
     /// Output tokens that count for budgets; `None` until a reading of the agent's succeeded.
     pub fn spent_tokens(&self) -> Option<u64> {
         Some(self.output_tokens?.saturating_add(self.witnesses))
+    }
+
+    /// Millionths of a dollar spent; `None` until it is known of one of the agent's answers.
+    pub fn spent_cost(&self) -> Option<u64> {
+        Some(self.cost?.saturating_add(self.witness_cost))
     }
 }
 
@@ -166,6 +175,8 @@ pub struct Task {
     pub ratings: u32,
     /// Times in a row that it was too little.
     pub low: u32,
+    /// A layer of middleware could not say, and its stance let that pass.
+    pub passed_over: bool,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<Scope>,
 }
@@ -464,6 +475,13 @@ impl Pending {
             &prompt.0.to_le_bytes(),
             &beat,
         ])
+    }
+
+    /// What was said, and on which tree.
+    pub fn said(&self) -> Digest {
+        let tree = self.tree.as_ref().map(|tree| tree.tree);
+        let tree = tree.unwrap_or(Digest::of(b""));
+        Digest::of_parts([&self.message.as_bytes()[..], &tree.as_bytes()[..]])
     }
 
     /// What is about this stop and no other, with the tree as it is.

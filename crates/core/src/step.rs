@@ -38,7 +38,7 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         decision: None,
     };
     let stale = input.at.since(draft.state.now) > DAY_MS;
-    let news = input.input.clone();
+    let (news, layers) = (input.input.clone(), input.layers.clone());
     draft.emit(Event::Input(input));
     let seq = draft.state.last;
     // A task that nobody came back to for a day is over, whatever the news is.
@@ -55,11 +55,11 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         Input::PromptSubmitted(prompt) => draft.prompt(prompt),
         Input::ToolRequested(request) => {
             draft.ensure_task();
-            tools::judge(&mut draft, seq, &request);
+            tools::judge(&mut draft, seq, &request, &layers);
         }
         Input::StopRequested(stop) => {
             draft.ensure_task();
-            cascade::begin(&mut draft, seq, &stop);
+            cascade::begin(&mut draft, seq, &stop, &layers);
         }
         Input::EvidenceArrived(arrived) => cascade::go_on(&mut draft, &arrived.scope),
         Input::TreeRead(read) => cascade::go_on(&mut draft, &read.scope),

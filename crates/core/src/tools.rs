@@ -1,5 +1,5 @@
-//! At a tool request: halted → caps → detectors → exec policy → patch → veto. The severest answer
-//! wins, but every counter sees every call.
+//! At a tool request: halted → caps → detectors → exec policy → patch → middleware → veto. The
+//! severest answer wins, but every counter sees every call.
 
 use crate::approval::{self, Way};
 use crate::decision::ToolDecision;
@@ -8,6 +8,7 @@ use crate::event::{Action, Cap, Detected, Event, Level};
 use crate::explain::{Because, Why};
 use crate::ids::{DetectorName, Millis, ScopeId, Seq};
 use crate::input::{ApprovalFact, PersonAnswer, RuleDecision, ToolRequested, VetoSays};
+use crate::layers::{self, LayerFact, LayerSays};
 use crate::policy::Policy;
 use crate::step::Draft;
 use crate::transition::{Reason, Transition};
@@ -22,7 +23,12 @@ const NOBODY: &str = "checkrein: a person would have to be asked, and the policy
 /// What the one call over a cap gets.
 pub const GRACE: &str = "budget used up: say what is done and what is not, then stop";
 
-pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
+pub(crate) fn judge(
+    draft: &mut Draft<'_>,
+    seq: Seq,
+    request: &ToolRequested,
+    layers: &[LayerFact],
+) {
     let mut why = Why::new();
     let over = draft.state.task.as_ref().is_some_and(|task| {
         task.halted || task.scope(&request.scope).is_some_and(|scope| scope.halted)
@@ -37,8 +43,9 @@ pub(crate) fn judge(draft: &mut Draft<'_>, seq: Seq, request: &ToolRequested) {
     let mut answers: Vec<Answer> = Vec::new();
     answers.extend(caps(draft, request, &mut why));
     answers.extend(detect(draft, request, over, &mut why));
-    answers.extend(exec_policy(draft.policy, request, &mut why));
+    answers.extend(exec_policy(draft.policy, request, layers, &mut why));
     answers.extend(patch(request, &mut why));
+    answers.extend(middleware(layers, &mut why));
     answers.extend(veto(draft.policy, request, &mut why));
     answers.extend(progress(draft, request, &mut why));
 
@@ -209,9 +216,16 @@ fn action(task: &Task, scope: &ScopeId, seen: Sighting) -> Action {
 
 /// What the rules say, and whoever is to be asked. A person's answer counts for what would be
 /// asked about and for nothing else: it is not even looked at where the rules forbid.
-fn exec_policy(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+fn exec_policy(
+    policy: &Policy,
+    request: &ToolRequested,
+    layers: &[LayerFact],
+    why: &mut Why,
+) -> Option<Answer> {
     let facts = &request.facts;
-    let reason = facts.reason.clone().unwrap_or_else(|| {
+    let reason = facts.reason.clone();
+    let reason = reason.or_else(|| layers::question(layers));
+    let reason = reason.unwrap_or_else(|| {
         match facts.rule {
             Some(RuleDecision::Prompt | RuleDecision::Forbidden) => {
                 "the exec policy does not allow this command"
@@ -225,7 +239,7 @@ fn exec_policy(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Optio
         approval,
         until,
     };
-    let decision = match approval::way(policy.approval, request) {
+    let decision = match approval::way(policy.approval, request, layers) {
         Way::Free => return None,
         Way::Forbid => {
             why.push(Because::Rule {
@@ -311,6 +325,32 @@ fn patch(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
         reason: reason.clone(),
     });
     Some((ToolDecision::Deny { reason }, None))
+}
+
+/// What layers of middleware said. One that would have a person asked is heard with the rules.
+fn middleware(layers: &[LayerFact], why: &mut Why) -> Option<Answer> {
+    why.extend(layers.iter().cloned().map(Because::Layer));
+    let answers = layers.iter().filter_map(|fact| {
+        let said = fact.told("this call");
+        Some(match (fact.says, &fact.arguments) {
+            (LayerSays::Nudge, _) => ToolDecision::Nudge { text: said },
+            (LayerSays::Rewrite, Some(args)) => ToolDecision::Rewrite {
+                args: args.clone(),
+                reason: said,
+            },
+            // It would have it otherwise, and how is not known any more.
+            (LayerSays::Rewrite, None) | (LayerSays::Deny | LayerSays::Blocked, _) => {
+                ToolDecision::Deny { reason: said }
+            }
+            (LayerSays::Pass | LayerSays::PassedOver | LayerSays::Ask, _) => return None,
+        })
+    });
+    // Ties go to the layer that was asked first.
+    let severest = answers.reduce(|one, other| match severity(&other) > severity(&one) {
+        true => other,
+        false => one,
+    });
+    severest.map(|decision| (decision, None))
 }
 
 /// What a model said of the call. It counts if it is sure enough; that it says nothing stops no

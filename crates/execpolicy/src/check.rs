@@ -223,7 +223,7 @@ mod tests {
     fn resolves(rules: &str, argv: &[&str], expected: &str) {
         let rules = compile(&[("t.rules", rules)]).unwrap();
         let here = Surroundings {
-            folder: "/work/repo".to_owned(),
+            folder: "/home/dev/repo".to_owned(),
             home: "/home/dev".to_owned(),
         };
         let answer = rules.check(argv, Some(&here));
@@ -243,11 +243,11 @@ mod tests {
             ("/usr/bin/git", "/usr/bin/git"),
             ("//usr/./x/..//bin/git/", "/usr/bin/git"),
             ("/../git", "/git"),
-            ("./git", "/work/repo/git"),
-            ("../../../git", "/git"),
+            ("./git", "/home/dev/repo/git"),
+            ("../../../../git", "/git"),
             ("~/git", "/home/dev/git"),
             ("~//../user/git", "/home/user/git"),
-            ("~root/git", "/work/repo/~root/git"),
+            ("~root/git", "/home/dev/repo/~root/git"),
             ("/", ""),
             ("/usr/..", ""),
             ("~", ""),
@@ -258,7 +258,7 @@ mod tests {
         ] {
             resolves("prefix_rule(['git'])", &[program, "x"], expected);
         }
-        resolves("prefix_rule(['repo'])", &["."], "/work/repo");
+        resolves("prefix_rule(['repo'])", &["."], "/home/dev/repo");
         resolves("prefix_rule([''])", &["/"], "");
     }
 

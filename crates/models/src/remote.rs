@@ -64,6 +64,22 @@ impl Remote {
     }
 }
 
+impl Remote {
+    /// Looks for the key, so that its absence is known before anything is asked.
+    ///
+    /// # Errors
+    /// If there is none, and the provider wants one.
+    pub fn ready(&self) -> Pending<'_, Result<(), ModelError>> {
+        Box::pin(async move {
+            if executor::is_here() {
+                return self.0.key().await.map(drop);
+            }
+            let inner = Arc::clone(&self.0);
+            executor::spawned(async move { inner.key().await.map(drop) }).await
+        })
+    }
+}
+
 impl Model for Remote {
     fn name(&self) -> &str {
         &self.0.name

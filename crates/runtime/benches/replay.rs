@@ -102,12 +102,14 @@ fn inputs() -> Vec<Stamped> {
             at,
             source: SourceName::new("bench"),
             input,
+            layers: Box::default(),
         });
     };
     let tokens = |n: usize| {
         Some(TokenUse {
             output: 40,
             input: 1000,
+            cost: None,
             cursor: format!("{n}:msg_{n}"),
         })
     };

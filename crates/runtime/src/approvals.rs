@@ -7,7 +7,10 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Finding, FindingState, Retryable, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId};
-use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, ToolRequested};
+use checkrein_core::input::{
+    ApprovalFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
+};
+use checkrein_core::layers::question;
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::Step;
@@ -197,7 +200,12 @@ impl Runtime {
     ) -> Result<Option<Question>, StoreError> {
         // What an agent brings along says nothing.
         request.facts.approval = None;
-        if way(policy.approval, request) != Way::Park {
+        if let Some(asks) = question(&delivery.layers)
+            && request.facts.rule < Some(RuleDecision::Prompt)
+        {
+            request.facts.reason = Some(asks);
+        }
+        if way(policy.approval, request, &delivery.layers) != Way::Park {
             return Ok(None);
         }
         let now = clock::now();

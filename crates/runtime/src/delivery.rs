@@ -9,10 +9,12 @@ use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, TokenUse};
+use checkrein_core::layers::LayerFact;
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
 use checkrein_store::Approval;
 use checkrein_verifiers::tree::Limits;
+use serde_json::Value;
 
 use crate::config::{Compiled, ConfigError};
 
@@ -21,6 +23,26 @@ pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
 
 /// Reads token use from a cursor on; `None` if it cannot be known.
 pub type Usage<'a> = &'a dyn Fn(&str) -> Option<TokenUse>;
+
+/// What a tool said.
+#[derive(Debug, Clone, Copy)]
+pub struct Returned<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// What it was called with.
+    pub args: &'a Value,
+    /// What it said: a text, or the result of an MCP server's tool.
+    pub result: &'a Value,
+}
+
+/// What layers of middleware made of a result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rewritten {
+    /// What the agent gets instead; a text, or of the shape of the result itself.
+    pub given: Option<Value>,
+    /// What later rounds of the conversation have instead of that.
+    pub kept: Option<Value>,
+}
 
 /// News, as a front door hands it in.
 pub struct Delivery<'a> {
@@ -44,6 +66,10 @@ pub struct Delivery<'a> {
     pub works_in: Option<&'a Path>,
     /// Reads token use.
     pub usage: Option<Usage<'a>>,
+    /// Of a tool that came back: what it said, if what is made of it is passed on.
+    pub returned: Option<Returned<'a>>,
+    /// What layers of middleware said; filled in here.
+    pub layers: Vec<LayerFact>,
 }
 
 /// How long the front door can wait.
@@ -91,6 +117,8 @@ pub struct Decided {
     pub why: Why,
     /// The rendered feedback of a refused stop.
     pub text: Option<String>,
+    /// What layers of middleware made of a tool's result.
+    pub rewritten: Rewritten,
     /// The session as it is now.
     pub state: State,
     /// Said once, when the policy was sealed.
@@ -99,6 +127,8 @@ pub struct Decided {
     pub parked: Vec<Approval>,
     /// The command that tells them, as the sealed policy has it.
     pub notify: Option<String>,
+    /// The same news was taken in before, and this is what was answered then.
+    pub repeated: bool,
 }
 
 impl Decided {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
@@ -11,12 +11,14 @@ use checkrein_core::ids::{Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
-use checkrein_store::Store;
+use checkrein_store::{Claim, Store};
 
+use crate::config::{Compiled, ConfigError};
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
 use crate::hosts::Hosts;
+use crate::layers::{Layers, Stages};
 use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
@@ -34,6 +36,8 @@ pub struct Runtime {
     pub(crate) look: Option<Box<Look>>,
     pub(crate) level: &'static str,
     pub(crate) hosts: Hosts,
+    pub(crate) layers: Layers,
+    pub(crate) stages: Stages,
 }
 
 impl Runtime {
@@ -48,6 +52,8 @@ impl Runtime {
             look: None,
             level: "L1",
             hosts: Hosts::default(),
+            layers: Layers::default(),
+            stages: Stages::HOOKS,
         }
     }
 
@@ -55,6 +61,20 @@ impl Runtime {
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = hosts;
+        self
+    }
+
+    /// Asks these layers of middleware beside those of its policies.
+    #[must_use]
+    pub fn with_layers(mut self, layers: Layers) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// The stages at which layers are asked, if not those of an agent's hooks.
+    #[must_use]
+    pub fn at_stages(mut self, stages: Stages) -> Self {
+        self.stages = stages;
         self
     }
 
@@ -96,9 +116,7 @@ impl Runtime {
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(BESIDE.to_owned())
             }
-            Decision::Stop(StopDecision::Continue { feedback }) => {
-                Some(feedback::render(feedback, &|key| self.evidence(key)))
-            }
+            Decision::Stop(StopDecision::Continue { feedback }) => Some(self.words(feedback)),
             _ => None,
         };
         let (decision, why) = settled.answer;
@@ -107,11 +125,58 @@ impl Runtime {
             decision,
             why,
             text,
+            rewritten: settled.rewritten,
             state: settled.state,
             warnings: settled.warnings,
             parked: settled.parked,
             notify: settled.notify,
+            repeated: settled.repeated,
         })
+    }
+
+    /// Feedback as an agent is told of it.
+    pub fn words(&self, feedback: &Feedback) -> String {
+        feedback::render(feedback, &|key| self.evidence(key))
+    }
+
+    /// The right to have this conversation, for one process at a time and as long as it lives.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn converse(&self, session: &SessionId) -> Result<Option<Claim>, RuntimeError> {
+        let key = Digest::of_parts([&b"conversation"[..], session.as_str().as_bytes()]);
+        Ok(self.store.claim(&key)?)
+    }
+
+    /// Adds a message to the conversation of an agent of our own.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), RuntimeError> {
+        Ok(self.store.put_message(session, body)?)
+    }
+
+    /// That conversation so far.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
+        Ok(self.store.messages(session)?)
+    }
+
+    /// The policy of a new session is sealed as `change` leaves it.
+    #[must_use]
+    pub fn sealing(
+        mut self,
+        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        let seal = self.seal;
+        self.seal = Box::new(move || {
+            let mut compiled = seal()?;
+            change(&mut compiled)?;
+            Ok(compiled)
+        });
+        self
     }
 
     /// The evidence under this key, if it can be read.

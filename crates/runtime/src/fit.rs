@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{Input, PersonAnswer, ToolFacts};
+use checkrein_core::layers::LayerFact;
 
 use crate::redact::Redactor;
 
@@ -19,6 +20,8 @@ const SHORT: usize = 1024;
 const REFUSAL: usize = 2560;
 /// All commands of a call together, and all that could not be read of them.
 const COMMANDS: usize = 12 * 1024;
+/// All that layers of middleware say of one input.
+const LAYERS: usize = 12 * 1024;
 /// A longer id is known by its digest.
 const ID: usize = 200;
 
@@ -122,6 +125,21 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
         if let Some(refused) = &mut patch.refused {
             text(redactor, refused, REFUSAL);
         }
+    }
+}
+
+/// Hides and bounds what layers of middleware said.
+pub(crate) fn layers(redactor: &Redactor, layers: &mut [LayerFact]) {
+    let most = (LAYERS / layers.len().max(1)).min(SHORT);
+    let mut room = REFUSAL;
+    for fact in layers {
+        text(redactor, &mut fact.reason, most);
+        // Half of the arguments are none.
+        fact.arguments = fact.arguments.take().filter(|arguments| {
+            let whole = arguments.len() <= room && redactor.text(arguments) == *arguments;
+            room -= if whole { arguments.len() } else { 0 };
+            whole
+        });
     }
 }
 

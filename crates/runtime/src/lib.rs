@@ -24,6 +24,7 @@ mod hands;
 mod hosts;
 mod judging;
 mod kept;
+mod layers;
 mod lies;
 mod links;
 mod load;
@@ -46,13 +47,17 @@ mod workspace;
 pub use check::{Check, CheckReport};
 pub use checkrein_verifiers::{progress, veto, witness};
 pub use clock::now;
-pub use delivery::{Decided, Delivery, Patience, Progress, Seal, Usage};
+pub use delivery::{Decided, Delivery, Patience, Progress, Returned, Rewritten, Seal, Usage};
 pub use driver::Runtime;
 pub use error::RuntimeError;
 pub use guard::{Guarded, Held, Look, SealedAs, held};
 pub use hands::Hands;
 pub use hosts::{HostFound, Hosts};
 pub use kept::evidence_of;
+pub use layers::{
+    About, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered, ResultSays,
+    RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult, text_of,
+};
 pub use lies::Lies;
 pub use retain::{GoneSession, Retained, retain};
 pub use telling::{not_told, told, untold};

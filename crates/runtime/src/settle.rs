@@ -16,7 +16,7 @@ use checkrein_core::state::{State, Task};
 use checkrein_store::Approval;
 use checkrein_verifiers::judge::Case;
 
-use crate::delivery::{Delivery, Patience, Progress};
+use crate::delivery::{Delivery, Patience, Progress, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::load;
@@ -34,6 +34,7 @@ pub(crate) struct Settled {
     pub(crate) state: State,
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
+    pub(crate) rewritten: Rewritten,
     /// What a person has to be told of.
     pub(crate) parked: Vec<Approval>,
     /// By this command.
@@ -61,6 +62,7 @@ impl Runtime {
                 state: first.state,
                 warnings,
                 repeated,
+                rewritten: first.rewritten,
                 parked,
                 notify,
             });
@@ -102,6 +104,7 @@ impl Runtime {
                     state: handled.state,
                     warnings,
                     repeated,
+                    rewritten: Rewritten::default(),
                     parked,
                     notify,
                 });
@@ -193,6 +196,10 @@ impl Runtime {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,
                     },
+                    cost: match &done.evidence.testimony {
+                        Some(testimony) if !done.cached => testimony.cost.unwrap_or(0),
+                        _ => 0,
+                    },
                     evidence,
                 });
                 let arrived = own(session, Some(key), input);
@@ -272,6 +279,7 @@ impl Runtime {
                     policy,
                     warnings,
                     repeated: true,
+                    rewritten: Rewritten::default(),
                     parked: None,
                 });
             }
@@ -299,5 +307,7 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         patch: None,
         works_in: None,
         usage: None,
+        returned: None,
+        layers: Vec::new(),
     }
 }

@@ -18,10 +18,11 @@ use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
 
 use crate::approvals::{Beside, check_open};
-use crate::delivery::{Delivery, Patience};
+use crate::delivery::{Delivery, Patience, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::guard::Sealing;
+use crate::layers::AsItCame;
 use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
@@ -42,6 +43,8 @@ pub(crate) struct Handled {
     pub(crate) warnings: Vec<String>,
     /// It was known already: another entry delivered it.
     pub(crate) repeated: bool,
+    /// What layers of middleware made of a result.
+    pub(crate) rewritten: Rewritten,
     /// What a person has to be told of.
     pub(crate) parked: Option<Approval>,
 }
@@ -50,8 +53,8 @@ pub(crate) struct Handled {
 enum Decided {
     /// The session is new, and no policy is at hand.
     Unsealed,
-    /// A call that somebody is to be asked about first.
-    Unwatched,
+    /// Somebody is to be asked about it first; as things stand.
+    Unwatched(Box<(State, Policy)>),
     /// It is handled; what is to be written, if anything.
     Handled(Box<(Handled, Option<Batch>)>),
 }
@@ -106,8 +109,9 @@ impl Runtime {
         self.read_patch(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
+        let mut rewritten = Rewritten::default();
         loop {
-            let mut unwatched = false;
+            let mut unwatched = None;
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
                 tail,
@@ -117,8 +121,8 @@ impl Runtime {
                 beside,
                 watched,
             ) {
-                Ok(Decided::Unwatched) => {
-                    unwatched = true;
+                Ok(Decided::Unwatched(stands)) => {
+                    unwatched = Some(stands);
                     Ok(None)
                 }
                 Ok(Decided::Unsealed) => {
@@ -142,13 +146,30 @@ impl Runtime {
                 Err(error) => return Err(error.into()),
                 Ok(_) => {}
             }
-            if unwatched {
+            if let Some(stands) = unwatched {
                 watched = true;
+                let (state, policy) = *stands;
+                if self.has_layers(&policy, &delivery) {
+                    let args = match beside {
+                        Beside::Call(asked) => asked.args,
+                        Beside::Nothing | Beside::Answer(_) => "",
+                    };
+                    let came = AsItCame {
+                        args,
+                        message: &message,
+                    };
+                    rewritten = self.consult(&mut delivery, &came, &policy, &state, patience)?;
+                }
                 self.watch(&mut delivery, beside, patience)?;
                 continue;
             }
             match outcome {
-                Some(outcome) => return outcome,
+                Some(outcome) => {
+                    return outcome.map(|handled| Handled {
+                        rewritten,
+                        ..handled
+                    });
+                }
                 // A new session: compile outside the transaction, then try again.
                 None => compiled = Some(self.compile()?),
             }
@@ -239,6 +260,7 @@ impl Runtime {
             batch.blobs.push(blob);
             batch.blobs.extend(guard.clone());
             warnings.clone_from(&compiled.warnings);
+            warnings.extend(self.stages.warnings(&compiled.policy));
             compiled.policy.clone()
         };
         let scope = scope_of(&delivery.input);
@@ -256,6 +278,7 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
+                rewritten: Rewritten::default(),
                 parked: None,
             };
             return Ok(Decided::Handled(Box::new((handled, None))));
@@ -308,14 +331,16 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
+                rewritten: Rewritten::default(),
                 parked: None,
             };
             return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
         }
 
-        let watches = policy.veto.is_some() || policy.progress.is_some();
-        if watches && !watched && matches!(delivery.input, Input::ToolRequested(_)) {
-            return Ok(Decided::Unwatched);
+        let is_call = matches!(delivery.input, Input::ToolRequested(_));
+        let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
+        if !watched && (watches || self.has_layers(&policy, delivery)) {
+            return Ok(Decided::Unwatched(Box::new((state, policy))));
         }
         let mut input = self.complete(&policy, &state, delivery);
         let question = match (&mut input, beside) {
@@ -328,6 +353,7 @@ impl Runtime {
             at: now,
             source: delivery.source.clone(),
             input,
+            layers: delivery.layers.clone().into(),
         };
         let made = step(&policy, &mut state, stamped);
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
@@ -389,6 +415,7 @@ impl Runtime {
             policy,
             warnings,
             repeated: false,
+            rewritten: Rewritten::default(),
             parked,
         };
         Ok(Decided::Handled(Box::new((handled, Some(batch)))))
@@ -409,6 +436,7 @@ impl Runtime {
             "" => tokens.map(|tokens| TokenUse {
                 output: 0,
                 input: 0,
+                cost: None,
                 ..tokens
             }),
             _ => tokens,

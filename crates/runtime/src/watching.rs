@@ -288,6 +288,7 @@ fn refused(runtime: &Runtime, policy: &Policy, state: &State, delivery: &Deliver
         at: clock::now(),
         source: delivery.source.clone(),
         input,
+        layers: delivery.layers.clone().into(),
     };
     let made = step(policy, &mut state.clone(), stamped);
     !matches!(

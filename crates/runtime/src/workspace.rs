@@ -50,7 +50,7 @@ impl Place {
     }
 
     /// The environment in which models are asked.
-    pub(crate) fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
+    pub fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
         match self.addresses {
             true => Cow::Borrowed(&self.env),
             false => Cow::Owned(checkrein_verifiers::without_addresses(&self.env)),

@@ -4,12 +4,14 @@
 //! It never opens a connection of its own.
 
 mod anthropic;
+pub mod coder;
 mod http;
 mod model;
 mod responses;
 mod script;
 pub mod witness;
 
+pub use coder::{Coder, Turn};
 pub use model::{Model, Seen, Wire};
 pub use script::{Act, Asked, Script, output_tokens, rounds};
 pub use witness::Witness;

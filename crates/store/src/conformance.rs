@@ -46,6 +46,7 @@ pub const ALL: &[(&str, Part)] = &[
         "an_answer_is_never_taken_back",
         an_answer_is_never_taken_back,
     ),
+    ("conversations_are_kept", conversations_are_kept),
     ("claims_exclude", claims_exclude),
     ("reopened_is_the_same", reopened_is_the_same),
     ("handles_take_turns", handles_take_turns),
@@ -608,6 +609,37 @@ fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(), StoreError
         ..row.clone()
     };
     assert_eq!(stands(&noted_as_used, 111), Stands::Expired);
+    Ok(())
+}
+
+fn conversations_are_kept(subject: &dyn Subject) -> Result<(), StoreError> {
+    let (a, b) = (SessionId::from("a"), SessionId::from("b"));
+    let store = subject.open()?;
+    append(&*store, &a, &events(&["begun"]))?;
+    append(&*store, &b, &events(&["begun"]))?;
+    let before = store.census()?;
+    for body in ["one", "two", "one"] {
+        store.put_message(&a, body.as_bytes())?;
+    }
+    store.put_message(&b, b"other")?;
+    let again = subject.open()?;
+    again.put_message(&a, b"")?;
+    let said: [&[u8]; 4] = [b"one", b"two", b"one", b""];
+    assert_eq!(store.messages(&a)?, said, "in order, none lost");
+    assert_eq!(again.messages(&b)?, [b"other"]);
+    assert!(store.messages(&SessionId::from("c"))?.is_empty());
+
+    let census = store.census()?;
+    let bytes = |census: &crate::Census| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
+    let (less, more): (u64, u64) = (bytes(&before), bytes(&census));
+    assert!(more >= less + 14, "they count: {less} then {more}");
+    let gone = Forget {
+        sessions: vec![a.clone()],
+        kept: Vec::new(),
+    };
+    assert!(store.forget(&census, &gone)?);
+    assert!(store.messages(&a)?.is_empty(), "they go with their session");
+    assert_eq!(store.messages(&b)?, [b"other"]);
     Ok(())
 }
 

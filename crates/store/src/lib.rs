@@ -124,6 +124,19 @@ pub trait Store: Send + Sync {
         standing: Standing,
     ) -> Result<Kept, StoreError>;
 
+    /// Adds a message to the conversation of this session, which an agent of our own has. What it
+    /// holds is nobody's but that agent's; it goes with its session.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError>;
+
+    /// The conversation of this session, oldest message first; empty if it has none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError>;
+
     /// The right to perform the effect with this key, or `None` while somebody else
     /// holds it. It ends when the [`Claim`] is dropped, or when its holder dies, however
     /// that dies. Who gets it looks for evidence once more before performing anything.

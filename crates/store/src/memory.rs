@@ -27,6 +27,7 @@ struct World {
     blobs: BTreeMap<Digest, Vec<u8>>,
     evidence: BTreeMap<Digest, Evidence>,
     approvals: BTreeMap<(Digest, u32), Approval>,
+    messages: BTreeMap<SessionId, Vec<Vec<u8>>>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +96,7 @@ impl Store for MemoryStore {
             blobs,
             evidence,
             approvals,
+            ..
         } = &mut *world;
         let none = Log::default();
         let log = logs.get(session).unwrap_or(&none);
@@ -277,6 +279,18 @@ impl Store for MemoryStore {
         }
     }
 
+    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
+        let mut world = lock(&self.world);
+        let messages = world.messages.entry(session.clone()).or_default();
+        messages.push(body.to_vec());
+        Ok(())
+    }
+
+    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError> {
+        let messages = lock(&self.world).messages.get(session).cloned();
+        Ok(messages.unwrap_or_default())
+    }
+
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
         let free = lock(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
@@ -294,6 +308,7 @@ impl Store for MemoryStore {
         }
         for session in &gone.sessions {
             world.logs.remove(session);
+            world.messages.remove(session);
             world.tasks.retain(|(of, _), _| of != session);
             world.approvals.retain(|_, row| row.session != *session);
         }
@@ -316,7 +331,9 @@ impl World {
                 .events
                 .iter()
                 .map(|stored| stored.event.payload.len() as u64);
-            (session.clone(), log.last(), bytes.sum())
+            let said = self.messages.get(session).into_iter().flatten();
+            let said: u64 = said.map(|body| body.len() as u64).sum();
+            (session.clone(), log.last(), bytes.sum::<u64>() + said)
         });
         let sessions: Vec<_> = sessions.collect();
         let blobs = self

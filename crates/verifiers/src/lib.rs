@@ -21,6 +21,7 @@ pub mod judge;
 mod logs;
 mod output;
 mod patterns;
+pub mod plugin;
 pub mod progress;
 pub mod regular;
 mod runners;

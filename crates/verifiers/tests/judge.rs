@@ -163,26 +163,38 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     assert!(count(&text) < 32_000);
     assert!(!text.contains("old 1") && !text.contains("old 2") && text.contains("old 5"));
 
-    judge["rules"] = json!([{"name": "AGENTS.md", "text": format!("R{}E", "r".repeat(31_000))}]);
+    // Characters, however many bytes they have.
+    let kept = |text: &str, letter: &str| text.matches(letter).count();
+    let rules = json!([{"name": "AGENTS.md", "text": format!("R{}E", "ж".repeat(31_000))}]);
+    judge["rules"] = rules;
     let text = shown(&judge, history);
     assert!(!text.contains("old 5"), "history before rules");
-    assert!(text.contains("Rrr") && text.contains("bytes cut]") && count(&text) < 32_000);
+    assert!(text.contains("AGENTS.md:\nRж") && text.contains("bytes cut]"));
+    assert!((7_900..=8_000).contains(&kept(&text, "ж")));
+    assert!(count(&text) < 32_000);
 
     let answer = Case {
-        answer: format!("A{}Z", "a".repeat(30_000)),
+        answer: format!("A{}Z", "щ".repeat(30_000)),
         ..case()
     };
     let text = shown(&judge, answer);
-    assert!(text.contains("Aaa") && !text.contains("aZ"));
+    assert!(text.contains("Aщ") && !text.contains("щZ"));
+    assert!((11_900..=12_000).contains(&kept(&text, "щ")));
     assert!(count(&text) < 32_000);
 
-    // What was asked is never cut.
+    // What was asked is never cut, nor what was found beside it.
     let request = Case {
         request: format!("Q{}Q", "q".repeat(50_000)),
+        about: vec!["agent: claude-code".to_owned()],
+        evidence: vec!["tests passes".to_owned()],
         ..case()
     };
-    let text = shown(&judge, request);
+    let (_, asked) = asked(&judge, request);
+    let text = prompt(&asked[0]);
     assert!(text.contains(&format!("Q{}Q", "q".repeat(50_000))));
+    assert!(text.contains("agent: claude-code") && text.contains("tests passes"));
+    let system = asked[0]["messages"][0]["content"].as_str().unwrap();
+    assert!(system.starts_with("You review the last answer"));
 }
 
 #[test]

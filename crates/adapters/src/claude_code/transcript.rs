@@ -74,6 +74,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
     Some(TokenUse {
         output,
         input,
+        cost: None,
         cursor: ledger.write(),
     })
 }

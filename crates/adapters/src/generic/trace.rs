@@ -364,6 +364,7 @@ pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUse> {
     Some(TokenUse {
         output,
         input,
+        cost: None,
         cursor: String::new(),
     })
 }

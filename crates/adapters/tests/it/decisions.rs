@@ -29,6 +29,7 @@ pub(crate) fn feedback() -> Box<Feedback> {
             check("tests", Verdict::Fail),
             check("lint", Verdict::Inconclusive),
         ],
+        layers: Vec::new(),
         judges: 0,
         background: 0,
         target: None,

@@ -363,6 +363,7 @@ fn generic_messages() {
             tokens: Some(TokenUse {
                 output: 42,
                 input: 100,
+                cost: None,
                 cursor: String::new()
             }),
         })

@@ -6,12 +6,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::Input;
+use checkrein_core::input::{Input, SessionSource};
+use checkrein_core::state::Task;
+use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::RuntimeError;
+use checkrein_store::{Claim, Store, StoreError};
 use futures_channel::oneshot;
 
 use super::LoopError;
 use super::interrupt::{Over, Stop};
+use super::journal::{self, Entry, Outcome};
 use crate::{Engine, Session};
 
 /// How early the clock is looked at again, once its time was up and checks had taken some of it.
@@ -19,10 +23,59 @@ const SOON: Duration = Duration::from_millis(20);
 
 type Job = Box<dyn FnOnce(&Session<'_>) + Send>;
 
+/// The agent's name in the store.
+const AGENT: &str = "agent-loop";
+/// What the calls get that were under way when a person said something else.
+const LEFT: &str = "not known: the run was interrupted, and a person says something new";
+/// What a model is told that waited for a person.
+const ANSWERED: &str = "A person has answered what you asked for. Go on.";
+
+/// How a run begins.
+pub(super) enum Begin {
+    New {
+        model: String,
+        errand: Option<String>,
+        message: String,
+    },
+    Again {
+        session: SessionId,
+        more: Option<String>,
+    },
+}
+
 /// What is known once a session has begun.
 pub(super) struct Opened {
     pub(super) session: SessionId,
     pub(super) warnings: Vec<String>,
+    /// The conversation so far.
+    pub(super) said: Vec<Entry>,
+    /// It is over already.
+    pub(super) ended: Option<Transition>,
+}
+
+/// What a session's conversation says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversation {
+    /// `provider/model` that it is had with.
+    pub model: String,
+    /// What the host says that it is for.
+    pub errand: Option<String>,
+}
+
+/// The conversation of a session of [`super::AgentLoop`]; `None` if it has none.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn conversation(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<Conversation>, StoreError> {
+    let said = store.messages(session)?;
+    let begun = said.first().map(|body| serde_json::from_slice(body));
+    Ok(match begun {
+        Some(Ok(Entry::Begun { model, errand })) => Some(Conversation { model, errand }),
+        _ => None,
+    })
 }
 
 pub(super) struct Desk {
@@ -34,7 +87,7 @@ impl Desk {
     /// Begins the session and its task.
     pub(super) async fn open(
         engine: Engine,
-        prompt: String,
+        begin: Begin,
         stop: Stop,
     ) -> Result<(Self, Opened), LoopError> {
         let (jobs, come_in) = channel();
@@ -43,21 +96,11 @@ impl Desk {
         std::thread::Builder::new()
             .name("agent-loop".to_owned())
             .spawn(move || {
-                let begun = engine
-                    .session("agent-loop")
-                    .and_then(|(session, warnings)| {
-                        session.prompt(&prompt)?;
-                        Ok((session, warnings))
-                    });
-                match begun {
+                match begun(&engine, begin) {
                     Err(error) => {
                         let _ = tell.send(Err(error));
                     }
-                    Ok((session, warnings)) => {
-                        let opened = Opened {
-                            session: session.id().clone(),
-                            warnings,
-                        };
+                    Ok((session, opened, _mine)) => {
                         // Nobody waits for it any more if the run was dropped.
                         if tell.send(Ok(opened)).is_ok() {
                             work(&session, &come_in, &of_thread);
@@ -67,7 +110,9 @@ impl Desk {
             })
             .map_err(LoopError::Thread)?;
         let desk = Self { jobs, stop };
-        let opened = opened.await.unwrap_or(Err(RuntimeError::Cancelled))?;
+        let opened = opened
+            .await
+            .unwrap_or(Err(RuntimeError::Cancelled.into()))?;
         Ok((desk, opened))
     }
 
@@ -93,6 +138,112 @@ impl Drop for Desk {
     fn drop(&mut self) {
         self.stop.flag().store(true, Ordering::Relaxed);
     }
+}
+
+fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened, Claim), LoopError> {
+    let mine = |id: &SessionId| {
+        let claim = engine.runtime().converse(id)?;
+        claim.ok_or_else(|| LoopError::Busy(id.clone()))
+    };
+    match begin {
+        Begin::New {
+            model,
+            errand,
+            message,
+        } => {
+            let (session, warnings) = engine.session(AGENT)?;
+            let mine = mine(session.id())?;
+            let user = Entry::User {
+                text: message.clone(),
+            };
+            // Before the task begins: what has begun can be taken up.
+            Entry::Begun { model, errand }.write(&session)?;
+            user.write(&session)?;
+            session.prompt(&message)?;
+            let opened = Opened {
+                session: session.id().clone(),
+                warnings,
+                said: vec![user],
+                ended: None,
+            };
+            Ok((session, opened, mine))
+        }
+        Begin::Again { session: id, more } => {
+            if engine.runtime().messages(&id)?.is_empty() {
+                return Err(LoopError::NothingSaid(id));
+            }
+            let mine = mine(&id)?;
+            let (session, warnings) = engine.session_of(AGENT, id, SessionSource::Resume)?;
+            let mut said = journal::read(&session)?;
+            let ended = taken_up(&session, &mut said, more)?;
+            let opened = Opened {
+                session: session.id().clone(),
+                warnings,
+                said,
+                ended,
+            };
+            Ok((session, opened, mine))
+        }
+    }
+}
+
+/// Where a conversation goes on; its ending if it does not.
+fn taken_up(
+    session: &Session<'_>,
+    said: &mut Vec<Entry>,
+    more: Option<String>,
+) -> Result<Option<Transition>, LoopError> {
+    let task = session.peek()?.and_then(|(state, _)| state.task);
+    let Some(more) = more else {
+        return match task {
+            Some(task) if is_answered(&task) => {
+                say(session, said, ANSWERED.to_owned())?;
+                Ok(None)
+            }
+            Some(task) => Ok(task.ended),
+            // It died before its task began.
+            None => match said.last() {
+                Some(Entry::User { text }) => Ok(session.prompt(text).map(|()| None)?),
+                _ => Err(LoopError::NothingSaid(session.id().clone())),
+            },
+        };
+    };
+    say(session, said, more.clone())?;
+    session.prompt(&more)?;
+    Ok(None)
+}
+
+/// A person said what the task ended waiting for.
+fn is_answered(task: &Task) -> bool {
+    let ended = task.ended.as_ref();
+    ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.spent.is_none()
+}
+
+/// A person's word, in a conversation in which every call has a result.
+fn say(session: &Session<'_>, said: &mut Vec<Entry>, text: String) -> Result<(), LoopError> {
+    let mut open = Vec::new();
+    for entry in said.iter() {
+        match entry {
+            Entry::Answer(answer) => open = answer.calls(),
+            Entry::Result(_) if !open.is_empty() => drop(open.remove(0)),
+            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Passed(_) => {}
+        }
+    }
+    let left = open.into_iter().map(|call| {
+        Entry::Result(Outcome {
+            call: call.id,
+            tool: call.tool,
+            text: LEFT.to_owned(),
+            failed: true,
+            advice: None,
+            ran: None,
+        })
+    });
+    for entry in left.chain([Entry::User { text }]) {
+        entry.write(session)?;
+        said.push(entry);
+    }
+    Ok(())
 }
 
 fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {

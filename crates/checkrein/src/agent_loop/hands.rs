@@ -25,8 +25,13 @@ pub struct Shell {
 impl Shell {
     /// In this folder, five minutes for a command.
     pub fn in_folder(root: impl AsRef<Path>) -> Self {
+        Self::at(Place::here(root.as_ref()))
+    }
+
+    /// The same at this place, with its environment.
+    pub fn at(place: Place) -> Self {
         Self {
-            hands: Hands::new(Place::here(root.as_ref())),
+            hands: Hands::new(place),
             time: TIME,
         }
     }
@@ -73,7 +78,13 @@ pub struct ApplyPatch(Hands);
 impl ApplyPatch {
     /// In this folder.
     pub fn in_folder(root: impl AsRef<Path>) -> Self {
-        Self(Hands::new(Place::here(root.as_ref())))
+        Self::at(Place::here(root.as_ref()))
+    }
+
+    /// The same at this place: what was under way when a process died is finished by the next one
+    /// with the same state folder.
+    pub fn at(place: Place) -> Self {
+        Self(Hands::new(place))
     }
 }
 

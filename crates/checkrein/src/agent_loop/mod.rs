@@ -2,8 +2,10 @@
 //! claim of done is judged, every run ends with a typed reason.
 
 mod desk;
+mod fading;
 mod hands;
 mod interrupt;
+mod journal;
 mod rounds;
 mod settings;
 mod verifier;
@@ -11,21 +13,24 @@ mod verifier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use checkrein_core::ids::SessionId;
+use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::policy::TokenBudget;
 use checkrein_core::transition::Transition;
 use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
+use serde_json::Value;
+
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{Place, RuntimeError};
+use checkrein_runtime::{Decided, Layers, Place, RuntimeError};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::told;
 use crate::{Engine, Tool};
-use desk::Desk;
+use desk::{Begin, Desk};
 use interrupt::Stop;
 use settings::Settings;
 use verifier::View;
 
+pub use desk::{Conversation, conversation};
 pub use hands::{ApplyPatch, Shell};
 pub use interrupt::Interrupt;
 pub use settings::HardCaps;
@@ -85,6 +90,47 @@ pub struct AgentLoop {
     store: Arc<dyn Store>,
     prices: Prices,
     interrupt: Interrupt,
+    errand: Option<String>,
+    watch: Box<Watch>,
+    layers: Layers,
+}
+
+type Watch = dyn Fn(Happening<'_>) + Send + Sync;
+
+/// What happens in a run, for who watches it.
+#[derive(Debug, Clone, Copy)]
+pub enum Happening<'a> {
+    /// The model is asked.
+    Asked {
+        /// For the n-th time, from 1 on.
+        round: u32,
+    },
+    /// It said something.
+    Said {
+        /// What.
+        text: &'a str,
+    },
+    /// It wants a tool used.
+    Called {
+        /// Which.
+        tool: &'a str,
+        /// How; `None` if that is no JSON.
+        arguments: Option<&'a Value>,
+    },
+    /// A call does not run.
+    Refused {
+        /// Which tool.
+        tool: &'a str,
+        /// What the model is told.
+        reason: &'a str,
+    },
+    /// It said that it is done, and is not.
+    SentBack {
+        /// What the model is told.
+        feedback: &'a str,
+    },
+    /// Something waits for a person since this answer.
+    Parked(&'a Decided),
 }
 
 /// How a run ended, and what there is of it.
@@ -104,6 +150,10 @@ pub struct LoopResult {
     pub cost: Option<u64>,
     /// Its session in the store.
     pub session: SessionId,
+    /// The task in it.
+    pub task: TaskId,
+    /// How often the model said in that task that it is done.
+    pub attempts: u32,
     /// What should be said of the config.
     pub warnings: Vec<String>,
 }
@@ -120,6 +170,12 @@ pub enum LoopError {
     /// There is no thread to judge on.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),
+    /// There is no conversation to be taken up.
+    #[error("session '{}' has no conversation to take up", .0.as_str())]
+    NothingSaid(SessionId),
+    /// Another process, or another run of this one, has that conversation.
+    #[error("session '{}' is at work already, in another process or run", .0.as_str())]
+    Busy(SessionId),
     /// Who waits for it cannot.
     #[error(transparent)]
     Wait(#[from] ModelError),
@@ -148,6 +204,9 @@ impl AgentLoop {
             store: Arc::new(MemoryStore::new()),
             prices: Prices::default(),
             interrupt: Interrupt::default(),
+            errand: None,
+            watch: Box::new(|_| {}),
+            layers: Layers::default(),
         }
     }
 
@@ -233,6 +292,27 @@ impl AgentLoop {
         self
     }
 
+    /// What the runs of this loop are for, in the host's words: kept with the conversation, for
+    /// [`conversation`] to tell.
+    #[must_use]
+    pub fn errand(mut self, errand: Option<String>) -> Self {
+        self.errand = errand;
+        self
+    }
+
+    /// Is told what happens while it happens.
+    #[must_use]
+    pub fn watched_by(mut self, watch: impl Fn(Happening<'_>) + Send + Sync + 'static) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
+    /// The layers of middleware beside those of the config: register and remove them at any time,
+    /// also while it runs.
+    pub fn middleware(&self) -> &Layers {
+        &self.layers
+    }
+
     /// With this every run of the loop can be ended.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
@@ -244,26 +324,90 @@ impl AgentLoop {
     /// If it cannot begin: a mistake in the settings, or a store that cannot be written. Whatever goes
     /// wrong later is an ending.
     pub async fn run(&self, message: &str) -> Result<LoopResult, LoopError> {
+        self.run_on(self.engine(), message).await
+    }
+
+    /// The same on an engine of the host's, with its store, policy and guards; what this loop was told
+    /// of caps, detectors and verifiers comes in the place of the policy's.
+    ///
+    /// # Errors
+    /// As [`AgentLoop::run`].
+    pub async fn run_on(&self, engine: Engine, message: &str) -> Result<LoopResult, LoopError> {
+        let begin = Begin::New {
+            model: self.model.name().to_owned(),
+            errand: self.errand.clone(),
+            message: message.to_owned(),
+        };
+        self.go(engine, begin).await
+    }
+
+    /// Takes a session of this loop up again, from its store: where its process died, or after its
+    /// end, with `more` to be done. What was spent stays spent as long as the task is the same.
+    ///
+    /// # Errors
+    /// As [`AgentLoop::run`]; and if there is nothing to take up.
+    pub async fn resume(
+        &self,
+        session: SessionId,
+        more: Option<&str>,
+    ) -> Result<LoopResult, LoopError> {
+        self.resume_on(self.engine(), session, more).await
+    }
+
+    /// The same on an engine of the host's.
+    ///
+    /// # Errors
+    /// As [`AgentLoop::resume`].
+    pub async fn resume_on(
+        &self,
+        engine: Engine,
+        session: SessionId,
+        more: Option<&str>,
+    ) -> Result<LoopResult, LoopError> {
+        let begin = Begin::Again {
+            session,
+            more: more.map(str::to_owned),
+        };
+        self.go(engine, begin).await
+    }
+
+    fn engine(&self) -> Engine {
+        let place = Place::here(&self.root);
+        let (settings, root) = (self.settings.clone(), place.root.clone());
+        let seal = move || settings.compile(&root);
+        Engine::new(self.store.clone(), place, Box::new(seal))
+    }
+
+    async fn go(&self, engine: Engine, begin: Begin) -> Result<LoopResult, LoopError> {
         let stop = Stop::of(&self.interrupt);
         let view = View::default();
         let hosts = verifier::hosts(&self.verifiers, &view)?;
-        let place = Place::here(&self.root);
-        let settings = self.settings.clone();
+        let mut settings = self.settings.clone();
         settings.check()?;
-        let (root, required) = (place.root.clone(), hosts.clone());
-        let seal = move || settings.compile(&root, &required);
-        let engine = Engine::new(self.store.clone(), place, Box::new(seal))
+        let name = self.model.name();
+        settings.unpriced = match self.prices.price(name, 0) {
+            Some(_) => None,
+            None => Some(name.to_owned()),
+        };
+        let required = hosts.clone();
+        let engine = engine
+            .sealing(move |compiled| settings.apply(compiled, &required))
             .cancelled_with(stop.flag())
+            .with_middleware(self.layers.clone())
             .asking(hosts);
-        let (desk, opened) = Desk::open(engine, message.to_owned(), stop.clone()).await?;
+        let (desk, opened) = Desk::open(engine, begin, stop.clone()).await?;
         let request = Request {
             system: self.system.clone(),
-            messages: vec![Message::User(message.to_owned())],
+            messages: Vec::new(),
             tools: self.tools.iter().map(told).collect(),
             shape: None,
             max_tokens: self.max_tokens,
         };
         let run = rounds::Run::new(self, desk, stop, view, request);
         Ok(run.finish(opened).await)
+    }
+
+    fn tell(&self, happening: Happening<'_>) {
+        (self.watch)(happening);
     }
 }

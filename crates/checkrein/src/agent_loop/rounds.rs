@@ -1,16 +1,19 @@
 //! The rounds of one run: ask, call, ask again, until a stop is accepted or something ends it.
 
 use checkrein_core::decision::{StopDecision, ToolDecision};
-use checkrein_core::input::{Input, ProcessFailed, ToolKind};
+use checkrein_core::ids::TaskId;
+use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_models::{Call, Ended, Message, ModelError, Reply, Request, Usage};
 use checkrein_runtime::Decided;
 use serde_json::Value;
 
 use super::desk::{Desk, Opened};
+use super::fading::Fading;
 use super::interrupt::{Over, Stop};
+use super::journal::{Answer, Entry, Outcome, Passed};
 use super::verifier::View;
-use super::{AgentLoop, LoopResult, LoopState};
+use super::{AgentLoop, Happening, LoopResult, LoopState};
 use crate::tool::{Does, ToolEnded, ToolUse};
 use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
 
@@ -18,6 +21,10 @@ use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
 const OVER: &str = "not run: the task is over";
 /// What the calls of an answer get that may not be whole.
 const CUT: &str = "not run: the output limit cut this answer";
+/// What a model is told whose answer was cut.
+const GO_ON: &str = "Your answer was cut by its output limit. Go on, in smaller pieces.";
+/// What a call gets during which the process died.
+const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
 pub(super) struct Run<'a> {
     of: &'a AgentLoop,
@@ -27,8 +34,11 @@ pub(super) struct Run<'a> {
     request: Request,
     output: String,
     rounds: u32,
+    /// The answer before was cut by its output limit.
+    cut_before: bool,
     usage: Usage,
     cost: Option<u64>,
+    fading: Fading,
 }
 
 /// Checkrein itself cannot go on.
@@ -51,6 +61,7 @@ impl<'a> Run<'a> {
             request,
             output: String::new(),
             rounds: 0,
+            cut_before: false,
             usage: Usage {
                 input: none,
                 cached: none,
@@ -58,11 +69,49 @@ impl<'a> Run<'a> {
                 output: none,
             },
             cost: none,
+            fading: Fading::default(),
         }
     }
 
-    pub(super) async fn finish(mut self, opened: Opened) -> LoopResult {
-        let ended = match self.rounds().await {
+    /// Goes through what was said before; what is left of it to be done is the first thing to do.
+    fn recall(&mut self, said: Vec<Entry>) -> Option<(Answer, Vec<Outcome>)> {
+        let mut last: Option<(Answer, Vec<Outcome>)> = None;
+        let mut cut = false;
+        for entry in said {
+            self.hear(&entry);
+            match entry {
+                Entry::Begun { .. } => {}
+                Entry::Passed(_) => {
+                    if let Some(outcome) = last.as_mut().and_then(|(_, told)| told.last_mut()) {
+                        outcome.ran = None;
+                    }
+                }
+                Entry::User { .. } => last = None,
+                Entry::Answer(answer) => {
+                    self.cut_before = std::mem::replace(&mut cut, answer.cut);
+                    self.count(&answer);
+                    last = Some((answer, Vec::new()));
+                }
+                Entry::Result(outcome) => {
+                    if let Some((_, outcomes)) = &mut last {
+                        outcomes.push(outcome);
+                    }
+                }
+            }
+        }
+        if last.is_none() {
+            self.cut_before = cut;
+        }
+        last
+    }
+
+    pub(super) async fn finish(mut self, mut opened: Opened) -> LoopResult {
+        let last = self.recall(std::mem::take(&mut opened.said));
+        let going_on = match opened.ended.take() {
+            Some(transition) => Ok(transition),
+            None => self.rounds(last).await,
+        };
+        let ended = match going_on {
             // What was under way when it was ended may have failed for that alone.
             Err(_) if self.stop.over().is_some() => self.stopped().await,
             ended => ended,
@@ -74,7 +123,14 @@ impl<'a> Run<'a> {
                 ..Transition::new(Reason::Error, "checkrein")
             },
         };
+        // What cannot be read now was said by the ending already.
+        let state = self.desk.ask(|session| session.peek()).await.ok().flatten();
+        let task = state.and_then(|(state, _)| state.task);
+        self.fading.fade(&mut self.request.messages);
+        self.leave(&transition).await;
         LoopResult {
+            task: task.as_ref().map_or(TaskId(1), |task| task.id),
+            attempts: task.map_or(0, |task| task.stops),
             transition,
             output: self.output,
             messages: self.request.messages,
@@ -86,119 +142,242 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn rounds(&mut self) -> Result<Transition, Broken> {
+    async fn rounds(
+        &mut self,
+        mut last: Option<(Answer, Vec<Outcome>)>,
+    ) -> Result<Transition, Broken> {
         loop {
-            let asked = self.of.model.ask(&self.request);
-            let reply = match self.stop.unless(asked).await {
-                None => return self.stopped().await,
-                Some(Err(error)) => return self.failed(&error).await,
-                Some(Ok(reply)) => reply,
+            let (answer, told) = match last.take() {
+                Some(last) => last,
+                None => {
+                    self.of.tell(Happening::Asked {
+                        round: self.rounds + 1,
+                    });
+                    let asked = self.of.model.ask(&self.request);
+                    let reply = match self.stop.unless(asked).await {
+                        None => return self.stopped().await,
+                        Some(Err(error)) => return self.failed(&error).await,
+                        Some(Ok(reply)) => reply,
+                    };
+                    (self.take(reply).await?, Vec::new())
+                }
             };
-            self.count(&reply);
-            self.output.clone_from(&reply.text);
-            self.request.messages.push(Message::Assistant {
-                text: reply.text.clone(),
-                calls: reply.calls.clone(),
-            });
-            let cut = reply.ended == Ended::Cut;
-            let ended = match cut || reply.calls.is_empty() {
-                true => self.claim(&reply, cut).await?,
-                false => self.calls(&reply).await?,
+            let calls = answer.calls();
+            let ended = if answer.cut && !self.cut_before {
+                self.cut(&answer, &calls, told.len()).await?;
+                None
+            } else if answer.cut || calls.is_empty() {
+                self.claim(&answer, &calls, told.len()).await?
+            } else {
+                self.calls(&answer, &calls, &told).await?
             };
+            self.cut_before = answer.cut;
             if let Some(transition) = ended {
                 return Ok(transition);
             }
         }
     }
 
-    fn count(&mut self, reply: &Reply) {
+    /// Takes an answer in, before anything follows from it.
+    async fn take(&mut self, reply: Reply) -> Result<Answer, Broken> {
+        let cost = self.of.prices.cost(self.of.model.name(), &reply.usage);
+        let cut = reply.ended == Ended::Cut;
+        let answer = Answer::new(reply.text, reply.calls, cut, &reply.usage, cost);
+        self.count(&answer);
+        if !answer.text.trim().is_empty() {
+            self.of.tell(Happening::Said { text: &answer.text });
+        }
+        self.keep(Entry::Answer(answer.clone())).await?;
+        Ok(answer)
+    }
+
+    /// Adds to the conversation.
+    fn hear(&mut self, entry: &Entry) {
+        let messages = &mut self.request.messages;
+        match entry {
+            Entry::Answer(_) => self.fading.fade(messages),
+            Entry::Passed(passed) => {
+                if let Some(Message::Result { text, .. }) = messages.last_mut() {
+                    text.clone_from(&passed.given);
+                }
+                self.fading.keep(messages, passed.kept.as_deref());
+            }
+            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) => {}
+        }
+        messages.extend(entry.message());
+    }
+
+    /// The same, and to what is kept of it.
+    async fn keep(&mut self, entry: Entry) -> Result<(), Broken> {
+        self.hear(&entry);
+        self.desk.ask(move |session| entry.write(session)).await
+    }
+
+    fn count(&mut self, answer: &Answer) {
         self.rounds += 1;
+        self.output.clone_from(&answer.text);
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
-        let used = &reply.usage;
+        let used = answer.usage();
         self.usage = Usage {
             input: sum(self.usage.input, used.input),
             cached: sum(self.usage.cached, used.cached.or(Some(0))),
             written: sum(self.usage.written, used.written.or(Some(0))),
             output: sum(self.usage.output, used.output),
         };
-        let cost = self.of.prices.cost(self.of.model.name(), used);
-        self.cost = sum(self.cost, cost);
+        self.cost = sum(self.cost, answer.spent().cost);
+    }
+
+    /// One answer that was cut is no word on whether the work is done.
+    async fn cut(&mut self, answer: &Answer, calls: &[Call], told: usize) -> Result<(), Broken> {
+        for call in calls.iter().skip(told) {
+            self.refuse(call, CUT.to_owned()).await?;
+        }
+        self.round(answer).await?;
+        let text = GO_ON.to_owned();
+        self.keep(Entry::User { text }).await
+    }
+
+    async fn round(&self, answer: &Answer) -> Result<(), Broken> {
+        let (spent, key) = (answer.spent(), format!("round:{}", self.rounds));
+        self.desk
+            .ask(move |session| session.round_of(spent, Some(key)))
+            .await
     }
 
     /// The model wants nothing done any more: it says that it is done, or was cut.
-    async fn claim(&mut self, reply: &Reply, cut: bool) -> Result<Option<Transition>, Broken> {
-        for call in &reply.calls {
-            self.tell(call, CUT.to_owned(), true);
+    async fn claim(
+        &mut self,
+        answer: &Answer,
+        calls: &[Call],
+        told: usize,
+    ) -> Result<Option<Transition>, Broken> {
+        for call in calls.iter().skip(told) {
+            self.refuse(call, CUT.to_owned()).await?;
         }
         self.view.show(LoopState {
             messages: self.request.messages.clone(),
-            output: reply.text.clone(),
+            output: answer.text.clone(),
             rounds: self.rounds,
         });
-        let answer = LastAnswer {
-            output: reply.usage.output,
-            truncated: cut,
-            calls_pending: !reply.calls.is_empty(),
+        let last = LastAnswer {
+            spent: answer.spent(),
+            truncated: answer.cut,
+            calls_pending: !calls.is_empty(),
         };
-        let message = reply.text.clone();
+        let (message, key) = (answer.text.clone(), self.rounds.to_string());
         let judged = self
             .desk
-            .ask(move |session| session.answered(&message, answer));
+            .ask(move |session| session.answered_as(key, &message, last));
         let (decision, decided) = judged.await?;
+        self.parked(&decided);
         match decision {
             StopDecision::Continue { .. } => {
-                let feedback = decided.text.unwrap_or_default();
-                self.request.messages.push(Message::User(feedback));
+                let text = decided.text.unwrap_or_default();
+                self.of.tell(Happening::SentBack { feedback: &text });
+                self.keep(Entry::User { text }).await?;
                 Ok(None)
             }
             StopDecision::Accept { .. } | StopDecision::Halt { .. } => Ok(Some(ending(&decided))),
         }
     }
 
-    /// The calls of one answer, one after the other.
-    async fn calls(&mut self, reply: &Reply) -> Result<Option<Transition>, Broken> {
-        let mut calls = reply.calls.iter().enumerate();
+    /// The calls of one answer, one after the other; `told` are those that were before the process
+    /// died in which it was given.
+    async fn calls(
+        &mut self,
+        answer: &Answer,
+        calls: &[Call],
+        told: &[Outcome],
+    ) -> Result<Option<Transition>, Broken> {
+        if let Some((nth, last)) = told.iter().enumerate().next_back()
+            && let Some(call) = calls.get(nth)
+        {
+            self.returned(nth, call, last).await?;
+        }
+        let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
             let ended = self.call(nth, call).await;
             if !matches!(ended, Ok(None)) {
                 // A conversation in which a call has no result is none.
                 for (_, call) in calls {
-                    self.tell(call, OVER.to_owned(), true);
+                    self.refuse(call, OVER.to_owned()).await?;
                 }
                 return ended;
             }
         }
-        let output = reply.usage.output;
-        self.desk.ask(move |session| session.round(output)).await?;
+        self.round(answer).await?;
         Ok(None)
     }
 
+    fn tool(&self, call: &Call) -> Option<&'a std::sync::Arc<dyn Tool>> {
+        let of: &'a AgentLoop = self.of;
+        of.tools.iter().find(|tool| tool.name() == call.tool)
+    }
+
+    /// Ids of providers may come twice, and what comes twice is judged once.
+    fn gated(&self, nth: usize, call: &Call) -> ToolCall {
+        gated(format!("{}.{nth}", self.rounds), call, self.tool(call))
+    }
+
+    /// A result is known: it is counted, and middleware says what is told of it.
+    async fn returned(&mut self, nth: usize, call: &Call, outcome: &Outcome) -> Result<(), Broken> {
+        let Some(ran) = outcome.ran.clone() else {
+            return Ok(());
+        };
+        let (gated, failed) = (self.gated(nth, call), outcome.failed);
+        let passed = self
+            .desk
+            .ask(move |session| session.passed(&gated, &Value::String(ran), failed))
+            .await;
+        let passed = match passed {
+            Ok(passed) => passed,
+            Err(broken) => {
+                // Whoever had to look at it has not.
+                let given = "withheld: the task is over".to_owned();
+                self.hear(&Entry::Passed(Passed { given, kept: None }));
+                return Err(broken);
+            }
+        };
+        let Some((given, kept)) = passed else {
+            return Ok(());
+        };
+        let given = given.unwrap_or_else(|| outcome.ran.clone().unwrap_or_default());
+        let given = outcome.with_advice(given);
+        let kept = kept.map(|text| outcome.with_advice(text));
+        self.keep(Entry::Passed(Passed { given, kept })).await
+    }
+
     async fn call(&mut self, nth: usize, call: &Call) -> Result<Option<Transition>, Broken> {
-        let tool = self.of.tools.iter().find(|tool| tool.name() == call.tool);
-        // Ids of providers may come twice, and what comes twice is judged once.
-        let gated = gated(format!("{}.{nth}", self.rounds), call, tool);
-        let asked = gated.clone();
+        let tool = self.tool(call);
+        self.of.tell(Happening::Called {
+            tool: &call.tool,
+            arguments: call.arguments.as_ref().ok(),
+        });
+        let asked = self.gated(nth, call);
         let judged = self.desk.ask(move |session| session.tool(&asked)).await;
         let (decision, decided) = match judged {
             Ok(judged) => judged,
             Err(broken) => {
-                self.tell(call, OVER.to_owned(), true);
+                // What it is told of does not matter any more if it cannot be kept.
+                let _ = self.refuse(call, OVER.to_owned()).await;
                 return Err(broken);
             }
         };
+        self.parked(&decided);
         let advice = match decision {
             ToolDecision::Allow => None,
             ToolDecision::Nudge { text } => Some(text),
             ToolDecision::Halt { reason } => {
-                self.tell(call, reason, true);
+                self.refuse(call, reason).await?;
                 return Ok(Some(ending(&decided)));
             }
             refused => {
-                self.tell(call, refusal(refused), true);
+                self.refuse(call, refusal(refused)).await?;
                 return Ok(None);
             }
         };
         let output = match (tool, &call.arguments) {
+            _ if decided.repeated => ToolOutput::failed(UNDER_WAY),
             (None, _) => ToolOutput::failed(self.no_such_tool(&call.tool)),
             (Some(_), Err(text)) => ToolOutput::failed(format!(
                 "not run: the arguments are no JSON; send the call again. They were: {}",
@@ -212,22 +391,29 @@ impl<'a> Run<'a> {
                 match self.stop.unless(running).await {
                     Some(output) => output,
                     None => {
-                        self.tell(call, "ended before it came back".to_owned(), true);
+                        self.refuse(call, "ended before it came back".to_owned())
+                            .await?;
                         return self.stopped().await.map(Some);
                     }
                 }
             }
         };
         let failed = output.ended != ToolEnded::Ran;
-        let result = Value::String(output.text.clone());
-        let text = match advice {
-            Some(advice) => format!("{}\n{advice}", output.text),
-            None => output.text,
+        let outcome = Outcome {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            text: String::new(),
+            failed,
+            advice,
+            ran: Some(output.text.clone()),
         };
-        self.tell(call, text, failed);
-        self.desk
-            .ask(move |session| session.returned(&gated, &result, failed))
-            .await?;
+        let outcome = Outcome {
+            text: outcome.with_advice(output.text),
+            ..outcome
+        };
+        // Kept before it is counted: of what was counted, and not kept, nobody could say what it was.
+        self.keep(Entry::Result(outcome.clone())).await?;
+        self.returned(nth, call, &outcome).await?;
         Ok(None)
     }
 
@@ -239,13 +425,39 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn tell(&mut self, call: &Call, text: String, failed: bool) {
-        self.request.messages.push(Message::Result {
+    fn parked(&self, decided: &Decided) {
+        if !decided.parked.is_empty() {
+            self.of.tell(Happening::Parked(decided));
+        }
+    }
+
+    /// Says of a call why it did not run.
+    async fn refuse(&mut self, call: &Call, text: String) -> Result<(), Broken> {
+        self.of.tell(Happening::Refused {
+            tool: &call.tool,
+            reason: &text,
+        });
+        self.keep(Entry::Result(Outcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
             text,
-            failed,
-        });
+            failed: true,
+            advice: None,
+            ran: None,
+        }))
+        .await
+    }
+
+    /// Whoever listens for the end of sessions is told of it.
+    async fn leave(&self, transition: &Transition) {
+        let ended = SessionEnded {
+            native_reason: transition.reason.as_str().to_owned(),
+        };
+        // The run is over, and how it ended is known: a store that cannot take this changes nothing.
+        let _ = self
+            .desk
+            .ask(move |session| session.leave(ended).map(drop))
+            .await;
     }
 
     /// Something else than the model ended it.

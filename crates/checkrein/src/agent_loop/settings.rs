@@ -20,6 +20,8 @@ pub struct HardCaps {
     pub wall_clock: Duration,
     /// Tool calls, refused ones included.
     pub tool_calls: u64,
+    /// Millionths of a dollar, of the agent and of models that judge it; `None`: no matter what it costs.
+    pub cost: Option<u64>,
 }
 
 impl Default for HardCaps {
@@ -29,6 +31,7 @@ impl Default for HardCaps {
             token_budget: 1_000_000,
             wall_clock: Duration::from_secs(3600),
             tool_calls: 500,
+            cost: None,
         }
     }
 }
@@ -51,6 +54,8 @@ pub(super) struct Settings {
     pub(super) token_budget: Option<TokenBudget>,
     pub(super) detectors: Option<Vec<String>>,
     pub(super) config: Option<String>,
+    /// The model, if nobody knows what it costs.
+    pub(super) unpriced: Option<String>,
 }
 
 impl Settings {
@@ -62,6 +67,7 @@ impl Settings {
                 ("token_budget", caps.token_budget == 0),
                 ("wall_clock", caps.wall_clock.as_millis() == 0),
                 ("tool_calls", caps.tool_calls == 0),
+                ("cost", caps.cost == Some(0)),
             ];
             if let Some((key, _)) = all.iter().find(|(_, zero)| *zero) {
                 return Err(wrong(
@@ -86,17 +92,23 @@ impl Settings {
         Ok(())
     }
 
-    pub(super) fn compile(&self, root: &Path, hosts: &Hosts) -> Result<Compiled, ConfigError> {
+    /// What an engine of the loop's own seals, without what the host says in place of it.
+    pub(super) fn compile(&self, root: &Path) -> Result<Compiled, ConfigError> {
         let source = self.config.as_ref().map(|text| Source {
             name: root.join("checkrein.toml"),
             text: text.clone(),
         });
-        let mut compiled = config::compile(source.as_ref(), None, Driver::Run)?;
+        config::compile(source.as_ref(), None, Driver::Run)
+    }
+
+    /// Puts what the host says in its place.
+    pub(super) fn apply(&self, compiled: &mut Compiled, hosts: &Hosts) -> Result<(), ConfigError> {
         let policy = &mut compiled.policy;
         if let Some(caps) = &self.caps {
             policy.caps.max_iterations = Some(caps.max_iterations);
             policy.caps.token_budget = Some(caps.token_budget);
             policy.caps.tool_calls = Some(caps.tool_calls);
+            policy.caps.cost = caps.cost.or(policy.caps.cost);
             let milliseconds = caps.wall_clock.as_millis();
             policy.caps.wall_clock_ms = Some(u64::try_from(milliseconds).unwrap_or(u64::MAX));
         }
@@ -113,7 +125,13 @@ impl Settings {
             let what = "is the name of a verifier of the config, too; give it another";
             wrong(&format!("verifier '{}'", name.as_str()), what)
         })?;
-        Ok(compiled)
+        if let (Some(model), Some(_)) = (&self.unpriced, policy.caps.cost) {
+            let what = format!(
+                "cannot be held: nobody knows what '{model}' costs; give its price, or leave it out"
+            );
+            return Err(wrong("caps.cost_usd", &what));
+        }
+        Ok(())
     }
 }
 

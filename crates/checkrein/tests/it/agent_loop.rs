@@ -1,6 +1,7 @@
 //! The loop at its front door: how runs end, what the model is told, what never runs.
 
 use std::future::pending;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,9 +20,9 @@ use serde_json::{Value, json};
 type Script = dyn Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync;
 
 /// A model in this process: its answers are a function of what it is asked.
-struct InProcess {
+pub(crate) struct InProcess {
     says: Box<Script>,
-    asked: Mutex<Vec<Request>>,
+    pub(crate) asked: Mutex<Vec<Request>>,
 }
 
 impl InProcess {
@@ -35,7 +36,7 @@ impl InProcess {
     }
 
     /// One after the other; the last again and again.
-    fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
+    pub(crate) fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
         let last = replies.last().unwrap().clone();
         Self::by(move |_, nth| Ok(replies.get(nth).unwrap_or(&last).clone()))
     }
@@ -75,11 +76,11 @@ fn reply(text: &str, calls: Vec<Call>) -> Reply {
     }
 }
 
-fn says(text: &str) -> Reply {
+pub(crate) fn says(text: &str) -> Reply {
     reply(text, Vec::new())
 }
 
-fn calls(tool: &str, arguments: Value) -> Reply {
+pub(crate) fn calls(tool: &str, arguments: Value) -> Reply {
     reply("", vec![call(tool, Ok(arguments))])
 }
 
@@ -103,7 +104,7 @@ fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
 }
 
 /// What the model was told of its calls.
-fn results(result: &LoopResult) -> Vec<(&str, bool)> {
+pub(crate) fn results(result: &LoopResult) -> Vec<(&str, bool)> {
     let of = result.messages.iter().map(|message| match message {
         Message::Result { text, failed, .. } => Some((text.as_str(), *failed)),
         Message::User(_) | Message::Assistant { .. } => None,
@@ -343,55 +344,39 @@ fn s003_user_interrupt() {
     assert_eq!(reason(&ends(&agent)), (Reason::UserInterrupt, None));
 }
 
-/// An interrupt ends the tool that runs, with what it started.
-#[test]
-fn an_interrupt_does_not_wait_for_a_tool() {
-    let root = tempfile::tempdir().unwrap();
-    let pipe = root.path().join("pipe");
-    let made = std::process::Command::new("mkfifo")
-        .arg(&pipe)
-        .status()
-        .unwrap();
-    assert!(made.success());
-    let command = "echo here > pipe; sleep 1000";
-    let model = InProcess::one_by_one(vec![calls("shell", json!({ "command": command }))]);
-    let agent = AgentLoop::new(model)
-        .root(root.path())
-        .tool(Shell::in_folder(root.path()));
+/// Runs it, and ends it once what is at work says so into a pipe of its folder.
+fn interrupted_at_work(agent: &AgentLoop, folder: &Path) -> LoopResult {
+    let pipe = folder.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
     let interrupt = agent.interrupt();
     let person = std::thread::spawn(move || {
         let said = std::fs::read_to_string(pipe).unwrap();
         interrupt.now();
         said
     });
-    let result = ends(&agent);
+    let result = ends(agent);
     assert_eq!(person.join().unwrap(), "here\n");
     assert_eq!(reason(&result), (Reason::UserInterrupt, None));
+    result
+}
+
+/// An interrupt ends the tool that runs, with what it started.
+#[test]
+fn an_interrupt_does_not_wait_for_a_tool() {
+    let command = json!({ "command": "echo here > pipe; sleep 1000" });
+    let (root, agent) = in_folder(InProcess::one_by_one(vec![calls("shell", command)]));
+    let agent = agent.tool(Shell::in_folder(root.path()));
+    let result = interrupted_at_work(&agent, root.path());
     assert_eq!(results(&result).len(), 1);
 }
 
 /// Nor for a check.
 #[test]
 fn an_interrupt_does_not_wait_for_a_check() {
-    let root = tempfile::tempdir().unwrap();
-    let pipe = root.path().join("pipe");
-    let made = std::process::Command::new("mkfifo")
-        .arg(&pipe)
-        .status()
-        .unwrap();
-    assert!(made.success());
-    let agent = AgentLoop::new(InProcess::one_by_one(vec![says("Done.")]))
-        .root(root.path())
-        .config("verify_on = \"always\"\n[[verifier]]\nname = \"slow\"\nrun = \"echo here > pipe; sleep 1000\"\n");
-    let interrupt = agent.interrupt();
-    let person = std::thread::spawn(move || {
-        let said = std::fs::read_to_string(pipe).unwrap();
-        interrupt.now();
-        said
-    });
-    let result = ends(&agent);
-    assert_eq!(person.join().unwrap(), "here\n");
-    assert_eq!(reason(&result), (Reason::UserInterrupt, None));
+    let (root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    let agent = agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"slow\"\nrun = \"echo here > pipe; sleep 1000\"\n");
+    let result = interrupted_at_work(&agent, root.path());
     assert_eq!(result.output, "Done.");
 }
 
@@ -412,14 +397,14 @@ fn s003_error() {
 }
 
 #[test]
-fn an_answer_that_was_cut_is_truncated_and_its_calls_do_not_run() {
+fn answers_that_are_cut_again_are_truncated_and_their_calls_do_not_run() {
     let notes = Notes::new();
     for calls in [vec![], vec![call("note", Ok(json!({})))]] {
         let cut = Reply {
             ended: Ended::Cut,
             ..reply("I have", calls)
         };
-        let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut]));
+        let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut.clone(), cut]));
         let agent = agent
             .tool(notes.clone())
             .verifier(HardVerifier::new("never", |_| {
@@ -428,6 +413,32 @@ fn an_answer_that_was_cut_is_truncated_and_its_calls_do_not_run() {
         assert_eq!(reason(&ends(&agent)), (Reason::Truncated, None));
     }
     assert_eq!(notes.0.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn after_one_cut_answer_it_goes_on() {
+    let cut = Reply {
+        ended: Ended::Cut,
+        ..reply("I have", Vec::new())
+    };
+    let model = InProcess::one_by_one(vec![
+        cut.clone(),
+        calls("note", json!({})),
+        cut,
+        says("Done."),
+    ]);
+    let (_root, agent) = in_folder(model);
+    let notes = Notes::new();
+    let result = ends(&agent.tool(notes.clone()));
+    assert_eq!(reason(&result), (Reason::Unverified, Some("no_checks")));
+    assert_eq!((result.rounds, result.attempts), (4, 1));
+    assert_eq!(notes.0.load(Ordering::Relaxed), 1);
+    let told = users(&result);
+    assert_eq!(
+        told.iter().filter(|text| text.contains("was cut")).count(),
+        2,
+        "{told:?}"
+    );
 }
 
 /// What cannot run is told, and counted like any other call: no model goes on so for ever.

@@ -9,6 +9,7 @@
 )]
 
 mod agent_loop;
+mod middleware;
 mod replies;
 mod scripted;
 mod supervisor;

@@ -45,6 +45,15 @@ impl Worker {
     }
 }
 
+/// A conversation goes on with what was asked and answered.
+fn said(history: &[String], message: &str, output: String, edits: Option<u64>) -> Run {
+    AgentRun {
+        messages: [history, &[message.to_owned(), output.clone()]].concat(),
+        output,
+        edits,
+    }
+}
+
 impl Agent for Worker {
     type Message = String;
     type Error = String;
@@ -59,13 +68,7 @@ impl Agent for Worker {
             self.heard.lock().unwrap().push(heard);
             let output = self.says.lock().unwrap().pop_front();
             let output = output.ok_or("it is tired")?.to_owned();
-            let mut messages = history.to_vec();
-            messages.extend([message.to_owned(), output.clone()]);
-            Ok(AgentRun {
-                messages,
-                output,
-                edits: self.edits,
-            })
+            Ok(said(history, message, output, self.edits))
         })
     }
 }
@@ -506,13 +509,7 @@ impl Agent for Numbered {
             let done = self.0.is_multiple_of(2) || !history.is_empty();
             let word = if done { "tests" } else { "draft" };
             let output = format!("{} {word} lint", self.0);
-            let mut messages = history.to_vec();
-            messages.extend([message.to_owned(), output.clone()]);
-            Ok(AgentRun {
-                messages,
-                output,
-                edits: None,
-            })
+            Ok(said(history, message, output, None))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Look, Place, Runtime, Seal};
+use checkrein_runtime::{Look, Place, Runtime, Seal, Stages};
 use checkrein_store::{Options, SqliteStore, StoreError};
 
 use crate::guarded;
@@ -55,25 +55,30 @@ pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
         compiled.policy.caps.wall_clock_ms = None;
         Ok(compiled)
     };
-    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+    Runtime::new(store, located.place.clone(), Box::new(seal))
+        .guarding(look(located))
+        .at_stages(Stages::PROXY)
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
 pub(crate) fn run(
     located: &Located,
     store: Arc<SqliteStore>,
-    attempts: Option<u32>,
+    seal: Box<Seal>,
     level: &'static str,
     progress: Arc<dyn Fn(Progress) + Send + Sync>,
 ) -> Engine {
-    Engine::new(store, located.place.clone(), seal(located, attempts))
+    Engine::new(store, located.place.clone(), seal)
         .guarding(look(located))
+        // Its tools are called by an agent's hooks.
+        .at_stages(Stages::HOOKS)
         .at_level(level)
         .watched_by(move |news| progress(news))
         .cancelled_by(&signals::CANCELLED)
 }
 
-fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
+/// The policy of a run, with the attempts of the command line.
+pub(crate) fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
     let from = located.clone();
     Box::new(move || {
         let mut compiled = from.compile(Driver::Run)?;

@@ -406,6 +406,8 @@ fn judge(
             patch: knock.patch.as_deref(),
             works_in: knock.works_in.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
+            returned: None,
+            layers: Vec::new(),
         };
         let decided = runtime
             .take(delivery, patience, &|news| show(desk, news))
@@ -498,6 +500,8 @@ fn let_through(
         patch: None,
         works_in: None,
         usage: None,
+        returned: None,
+        layers: Vec::new(),
     };
     let patience = Patience {
         deadline: None,
@@ -655,6 +659,8 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         patch: None,
         works_in: None,
         usage: None,
+        returned: None,
+        layers: Vec::new(),
     };
     let patience = Patience {
         deadline: None,

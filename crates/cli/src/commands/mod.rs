@@ -10,6 +10,7 @@ mod gc;
 pub(crate) mod hook;
 mod init;
 mod judge;
+mod layers;
 pub(crate) mod lookup;
 mod mcp;
 mod mcp_proxy;

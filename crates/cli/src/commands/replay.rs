@@ -210,6 +210,7 @@ impl<'a> Watch<'a> {
             at: Millis(self.clock),
             source: SourceName::new("trace"),
             input,
+            layers: Box::default(),
         };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;

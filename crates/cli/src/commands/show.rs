@@ -12,7 +12,7 @@ use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::Show;
-use crate::commands::{hook, lookup, sessions};
+use crate::commands::{hook, layers, lookup, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::listing::Listed;
 use crate::ui::printable::one_line;
@@ -55,11 +55,15 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
                 .map(|(seq, event)| json!({ "seq": seq, "kind": event.kind(), "event": event }));
             let rows: Vec<serde_json::Value> = rows.collect();
             object.insert("events".to_owned(), json!(rows));
+            object.insert("layers".to_owned(), layers::document(&events));
         }
         ui::json(&document);
     } else if args.why {
         for line in why(row, ending.as_ref(), &events) {
             ui::answer(&one_line(&line));
+        }
+        for line in layers::lines(&events) {
+            ui::answer(&line);
         }
     } else {
         story(&store, &one, ending.as_ref(), &events);
@@ -131,6 +135,8 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
             let place = match (&finding.file, finding.line) {
                 (Some(file), Some(line)) => format!("{file}:{line}: "),
                 (Some(file), None) => format!("{file}: "),
+                // What a judge has against an answer is of a category.
+                (None, _) if found.testimony.is_some() => format!("{}: ", finding.id),
                 (None, _) => String::new(),
             };
             timeline::quote(&format!("{place}{}", finding.message))

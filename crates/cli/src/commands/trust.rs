@@ -115,11 +115,13 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
             .compile_plain(now, Some(&profile), Driver::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
-        if policy.verifiers != plain.verifiers || *notify != plain.approvals.notify {
+        let others = policy.verifiers != plain.verifiers || policy.middleware != plain.middleware;
+        if others || *notify != plain.approvals.notify {
             commands(&policy, &format!(" (profile {})", printable(&profile)));
         }
     }
-    if plain.verifiers.is_empty() && plain.approvals.notify.is_none() {
+    let nothing = plain.verifiers.is_empty() && plain.middleware.is_empty();
+    if nothing && plain.approvals.notify.is_none() {
         ui::answer("  it runs nothing");
     }
     for (what, files) in [("rules", &repo.rules), ("schema", &repo.schemas)] {
@@ -150,6 +152,13 @@ fn commands(policy: &Policy, which: &str) {
         ui::answer(&format!(
             "  {does} {name}{advisory}{which}: {}",
             printable(&what)
+        ));
+    }
+    for layer in &policy.middleware {
+        ui::answer(&format!(
+            "  runs   middleware {}{which}: {}",
+            layer.name,
+            printable(&layer.run)
         ));
     }
     if let Some(notify) = &policy.approvals.notify {

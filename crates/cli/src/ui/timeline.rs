@@ -7,6 +7,7 @@ use checkrein_core::evidence::Verdict;
 use checkrein_core::explain::Because;
 use checkrein_core::ids::Millis;
 use checkrein_core::input::{Input, VetoSays};
+use checkrein_core::layers::{LayerFact, LayerSays};
 
 use crate::ui::printable::{one_line, safe};
 use crate::ui::style::{On, Paint, duration, of_reason};
@@ -166,8 +167,12 @@ fn line(event: &Event) -> Option<(String, String)> {
                 painted(paint, "✋", text)
             }
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
+            Input::ToolReturned(_) => {
+                let speaks = |fact: &&LayerFact| fact.says != LayerSays::Pass;
+                let said = stamped.layers.iter().find(speaks)?;
+                painted(Paint::Warn, "!", words::layer(said))
+            }
             Input::SessionStarted(_)
-            | Input::ToolReturned(_)
             | Input::RoundEnded(_)
             | Input::SessionEnded(_)
             | Input::TreeRead(_)
@@ -182,11 +187,12 @@ fn line(event: &Event) -> Option<(String, String)> {
             painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str()))
         }
         Event::DecisionMade(made) => match &made.decision {
-            // What a second model said against a call that ran, or did not say.
+            // What a second model or a layer said against a call that ran, or did not say.
             Decision::Tool(ToolDecision::Allow) => {
                 let speaks = |because: &&Because| match because {
                     Because::Veto { says, .. } => *says != VetoSays::Allow,
                     Because::Progress { score, .. } => score.is_none(),
+                    Because::Layer(fact) => fact.says != LayerSays::Pass,
                     _ => false,
                 };
                 let said = made.why.iter().find(speaks)?;
@@ -221,11 +227,9 @@ fn line(event: &Event) -> Option<(String, String)> {
                     let words = "sent on: its token budget is a target, and there is some left";
                     return painted(Paint::Warn, "←", words.to_owned());
                 }
-                let names: Vec<&str> = feedback
-                    .checks
-                    .iter()
-                    .map(|check| check.verifier.as_str())
-                    .collect();
+                let checks = feedback.checks.iter().map(|check| check.verifier.as_str());
+                let layers = feedback.layers.iter().map(|layer| layer.layer.as_str());
+                let names: Vec<&str> = checks.chain(layers).collect();
                 painted(
                     Paint::Warn,
                     "←",
@@ -253,7 +257,7 @@ fn line(event: &Event) -> Option<(String, String)> {
 }
 
 /// Arguments as a person would say them: the command of a shell tool, the path of a file tool.
-fn told(args: &str) -> String {
+pub(crate) fn told(args: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(args).unwrap_or_default();
     ["command", "cmd", "file_path", "path"]
         .iter()

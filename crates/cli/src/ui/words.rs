@@ -1,15 +1,17 @@
 //! Explanations are data; here they become sentences.
 
+use checkrein_core::event::Cap;
 use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::input::{Calling, StanceAt, VetoSays};
+use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
 use crate::off;
 use crate::ui::printable::printable;
-use crate::ui::style::counted;
+use crate::ui::style::{counted, duration};
 
 /// Why a verdict is inconclusive.
 pub(crate) fn cause(cause: Cause) -> &'static str {
@@ -159,6 +161,11 @@ pub(crate) fn ran_out(because: &Because) -> bool {
 pub(crate) fn because(because: &Because) -> String {
     match because {
         Because::Halted => "the task had been ended already".to_owned(),
+        Because::Cap {
+            cap: Cap::Cost,
+            used,
+            limit,
+        } => format!("{} of {} spent", dollars(*used), dollars(*limit)),
         Because::Cap { cap, used, limit } => format!(
             "{} of {limit} {} used",
             used,
@@ -166,6 +173,11 @@ pub(crate) fn because(because: &Because) -> String {
         ),
         Because::Detector { detector, count } => {
             format!("{detector} saw the pattern {}", counted(*count, "time"))
+        }
+        Because::Layer(fact) => layer(fact),
+        Because::LayerPassedOver => {
+            "in this task a layer of middleware could not tell, and its stance let that pass"
+                .to_owned()
         }
         Because::Patch { reason } => {
             format!("the patch: {}", reason.lines().next().unwrap_or_default())
@@ -323,6 +335,26 @@ pub(crate) fn testimony(testimony: &Testimony) -> String {
     words
 }
 
+/// What a layer of middleware said, and how long that took.
+pub(crate) fn layer(fact: &LayerFact) -> String {
+    let LayerFact { layer, .. } = fact;
+    let says = match fact.says {
+        LayerSays::Pass => "passes",
+        LayerSays::PassedOver => "could not tell, and its stance let it pass",
+        LayerSays::Nudge => "advises",
+        LayerSays::Rewrite if fact.stage == Stage::BeforeTool => "would have it otherwise",
+        LayerSays::Rewrite => "rewrote it",
+        LayerSays::Ask => "would have a person asked",
+        LayerSays::Deny => "refuses",
+        LayerSays::Blocked => "could not tell, and its stance blocks",
+    };
+    let why = match fact.reason.is_empty() {
+        true => String::new(),
+        false => format!(": {}", fact.reason),
+    };
+    format!("'{layer}' {says}{why} ({})", duration(fact.ms))
+}
+
 fn veto(says: VetoSays) -> &'static str {
     match says {
         VetoSays::Allow => "allows it",
@@ -382,4 +414,13 @@ pub(crate) fn ending_line(transition: &Transition, why: &[Because], id: &str) ->
         self::transition(transition),
         meaning(transition, why)
     )
+}
+
+/// Millionths of a dollar, as a person reads them.
+pub(crate) fn dollars(millionths: u64) -> String {
+    let cents = millionths.div_ceil(10_000);
+    match millionths {
+        0..10_000 => format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000),
+        _ => format!("${}.{:02}", cents / 100, cents % 100),
+    }
 }

@@ -403,6 +403,19 @@ fn the_example_report_is_a_config_with_its_schema() {
 }
 
 #[test]
+fn the_page_of_middleware_shows_the_examples_as_they_are() {
+    let page = read("docs/middleware.md");
+    for (file, kind) in [
+        ("checkrein.toml", "toml"),
+        ("freeze.sh", "sh"),
+        ("cut_secrets.py", "python"),
+    ] {
+        let text = read(&format!("examples/middleware/{file}"));
+        assert!(blocks(&page, kind).contains(&text), "{file}");
+    }
+}
+
+#[test]
 fn toml_on_the_pages_is_config() {
     use checkrein_runtime::config::{Driver, Source, compile};
     let mut seen = 0;
@@ -411,6 +424,7 @@ fn toml_on_the_pages_is_config() {
         "docs/claude-code.md",
         "docs/codex.md",
         "docs/configuration.md",
+        "docs/middleware.md",
         "docs/schema.md",
         "docs/unattended.md",
     ] {

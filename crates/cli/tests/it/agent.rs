@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::process::Command;
 
+use checkrein_scripted::Witness;
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, feed};
@@ -79,6 +80,13 @@ impl<'w> Agent<'w> {
             calls: Cell::new(0),
             refused: Cell::new(false),
         }
+    }
+
+    /// With a model on loopback that its hooks may ask.
+    pub(crate) fn beside(world: &'w World, name: &'static str, model: &Witness) -> Self {
+        let mut agent = Self::new(world, name);
+        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent
     }
 
     /// A conversation of this name.
@@ -191,7 +199,7 @@ pub(crate) fn read(agent: &str, event: &str, said: &Said) -> Answer {
         assert!(!said.stderr.trim().is_empty(), "an empty refusal: {said:?}");
         assert_eq!(said.stdout, "", "status 2 speaks on stderr: {said:?}");
         return match event {
-            "Stop" => Answer::SentBack(said.stderr.clone()),
+            "Stop" | "SubagentStop" => Answer::SentBack(said.stderr.clone()),
             _ => Answer::Denied(said.stderr.clone()),
         };
     }
@@ -202,7 +210,7 @@ pub(crate) fn read(agent: &str, event: &str, said: &Said) -> Answer {
     let json = said.json();
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let own = &json["hookSpecificOutput"];
-    if event == "Stop" {
+    if event.ends_with("Stop") {
         assert!(own.is_null(), "{json}");
     } else if !own.is_null() {
         assert_eq!(own["hookEventName"], event, "{json}");

@@ -364,7 +364,9 @@ fn ctrl_c_loses_nothing_that_was_answered() {
     let model = Witness::start(move |body, _| {
         if about(body) != 0 {
             waits.send(()).unwrap();
-            std::thread::sleep(std::time::Duration::from_secs(3_600));
+            loop {
+                std::thread::park();
+            }
         }
         Ok(witness::verdict(body, "pass", 1.0, "none", ""))
     })

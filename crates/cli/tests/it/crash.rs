@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::agent::{Agent, Answer, read};
 use crate::world::{Said, World, gone, signal, start};
 
-fn kills() -> u64 {
+pub(crate) fn kills() -> u64 {
     std::env::var("CHECKREIN_KILLS")
         .ok()
         .and_then(|number| number.parse().ok())
@@ -18,7 +18,7 @@ fn kills() -> u64 {
 }
 
 /// Moments and signals, the same in every run of the test.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn below(&mut self, limit: u64) -> u64 {
@@ -39,12 +39,16 @@ impl Dice {
 }
 
 /// Lets it live for a moment that nobody chose, then sends the signal and sees it end.
-fn cut_down(child: std::process::Child, dice: &mut Dice, within_ms: u64) -> (Signal, Said) {
-    let sent = dice.signal();
+pub(crate) fn cut_down(
+    child: std::process::Child,
+    dice: &mut Dice,
+    sent: Signal,
+    within_ms: u64,
+) -> Said {
     // Not a wait for anything: the moment itself is what the test is about.
     std::thread::sleep(Duration::from_millis(dice.below(within_ms)));
     signal(&child, sent);
-    (sent, Said::of(&child.wait_with_output().unwrap()))
+    Said::of(&child.wait_with_output().unwrap())
 }
 
 fn verdicts(log: &[Event]) -> usize {
@@ -75,7 +79,8 @@ fn hooks_killed_at_random_moments() {
             agent.call(&format!("call-{n}"), "ls")
         };
         let hook = start(&mut agent.hook(), message.to_string().as_bytes());
-        let (sent, said) = cut_down(hook, &mut dice, if at_stop { 160 } else { 30 });
+        let sent = dice.signal();
+        let said = cut_down(hook, &mut dice, sent, if at_stop { 160 } else { 30 });
         match said.code {
             // SIGTERM may be answered, but never with anything the agent takes for a broken hook.
             Some(_) => drop(read(
@@ -182,7 +187,8 @@ fn runs_killed_at_random_moments() {
             &mut world.checkrein(&["run", "--", "sh", "-c", script]),
             b"",
         );
-        let (sent, said) = cut_down(run, &mut dice, 450);
+        let sent = dice.signal();
+        let said = cut_down(run, &mut dice, sent, 450);
         gone(&world);
         died += u64::from(said.code.is_none());
         if !world.state().exists() {

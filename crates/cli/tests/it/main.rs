@@ -11,9 +11,13 @@
 
 mod agent;
 mod approvals;
+mod autopilot;
 mod bad_input;
 mod calibrate;
 mod cli;
+mod coder;
+mod coder_again;
+mod coder_ends;
 mod confine;
 mod crash;
 mod doctor;
@@ -28,6 +32,7 @@ mod many;
 mod mcp;
 mod mcp_client;
 mod mcp_proxy;
+mod middleware;
 mod patch;
 mod person;
 mod places;

@@ -59,6 +59,8 @@ def call(id, name, args):
             sys.stdout.write("y" * 65536)
     elif name == "die":
         os._exit(3)
+    elif args.get("fail"):
+        send({"id": id, "error": {"code": -32007, "message": args["fail"], "data": {"of": args["fail"]}}})
     elif name == "echo":
         says(id, args["text"])
     else:

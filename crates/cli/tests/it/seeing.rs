@@ -382,6 +382,8 @@ fn every_other_ending_is_said_in_the_agent() {
 /// and repos.
 const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{9b}2Kd\re\u{8}f\u{202e}g\u{61c}h\u{ad}i\u{2028}j\u{3164}k\u{fe0f}l\u{e0041}m\u{200d}n\u{1b}[32mo";
 
+const NONE: [char; 0] = [];
+
 /// What of a terminal's output is neither text nor a style of ours.
 #[cfg(unix)]
 fn strange(said: &str) -> Vec<char> {
@@ -444,13 +446,13 @@ fn what_strangers_wrote_does_nothing_to_a_terminal() {
         &["show", HOSTILE],
     ] {
         let said = Terminal::new(&world).says(command);
-        assert_eq!(strange(&said.stdout), [], "{command:?} {}", said.stdout);
+        assert_eq!(strange(&said.stdout), NONE, "{command:?} {}", said.stdout);
         assert!(!said.stdout.contains("\u{1b}[32mo"), "{command:?} {said:?}");
         assert!(!said.stdout.trim().is_empty(), "{command:?}");
         // In a pipe somebody reads it later, in a terminal.
         let said = world.says(command);
         let both = format!("{}{}", said.stdout, said.stderr);
-        assert_eq!(strange(&both), [], "{command:?} {both}");
+        assert_eq!(strange(&both), NONE, "{command:?} {both}");
     }
     let said = Terminal::new(&world).says(&["show"]);
     assert!(said.stdout.contains("a\\u{1b}[2Jb"), "{}", said.stdout);
@@ -504,12 +506,12 @@ fn what_an_agent_prints_does_nothing_to_a_terminal_either() {
         shown = shown.replace(&format!("\u{1b}{moved}"), "");
     }
     let left: Vec<char> = strange(&shown).into_iter().filter(|c| *c != '\r').collect();
-    assert_eq!(left, [], "{}", said.stdout);
+    assert_eq!(left, NONE, "{}", said.stdout);
     let output = world.checkrein(&words).env("PATH", &path).output().unwrap();
     let said = Said::of(&output);
     assert!(
         said.stderr.contains("e\\u{8}f") || said.stderr.contains("f\\u{202e}g"),
         "{said:?}"
     );
-    assert_eq!(strange(&said.stderr), []);
+    assert_eq!(strange(&said.stderr), NONE);
 }

@@ -1,10 +1,11 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{number, prompt};
+use checkrein_scripted::witness::{self, number, prompt};
+use checkrein_scripted::{Coder, Turn, Witness};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
+use crate::coder;
 use crate::world::World;
 
 fn watched(config: &str) -> World {
@@ -46,17 +47,11 @@ fn strict() -> Witness {
     .unwrap()
 }
 
-fn agent<'w>(world: &'w World, name: &'static str, model: &Witness) -> Agent<'w> {
-    let mut agent = Agent::new(world, name);
-    agent.env = vec![("OLLAMA_HOST", model.base())];
-    agent
-}
-
 #[test]
 fn a_call_is_vetoed_and_another_rewritten() {
     for name in BOTH {
         let (world, model) = (watched(VETO), strict());
-        let agent = agent(&world, name, &model);
+        let agent = Agent::beside(&world, name, &model);
         agent.prompt("Draft the release, publish nothing.");
         let answer = agent.shell("git push origin main", "");
         let text = answer.denied();
@@ -87,7 +82,7 @@ fn a_call_is_vetoed_and_another_rewritten() {
 #[test]
 fn ordinary_work_is_not_asked_about() {
     let (world, model) = (watched(VETO), strict());
-    let agent = agent(&world, "claude-code", &model);
+    let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Look around.");
     for command in [
         "ls -la",
@@ -100,7 +95,7 @@ fn ordinary_work_is_not_asked_about() {
     }
     assert_eq!(model.asked().len(), 0);
     let all = watched(&format!("{VETO}scope = \"all\"\n"));
-    let agent = self::agent(&all, "claude-code", &model);
+    let agent = Agent::beside(&all, "claude-code", &model);
     agent.prompt("Look around.");
     assert_eq!(agent.shell("ls -la", ""), Answer::Nothing);
     assert_eq!(model.asked().len(), 1);
@@ -109,7 +104,7 @@ fn ordinary_work_is_not_asked_about() {
 #[test]
 fn what_was_said_of_a_call_is_remembered_and_calls_are_counted() {
     let (world, model) = (watched(&format!("{VETO}max_calls = 2\n")), strict());
-    let agent = agent(&world, "claude-code", &model);
+    let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Draft the release.");
     for _ in 0..3 {
         assert!(matches!(
@@ -145,7 +140,7 @@ fn a_dead_model_stops_nothing() {
     .unwrap();
     for model in [dead, prose, other] {
         let world = watched(VETO);
-        let agent = agent(&world, "claude-code", &model);
+        let agent = Agent::beside(&world, "claude-code", &model);
         agent.prompt("Draft the release.");
         assert_eq!(agent.shell("git push origin main", ""), Answer::Nothing);
         let log = format!("{:?}", world.log(&agent.session));
@@ -162,11 +157,178 @@ fn what_a_rule_refuses_is_not_asked_about() {
     );
     world.commit();
     let model = strict();
-    let agent = agent(&world, "claude-code", &model);
+    let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Publish.");
     let answer = agent.shell("git push origin main", "");
     assert!(answer.denied().contains("a person pushes"));
     assert_eq!(model.asked().len(), 0);
+}
+
+#[test]
+fn nobody_watches_unless_switched_on() {
+    let model = strict();
+    for (config, asked) in [
+        ("", 0),
+        (
+            "[veto]\nmodel = \"ollama/v\"\n[progress]\nmodel = \"ollama/p\"\n",
+            0,
+        ),
+        (
+            "[veto]\nenabled = false\nmodel = \"ollama/v\"\n[progress]\nenabled = false\nmodel = \"ollama/p\"\n",
+            0,
+        ),
+        (VETO, 1),
+    ] {
+        let world = watched(config);
+        let agent = Agent::beside(&world, "claude-code", &model);
+        agent.prompt("Draft the release.");
+        let vetoed = matches!(agent.shell("git push origin main", ""), Answer::Denied(_));
+        assert_eq!(vetoed, asked > 0, "{config}");
+        agent.shell("ls", "");
+        assert_eq!(model.asked().len(), asked, "{config}");
+    }
+    assert_eq!(model.asked()[0]["model"], "v");
+}
+
+/// Vetoes come with 0.92 and, for a removal, with 0.3.
+#[test]
+fn how_sure_a_veto_must_be() {
+    for (least, push, removal) in [
+        ("", true, false),
+        ("min_confidence = 0.2\n", true, true),
+        ("min_confidence = 0.92\n", true, false),
+        ("min_confidence = 0.95\n", false, false),
+    ] {
+        let (world, model) = (watched(&format!("{VETO}{least}")), strict());
+        let agent = Agent::beside(&world, "codex", &model);
+        agent.prompt("Draft the release.");
+        let denied = |command| matches!(agent.shell(command, ""), Answer::Denied(_));
+        assert_eq!(denied("git push origin main"), push, "{least}");
+        assert_eq!(denied("rm -rf ~/x"), removal, "{least}");
+        assert_eq!(model.asked().len(), 2);
+    }
+}
+
+/// The first example of the seed: it looks for a channel, sends to the wrong one and then to the right one.
+#[test]
+fn the_wrong_channel_and_then_the_right_one() {
+    let model = Witness::start(|body, _| {
+        // Later questions show earlier calls as well.
+        let (verdict, confidence) = match prompt(body) {
+            shown if shown.contains("#qa") => ("allow", 0.91),
+            shown if shown.contains("#engineering") => ("veto", 0.92),
+            _ => ("allow", 0.95),
+        };
+        Ok(says(body, verdict, confidence, None).replace(
+            "the goal says draft only",
+            "wrong channel; the person said QA",
+        ))
+    })
+    .unwrap();
+    let world = watched(&format!("{VETO}scope = \"all\"\n"));
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Send a friendly reminder to the QA team about Friday's release.");
+    let calls = |tool: &str, arguments: Value| {
+        let call = json!({ "tool_name": format!("mcp__slack__{tool}"), "tool_input": arguments, "tool_use_id": agent.next_id() });
+        agent.tell(&agent.message("PreToolUse", call))
+    };
+    let heard = calls("slack_search", json!({ "query": "QA channel" }));
+    assert_eq!(heard, Answer::Nothing);
+    let heard = calls(
+        "slack_send",
+        json!({ "channel": "#engineering", "text": "..." }),
+    );
+    let told = "wrong channel; the person said QA (confidence 0.92)";
+    assert!(heard.denied().starts_with("[verifier-veto]"), "{heard:?}");
+    assert!(heard.denied().contains(told), "{heard:?}");
+    let heard = calls("slack_send", json!({ "channel": "#qa", "text": "..." }));
+    assert_eq!(heard, Answer::Nothing);
+    assert_eq!(model.asked().len(), 3);
+}
+
+/// After which calls of seven a word comes, and how often the model was asked, if it rates
+/// steps so.
+fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
+    let model = Witness::start(move |body, before| {
+        let score = scores.get(before).copied().unwrap_or(0.9);
+        let said =
+            json!({ "ref": number(body), "score": score, "summary": "", "suggested_action": null });
+        Ok(said.to_string())
+    })
+    .unwrap();
+    let world = watched(&format!(
+        "[progress]\nenabled = true\nmodel = \"ollama/p\"\n{more}"
+    ));
+    let agent = Agent::beside(&world, "codex", &model);
+    agent.prompt("Find the bug.");
+    let advised = |at: &usize| {
+        let heard = agent.shell(&format!("cat file{at}"), "");
+        matches!(heard, Answer::Advice(_))
+    };
+    let advised = (0..7).filter(advised).collect();
+    let asked = model.asked();
+    assert!(asked.iter().all(|body| body["model"] == "p"));
+    (advised, asked.len())
+}
+
+#[test]
+fn below_what_a_step_is_low() {
+    const SCORES: &[f64] = &[0.39, 0.39, 0.4, 0.39, 0.39, 0.39];
+    assert_eq!(told("", SCORES), (vec![6], 6));
+    assert_eq!(told("threshold = 0.3\n", SCORES), (vec![], 6));
+    assert_eq!(told("threshold = 0.5\n", SCORES), (vec![3, 6], 6));
+}
+
+#[test]
+fn how_many_low_steps_make_a_word() {
+    const LOW: &[f64] = &[0.1; 6];
+    assert_eq!(told("", LOW), (vec![3, 6], 6));
+    assert_eq!(told("window = 1\n", LOW), (vec![1, 2, 3, 4, 5, 6], 6));
+    assert_eq!(told("window = 5\n", LOW), (vec![5], 6));
+}
+
+#[test]
+fn steps_beyond_the_cap_are_not_rated() {
+    const LOW: &[f64] = &[0.1; 6];
+    assert_eq!(told("max_calls = 4\n", LOW), (vec![3], 4));
+    assert_eq!(told("max_calls = 2\n", LOW), (vec![], 2));
+}
+
+/// One of them watches the work, the other reads what comes of it.
+#[test]
+fn a_veto_during_and_a_judge_after() {
+    let model = Witness::start(|body, _| {
+        let shown = prompt(body);
+        Ok(if body["model"] == "v" {
+            says(body, "veto", 0.9, None)
+        } else if shown.contains("with tests") {
+            witness::verdict(body, "pass", 0.95, "none", "")
+        } else {
+            witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+        })
+    })
+    .unwrap();
+    let world = watched(&format!(
+        "{VETO}[[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n"
+    ));
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Draft the release.");
+    let heard = agent.shell("git push origin main", "");
+    assert!(heard.denied().starts_with("[verifier-veto]"), "{heard:?}");
+    world.write("release", "1");
+    let heard = agent.stop_saying("Done.");
+    assert!(
+        heard.sent_back().contains("incomplete: Where are"),
+        "{heard:?}"
+    );
+    agent.stop_saying("Done, with tests.");
+    assert!(
+        world.ending().starts_with("unverified"),
+        "no check is there"
+    );
+    let asked = model.asked();
+    let models: Vec<&Value> = asked.iter().map(|body| &body["model"]).collect();
+    assert_eq!(models, ["v", "j", "j"]);
 }
 
 #[test]
@@ -184,7 +346,7 @@ fn a_row_of_low_scores_is_told_once() {
     })
     .unwrap();
     let world = watched(config);
-    let agent = agent(&world, "codex", &model);
+    let agent = Agent::beside(&world, "codex", &model);
     agent.prompt("Find the bug.");
     let mut heard = Vec::new();
     for n in 0..7 {
@@ -208,4 +370,54 @@ fn a_row_of_low_scores_is_told_once() {
     assert_eq!(model.asked().len(), 6, "before each call but the first");
     assert!(prompt(&model.asked()[0]).contains("cat file0"));
     world.replays(&agent.session);
+}
+
+/// `run --model`: an agent of our own with nobody beside it but these.
+#[test]
+fn an_agent_of_our_own_is_watched_and_judged() {
+    const NAME: &str = "anthropic/claude-sonnet-4-5";
+    let cheap = Witness::start(|body, _| {
+        let shown = prompt(body);
+        Ok(match body["model"].as_str() {
+            Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
+            Some("v") => says(body, "allow", 0.95, None),
+            Some("p") => json!({
+                "ref": number(body), "score": 0.1, "summary": "reads on",
+                "suggested_action": "write the parser",
+            })
+            .to_string(),
+            _ if shown.contains("with tests") => witness::verdict(body, "pass", 0.95, "none", ""),
+            _ => witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?"),
+        })
+    })
+    .unwrap();
+    let coder = Coder::by_turns(vec![
+        Turn::shell("git push origin main"),
+        Turn::shell("cat README"),
+        Turn::shell("ls"),
+        Turn::shell("echo 1 > parser"),
+        Turn::say("Done."),
+        Turn::say("Done, with tests."),
+    ])
+    .unwrap();
+    let world = watched(&format!(
+        "{VETO}[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\n\
+        [[verifier]]\nname = \"there\"\nrun = \"test -f parser\"\n\
+        [[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n"
+    ));
+    let mut run = coder::run(&world, &coder, NAME, &["--model", NAME, "Write a parser."]);
+    let said = coder::says(run.env("OLLAMA_HOST", cheap.base()));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(world.ending(), "task_complete");
+    let heard = &coder.heard().pop().unwrap().whole;
+    for told in [
+        "[verifier-veto] shell: the goal says draft only (confidence 0.92)",
+        "[progress-check] the last 2 steps brought little",
+        "incomplete: Where are the tests?",
+    ] {
+        assert!(heard.contains(told), "{told}: {heard}");
+    }
+    let asked = cheap.asked();
+    let of = |model: &str| asked.iter().filter(|body| body["model"] == model).count();
+    assert_eq!((of("v"), of("p"), of("j")), (1, 3, 2));
 }

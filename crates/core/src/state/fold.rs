@@ -10,11 +10,12 @@ use crate::effect::Effect;
 use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
 use crate::evidence::{Origin, Verdict};
 use crate::explain::Because;
-use crate::ids::{ScopeId, Seq, TaskId};
+use crate::ids::{Millis, ScopeId, Seq, TaskId};
 use crate::input::{
-    EvidenceArrived, Input, Stamped, StopRequested, TokenUse, ToolKind, ToolRequested,
-    ToolReturned, TreeFact, TreeRead,
+    EvidenceArrived, Input, SessionSource, Stamped, StopRequested, TokenUse, ToolKind,
+    ToolRequested, ToolReturned, TreeFact, TreeRead,
 };
+use crate::layers::{LayerFact, LayerSays};
 use crate::transition::{Reason, Transition};
 
 impl State {
@@ -82,9 +83,14 @@ impl State {
     }
 
     fn take_in(&mut self, stamped: &Stamped) {
+        let before = self.now;
         self.now = self.now.max(stamped.at);
+        self.pass_over(stamped);
         match &stamped.input {
             Input::SessionStarted(started) => {
+                if started.how == SessionSource::Resume {
+                    self.take_up(before);
+                }
                 self.agent.get_or_insert_with(|| started.agent.clone());
                 // It says where to read from, and nothing about the work since the last stop.
                 self.charge(&ScopeId::main(), started.tokens.as_ref());
@@ -145,6 +151,24 @@ impl State {
         }
     }
 
+    /// A conversation is taken up again: since its last news nobody was at work.
+    fn take_up(&mut self, before: Millis) {
+        let now = self.now;
+        if let Some(task) = &mut self.task
+            && task.working_since.is_some()
+        {
+            self.totals.busy_ms += task.rest(before);
+            task.working_since = Some(now);
+        }
+    }
+
+    fn pass_over(&mut self, stamped: &Stamped) {
+        let over = |fact: &LayerFact| fact.says == LayerSays::PassedOver && fact.stage.decides();
+        if let Some(task) = &mut self.task {
+            task.passed_over |= stamped.layers.iter().any(over);
+        }
+    }
+
     /// A tool request or stop, counted for the task; kept until there is one.
     fn work(&mut self, seq: Seq, stamped: &Stamped) {
         if self.task.is_none() {
@@ -167,9 +191,9 @@ impl State {
 
     fn charge(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
         let Some(tokens) = tokens else { return };
-        add(&mut self.totals.output_tokens, tokens.output);
+        self.totals.charge(tokens);
         if let Some(task) = &mut self.task {
-            add(&mut task.totals.output_tokens, tokens.output);
+            task.totals.charge(tokens);
         }
         self.cursors.retain(|(known, _)| known != scope);
         if self.cursors.len() >= MAX_CURSORS
@@ -323,9 +347,9 @@ impl State {
 
     fn hold(&mut self, arrived: &EvidenceArrived) {
         let fact = &arrived.evidence;
-        self.totals.witnesses += arrived.tokens;
+        self.totals.witness(arrived);
         if let Some(task) = &mut self.task {
-            task.totals.witnesses += arrived.tokens;
+            task.totals.witness(arrived);
         }
         // Evidence that was made by hand only informs (law 1).
         if fact.origin != Origin::Gate {
@@ -411,14 +435,16 @@ impl State {
             vetoes: 0,
             ratings: 0,
             low: 0,
+            passed_over: false,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
             // Its tokens were counted for the session only: there was no task yet.
             if let (Some(task), Some(tokens)) = (&mut self.task, tokens_of(&orphan.1.input)) {
-                add(&mut task.totals.output_tokens, tokens.output);
+                task.totals.charge(tokens);
                 task.metered = true;
             }
+            self.pass_over(&orphan.1);
             self.work(orphan.0, &orphan.1);
         }
     }
@@ -573,6 +599,20 @@ fn tokens_of(input: &Input) -> Option<&TokenUse> {
         Input::ToolRequested(request) => request.tokens.as_ref(),
         Input::StopRequested(stop) => stop.tokens.as_ref(),
         _ => None,
+    }
+}
+
+impl Totals {
+    fn charge(&mut self, tokens: &TokenUse) {
+        add(&mut self.output_tokens, tokens.output);
+        if let Some(cost) = tokens.cost {
+            add(&mut self.cost, cost);
+        }
+    }
+
+    fn witness(&mut self, arrived: &EvidenceArrived) {
+        self.witnesses += arrived.tokens;
+        self.witness_cost += arrived.cost;
     }
 }
 

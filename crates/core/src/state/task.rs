@@ -10,6 +10,7 @@ use crate::event::DecisionMade;
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId};
 use crate::input::PersonAnswered;
+use crate::layers::LayerSays;
 use crate::transition::{PARKED, Reason};
 
 impl Task {
@@ -137,6 +138,10 @@ impl Task {
                 let by = made.why.iter().find_map(|why| match why {
                     Because::Rule { reason: said } if said == reason => Some(Refusal::Rule),
                     Because::Denied { reason: said, .. } if said == reason => Some(Refusal::Person),
+                    // A layer that says no is a rule of a person's, too.
+                    Because::Layer(fact) if fact.says == LayerSays::Deny => {
+                        (fact.told("this call") == *reason).then_some(Refusal::Rule)
+                    }
                     _ => None,
                 });
                 let nobody = made.why.contains(&Because::NobodyAsked);

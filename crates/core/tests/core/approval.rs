@@ -105,7 +105,7 @@ fn always_is_about_what_acts() {
         let Input::ToolRequested(request) = &stamped.input else {
             panic!("{stamped:?}");
         };
-        (request.kind, way(ApprovalMode::Always, request))
+        (request.kind, way(ApprovalMode::Always, request, &[]))
     };
     assert_eq!(way("run x", None), (ToolKind::Shell, Way::Park));
     assert_eq!(way("write x", None), (ToolKind::Write, Way::Park));

@@ -734,6 +734,7 @@ fn late_and_manual_evidence_decide_nothing() {
             scope: ScopeId::main(),
             asked: None,
             tokens: 0,
+            cost: 0,
             evidence: fact.clone(),
         })
     };

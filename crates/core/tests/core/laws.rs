@@ -12,6 +12,7 @@ use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{Input, TreeFact};
+use checkrein_core::layers::{LayerFact, LayerSays};
 use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
@@ -199,6 +200,7 @@ proptest! {
     ) {
         let mut world = World::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
+        world.layers.clear();
         for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
             world.sayings.insert(name.into(), saying);
         }
@@ -251,8 +253,12 @@ proptest! {
                     if own {
                         prop_assert_ne!(ended.reason, Reason::TaskComplete);
                     }
+                    let layer = made.why.contains(&Because::LayerPassedOver);
+                    if layer {
+                        prop_assert_ne!(ended.reason, Reason::TaskComplete);
+                    }
                     if ended.detail.as_deref() == Some("passed_over") {
-                        prop_assert!(own || !used.is_empty(), "{:?}", made.why);
+                        prop_assert!(own || layer || !used.is_empty(), "{:?}", made.why);
                     }
                 }
                 Decision::Stop(StopDecision::Continue { feedback }) => {
@@ -267,6 +273,51 @@ proptest! {
         }
     }
 
+    /// Law 6 for middleware: once something was let pass because nobody could say, that task does
+    /// not end as complete. And law 11: whatever is refused without a layer is refused with it.
+    #[test]
+    fn law_6_and_11_middleware_only_tightens(
+        policy in random::policy(),
+        acts in random::acts(60),
+    ) {
+        let mut world = World::new(policy);
+        acts.iter().for_each(|act| random::play(&mut world, act));
+        let mut passed_over = false;
+        for event in &world.log {
+            match event {
+                Event::Input(stamped) => {
+                    let says = |fact: &LayerFact| fact.says == LayerSays::PassedOver;
+                    passed_over |= stamped.layers.iter().any(says);
+                }
+                Event::TaskEnded { transition, .. } => {
+                    prop_assert!(!passed_over || transition.reason != Reason::TaskComplete);
+                }
+                Event::DecisionMade(made) if passed_over => {
+                    if let Decision::Stop(StopDecision::Accept { transition: Some(ended) }) = &made.decision {
+                        prop_assert_ne!(ended.reason, Reason::TaskComplete);
+                    }
+                }
+                Event::TaskOpened { .. } => {
+                    // What opened it may be the very call that was passed over.
+                    passed_over &= world.state.task.as_ref().is_some_and(|task| task.passed_over);
+                }
+                _ => {}
+            }
+        }
+        let mut state = State::default();
+        state.apply(&world.log[0]);
+        for (stamped, recorded) in &world.steps {
+            let mut without = stamped.clone();
+            without.layers = Box::default();
+            let bare = step(&world.policy, &mut state.clone(), without);
+            let made = step(&world.policy, &mut state, stamped.clone());
+            prop_assert_eq!(&made, recorded);
+            if let (Some(Decision::Tool(bare)), Some(Decision::Tool(made))) = (bare.decision, made.decision) {
+                prop_assert!(made >= bare || made == bare, "{:?} {:?}", bare, made);
+            }
+        }
+    }
+
     #[test]
     fn law_7_the_second_ask_changes_nothing(
         policy in random::policy(),
@@ -276,6 +327,7 @@ proptest! {
     ) {
         let mut world = World::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
+        world.layers.clear();
         for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
             world.sayings.insert(name.into(), saying);
         }

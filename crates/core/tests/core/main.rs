@@ -19,6 +19,7 @@ mod delivered;
 mod golden;
 mod judges;
 mod laws;
+mod layers;
 mod random;
 mod sealed;
 mod size;

@@ -8,6 +8,7 @@ use checkrein_core::input::{
     EvidenceArrived, Input, RuleDecision, Scoped, SessionEnded, StanceAt, StanceUsed, TokenUse,
     TreeRead,
 };
+use checkrein_core::layers::{LayerSays, Stage};
 use checkrein_core::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
 use proptest::prelude::*;
 
@@ -50,6 +51,8 @@ pub(crate) enum Act {
     OldReading(u64),
     /// Checkrein itself could not judge.
     Stance(usize, Stance),
+    /// What a layer of middleware says of the next call and the next stop.
+    Layer(LayerSays),
     End,
     Wait(u64),
     Back(u64),
@@ -195,10 +198,23 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0u64..40).prop_map(Act::OldReading),
         1 => Just(Act::Unreadable),
         1 => (0..3usize, any_stance()).prop_map(|(scope, stance)| Act::Stance(scope, stance)),
+        2 => layer_says().prop_map(Act::Layer),
         1 => Just(Act::End),
         1 => (0u64..100_000).prop_map(Act::Wait),
         1 => (0u64..100).prop_map(Act::Back),
     ]
+}
+
+fn layer_says() -> impl Strategy<Value = LayerSays> {
+    prop::sample::select(vec![
+        LayerSays::Pass,
+        LayerSays::PassedOver,
+        LayerSays::Nudge,
+        LayerSays::Rewrite,
+        LayerSays::Ask,
+        LayerSays::Deny,
+        LayerSays::Blocked,
+    ])
 }
 
 fn any_stance() -> impl Strategy<Value = Stance> {
@@ -324,6 +340,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     scope,
                     asked: None,
                     tokens: 0,
+                    cost: 0,
                     evidence,
                 }));
             }
@@ -354,6 +371,9 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 why: "store locked".to_owned(),
             }));
         }
+        Act::Layer(says) => {
+            world.layers = vec![world::layer("guard", Stage::BeforeStop, says)];
+        }
         Act::End => {
             world.news(Input::SessionEnded(SessionEnded {
                 native_reason: "exit".to_owned(),
@@ -368,6 +388,7 @@ fn reading(output: u64) -> TokenUse {
     TokenUse {
         output,
         input: 0,
+        cost: None,
         cursor: "cursor".to_owned(),
     }
 }
@@ -393,6 +414,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         scope: ScopeId::main(),
         asked: None,
         tokens: 0,
+        cost: 0,
         evidence,
     }));
     // Had somebody waited for it, that effect is answered.

@@ -126,6 +126,7 @@ fn many_subagents_do_not_add_up() {
         let tokens = TokenUse {
             output: 100,
             input: 0,
+            cost: None,
             cursor: format!("{}:msg_01{at}", 1u64 << 30),
         };
         for name in ["write", "read"] {

@@ -235,6 +235,7 @@ fn tokens(words: &[&str]) -> Option<TokenUse> {
     option(words, "tokens=").map(|output| TokenUse {
         output,
         input: 0,
+        cost: option(words, "cost="),
         cursor: "c".to_owned(),
     })
 }

@@ -56,6 +56,17 @@ fn grace_then_halt() {
         "prompt | call a=1 tokens=60 | call b=1 tokens=39 | call c=1 tokens=1 | call d=1 | ending",
         "allow x2 | grace | halt | hard_cap/tokens",
     );
+    // What an answer cost counts where it is known, and only there.
+    check(
+        caps(|caps| caps.cost = Some(100)),
+        "prompt | call a=1 tokens=9 cost=60 | call b=1 tokens=9 | call c=1 tokens=9 cost=40 | call d=1 | ending",
+        "allow x2 | grace | halt | hard_cap/cost",
+    );
+    check(
+        caps(|caps| caps.cost = Some(100)),
+        "prompt | call a=1 tokens=900000 | call b=1",
+        "allow x2",
+    );
     check(
         caps(|caps| caps.wall_clock_ms = Some(10_000)),
         "prompt | wait 9 | call a=1 | wait 1 | call b=1 | call c=1 | ending",
@@ -82,6 +93,12 @@ fn wall_clock_is_agent_time() {
     check(
         ten(),
         "prompt | wait 9 | call a=1 | back 500 | call b=1 | wait 500 | call c=1 | wait 1 | call d=1",
+        "allow x3 | grace",
+    );
+    // While nobody had the conversation, nobody was at work; before and after that somebody was.
+    check(
+        ten(),
+        "prompt | wait 6 | call a=1 | wait 3600 | resume | call b=1 | wait 3 | call c=1 | wait 1 | call d=1",
         "allow x3 | grace",
     );
     // Under `run` time passes without news.
@@ -396,6 +413,7 @@ fn cursors_are_kept_by_use() {
         Some(TokenUse {
             output: 1,
             input: 0,
+            cost: None,
             cursor: cursor.to_string(),
         })
     };

@@ -15,6 +15,7 @@ use checkrein_core::input::{
     StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact, TreeRead,
     TreeUnknown,
 };
+use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::policy::{
     ApprovalMode, Approvals, BudgetMode, Caps, JudgeTerms, Loops, Policy, SessionCaps, Stance,
     Stances, SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
@@ -48,6 +49,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
             max_iterations: Some(300),
             attempts: 3,
             continues: 7,
+            cost: None,
         },
         session_caps: SessionCaps::default(),
         subagents: Subagents {
@@ -74,6 +76,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         views: specs.iter().any(|spec| spec.tier == Tier::Person),
         veto: None,
         progress: None,
+        middleware: Vec::new(),
         verifiers: specs,
         single_task: false,
     }
@@ -134,6 +137,22 @@ pub(crate) fn stance(policy: Policy, stance: Stance) -> Policy {
     })
 }
 
+/// A layer's word.
+pub(crate) fn layer(name: &str, stage: Stage, says: LayerSays) -> LayerFact {
+    LayerFact {
+        layer: name.into(),
+        stage,
+        says,
+        reason: match says {
+            LayerSays::Pass => String::new(),
+            LayerSays::PassedOver | LayerSays::Blocked => "it took too long".to_owned(),
+            _ => format!("{name} says so"),
+        },
+        arguments: (says == LayerSays::Rewrite).then(|| "{}".to_owned()),
+        ms: 3,
+    }
+}
+
 pub(crate) fn scope(name: &str) -> ScopeId {
     ScopeId::new(name)
 }
@@ -190,6 +209,8 @@ pub(crate) use checkrein_core::input::RuleDecision;
 /// One session and all that surrounds it.
 #[derive(Clone)]
 pub(crate) struct World {
+    /// What layers of middleware say of the next call or stop.
+    pub(crate) layers: Vec<LayerFact>,
     pub(crate) policy: Policy,
     pub(crate) state: State,
     /// Every event, in order.
@@ -246,6 +267,7 @@ impl World {
             can_ask: false,
             approval: None,
             calls: 0,
+            layers: Vec::new(),
             policy,
         };
         let sealed = Event::PolicySealed {
@@ -265,10 +287,16 @@ impl World {
 
     /// Takes an input in at the world's time.
     pub(crate) fn news(&mut self, input: Input) -> Step {
+        let asked = matches!(input, Input::ToolRequested(_) | Input::StopRequested(_));
+        let layers = match asked {
+            true => std::mem::take(&mut self.layers),
+            false => Vec::new(),
+        };
         let stamped = Stamped {
             at: Millis(self.now),
             source: SourceName::from("user"),
             input,
+            layers: layers.into(),
         };
         let made = step(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());
@@ -445,6 +473,7 @@ impl World {
                     scope,
                     asked: Some(subject.short()),
                     tokens: 0,
+                    cost: 0,
                     evidence,
                 }))
             }

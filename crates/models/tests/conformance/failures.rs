@@ -1,6 +1,7 @@
 //! What goes wrong on the way: how often it is asked again, how long is waited, and what is told.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait};
 use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use crate::server::{Answer, PATIENCE, Server, Then};
 use crate::wires::{KEY, Wire, all};
@@ -338,6 +340,7 @@ fn whoever_stops_waiting_stops_the_request() {
     for wire in all() {
         let server = Server::start(vec![Answer::stream(&begun(&wire)).then(Then::Stall)]);
         let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+        let (was_asked, has_gone) = (server.asked, server.gone);
         let request = question();
         let executor = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -345,15 +348,17 @@ fn whoever_stops_waiting_stops_the_request() {
             .unwrap();
         executor.block_on(async {
             let mut asked = model.ask(&request);
-            while server.asked.try_recv().is_err() {
-                let turn = tokio::time::timeout(Duration::from_millis(5), &mut asked).await;
-                assert!(turn.is_err(), "{}: {turn:?}", wire.name);
-            }
+            let mut read = spawn_blocking(move || was_asked.recv_timeout(PATIENCE));
+            let until_read = poll_fn(|context| {
+                let turn = asked.as_mut().poll(context);
+                assert!(turn.is_pending(), "{}: {turn:?}", wire.name);
+                pin!(&mut read).poll(context)
+            });
+            until_read.await.unwrap().unwrap();
             drop(asked);
             // The connection is closed by its own task, which runs here.
-            while server.gone.try_recv().is_err() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            let closed = spawn_blocking(move || has_gone.recv_timeout(PATIENCE));
+            closed.await.unwrap().unwrap();
         });
     }
 }

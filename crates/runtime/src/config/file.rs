@@ -39,6 +39,8 @@ pub struct ConfigFile {
     pub veto: VetoTable,
     /// A second model, asked whether the agent gets anywhere.
     pub progress: ProgressCheckTable,
+    /// Programs that are asked on the way.
+    pub middleware: Vec<MiddlewareTable>,
     /// Verifiers.
     pub verifier: Vec<VerifierTable>,
     /// Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.
@@ -78,6 +80,8 @@ pub struct ProfileTable {
     pub veto: VetoTable,
     /// A second model, asked whether the agent gets anywhere.
     pub progress: ProgressCheckTable,
+    /// Programs that are asked on the way: those of a known name are changed, others added.
+    pub middleware: Vec<MiddlewareTable>,
     /// Verifiers: those of a known name are changed, others added.
     pub verifier: Vec<VerifierTable>,
 }
@@ -109,6 +113,9 @@ pub struct CapsTable {
     pub attempts: Option<i64>,
     /// Times the agent is sent back in all.
     pub continues: Option<i64>,
+    /// Dollars, of the agent and of models that judge it; where it is known what the agent costs:
+    /// `run --model` and the library.
+    pub cost_usd: Option<f64>,
 }
 
 /// `[session_caps]`: off unless set; a new prompt does not reset them.
@@ -126,6 +133,9 @@ pub struct SessionCapsTable {
     pub max_iterations: Option<i64>,
     /// Times the agent is sent back in all.
     pub continues: Option<i64>,
+    /// Dollars, of the agent and of models that judge it; where it is known what the agent costs:
+    /// `run --model` and the library.
+    pub cost_usd: Option<f64>,
 }
 
 /// `[subagents]`
@@ -319,6 +329,55 @@ pub struct ProgressCheckTable {
     pub window: Option<i64>,
     /// Times that it is asked in one task.
     pub max_calls: Option<i64>,
+}
+
+/// `[[middleware]]`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct MiddlewareTable {
+    /// Its name, as it is told by.
+    pub name: String,
+    /// The command; handed to a shell only if it uses the shell's grammar. It gets one JSON
+    /// document on stdin and answers with one on stdout: `docs/middleware.md`.
+    pub run: String,
+    /// Where it is asked.
+    pub on: Vec<StageText>,
+    /// Lower numbers are asked first; of equal ones the first of the file.
+    pub order: Option<i64>,
+    /// How long it may take for one answer; 10 minutes at most.
+    pub timeout: Option<Span>,
+    /// What follows where it cannot judge; by default `block`.
+    pub stance: Option<MiddlewareStance>,
+}
+
+/// One of the stages of `on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageText {
+    /// A session began. It can only look.
+    SessionStart,
+    /// The agent wants to use a tool.
+    BeforeTool,
+    /// A tool came back; the result can be rewritten.
+    AfterTool,
+    /// What later rounds of the conversation have of the result.
+    PersistResult,
+    /// A round is over. It can only look.
+    RoundEnd,
+    /// The agent says that it is done.
+    BeforeStop,
+    /// The session is over. It can only look.
+    SessionEnd,
+}
+
+/// `stance` of a layer of middleware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MiddlewareStance {
+    /// What it cannot judge is refused, a result withheld.
+    Block,
+    /// It passes, and the ending is then at best `unverified`.
+    Allow,
 }
 
 /// `[[verifier]]`
@@ -538,13 +597,7 @@ impl JsonSchema for Size {
 
 /// What the contract names and this build does not act on. Naming one is an error:
 /// a key that is silently ignored is a check that silently does not run.
-pub(super) const NOT_YET: &[&str] = &[
-    "caps.cost_usd",
-    "session_caps.cost_usd",
-    "policy.rewrite",
-    "verifier.report",
-    "verifier.baseline",
-];
+pub(super) const NOT_YET: &[&str] = &["policy.rewrite", "verifier.report", "verifier.baseline"];
 
 /// Every key this build acts on, as `table.key`.
 pub(super) const KNOWN: &[&str] = &[
@@ -558,12 +611,14 @@ pub(super) const KNOWN: &[&str] = &[
     "caps.max_iterations",
     "caps.attempts",
     "caps.continues",
+    "caps.cost_usd",
     "session_caps",
     "session_caps.token_budget",
     "session_caps.wall_clock",
     "session_caps.tool_calls",
     "session_caps.max_iterations",
     "session_caps.continues",
+    "session_caps.cost_usd",
     "subagents",
     "subagents.max_iterations",
     "subagents.verify",
@@ -601,6 +656,13 @@ pub(super) const KNOWN: &[&str] = &[
     "progress.threshold",
     "progress.window",
     "progress.max_calls",
+    "middleware",
+    "middleware.name",
+    "middleware.run",
+    "middleware.on",
+    "middleware.order",
+    "middleware.timeout",
+    "middleware.stance",
     "verifier",
     "verifier.name",
     "verifier.kind",

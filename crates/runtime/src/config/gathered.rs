@@ -129,6 +129,27 @@ impl Gathered {
         self.rules.iter().chain(&self.schemas)
     }
 
+    /// Files that commands of middleware name, in a profile too, as far as they are there. They are
+    /// not read: what they do is theirs.
+    pub fn programs(&self) -> Vec<PathBuf> {
+        let Ok(file) = super::parse(&self.config) else {
+            return Vec::new();
+        };
+        let profiles = file
+            .profile
+            .values()
+            .flat_map(|profile| &profile.middleware);
+        let layers = file.middleware.iter().chain(profiles);
+        let words = layers.flat_map(|layer| layer.run.split_whitespace());
+        let words = words.map(|word| word.trim_matches(['\'', '"']));
+        let folder = folder(&self.config);
+        let files = words.filter_map(|word| below(folder, word.strip_prefix("./").unwrap_or(word)));
+        let mut found: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// The text of the schema file of this name, if it was there.
     pub(super) fn schema(&self, name: &str) -> Option<&str> {
         let path = below(folder(&self.config), name)?;

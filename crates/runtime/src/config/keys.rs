@@ -23,14 +23,21 @@ pub(super) fn check(
     Ok(())
 }
 
-/// `[verifier]` is one table where a list of them is meant.
+/// `[verifier]` and `[middleware]` are one table where a list of them is meant.
 pub(super) fn one_bracket(name: &Path, table: &toml::Table) -> Result<(), ConfigError> {
     let profiles = profiles(table).map(|(profile, inner)| (format!("profile.{profile}."), inner));
     for (within, table) in std::iter::once((String::new(), table)).chain(profiles) {
-        if table.get("verifier").is_some_and(toml::Value::is_table) {
-            let key = format!("[{within}verifier]:");
-            let what = format!("a verifier is written with two brackets: [[{within}verifier]]");
-            return Err(value(name, &key, what));
+        for list in ["verifier", "middleware"] {
+            if table.get(list).is_some_and(toml::Value::is_table) {
+                let key = format!("[{within}{list}]:");
+                let a = if list == "verifier" {
+                    "a verifier"
+                } else {
+                    list
+                };
+                let what = format!("{a} is written with two brackets: [[{within}{list}]]");
+                return Err(value(name, &key, what));
+            }
         }
     }
     Ok(())

@@ -6,9 +6,11 @@
 mod bounds;
 mod file;
 mod gathered;
+mod goal;
 mod human;
 mod judge;
 mod keys;
+mod middleware;
 mod profile;
 mod schema;
 mod second;
@@ -33,6 +35,7 @@ use file::{
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
+pub use goal::Goal;
 pub use profile::{Asked, Profile};
 
 /// The defaults as a commented file: also the manual.
@@ -500,6 +503,7 @@ fn policy_of(
         views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
         veto: second::veto(name, &file.veto)?,
         progress: second::progress(name, &file.progress)?,
+        middleware: middleware::layers(name, &file.middleware)?,
         verifiers,
         single_task: driver == Driver::Run,
     })
@@ -559,6 +563,7 @@ fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigEr
         ),
         attempts: small("caps.attempts", table.attempts, 3)?,
         continues: small("caps.continues", table.continues, 7)?,
+        cost: dollars(name, "caps.cost_usd", table.cost_usd)?,
     })
 }
 
@@ -570,7 +575,22 @@ fn session_caps(name: &Path, table: &SessionCapsTable) -> Result<SessionCaps, Co
         max_iterations: positive(name, "session_caps.max_iterations", table.max_iterations)?,
         continues: positive(name, "session_caps.continues", table.continues)?
             .map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
+        cost: dollars(name, "session_caps.cost_usd", table.cost_usd)?,
     })
+}
+
+/// Millionths of a dollar.
+fn dollars(name: &Path, key: &str, number: Option<f64>) -> Result<Option<u64>, ConfigError> {
+    const MOST: f64 = 1e9;
+    let Some(dollars) = number else {
+        return Ok(None);
+    };
+    let millionths = (dollars * 1e6).round();
+    if !(dollars <= MOST && millionths >= 1.0) {
+        let what = "must be more than 0 and at most a thousand million dollars".to_owned();
+        return Err(value(name, key, what));
+    }
+    Ok(Some(millionths as u64))
 }
 
 fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigError> {

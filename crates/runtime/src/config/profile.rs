@@ -1,5 +1,5 @@
 //! `[profile.NAME]` overrides any table: its keys replace those of the same name, its
-//! verifiers add to or change those of the same name, any other list is replaced.
+//! verifiers and middleware add to or change those of the same name, any other list is replaced.
 
 use std::collections::BTreeSet;
 
@@ -79,8 +79,10 @@ fn overlay(table: &mut Table, profile: &Table) {
     for (key, new) in profile {
         match (table.get_mut(key), new) {
             (Some(Value::Table(old)), Value::Table(new)) => overlay(old, new),
-            (Some(Value::Array(old)), Value::Array(new)) if key == "verifier" => {
-                verifiers(old, new);
+            (Some(Value::Array(old)), Value::Array(new))
+                if key == "verifier" || key == "middleware" =>
+            {
+                by_name(old, new);
             }
             _ => {
                 table.insert(key.clone(), new.clone());
@@ -89,7 +91,7 @@ fn overlay(table: &mut Table, profile: &Table) {
     }
 }
 
-fn verifiers(old: &mut Vec<Value>, new: &[Value]) {
+fn by_name(old: &mut Vec<Value>, new: &[Value]) {
     for one in new {
         let name = one.get("name");
         let known = old.iter_mut().find(|known| known.get("name") == name);

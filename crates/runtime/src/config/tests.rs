@@ -70,9 +70,10 @@ fn bad_configs_say_what_where_and_what_next() {
             "[caps]\nwall_clock = \"soon\"",
             "'soon' is not a span of time",
         ),
+        ("[caps]\ncost_usd = 0", "caps.cost_usd must be more than 0"),
         (
-            "[caps]\ncost_usd = 3",
-            "does not act on 'caps.cost_usd' yet",
+            "[session_caps]\ncost_usd = -1.5",
+            "session_caps.cost_usd must be more than 0",
         ),
         ("[veto]\nenabled = true", "veto.model is missing"),
         (

@@ -18,6 +18,11 @@ pub(super) fn tighten(
             "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
         return Err(value(name, "verifier/accept", what));
     }
+    if !own.middleware.is_empty() {
+        let what =
+            "belongs into the repo's checkrein.toml: programs run only for a repo that says so";
+        return Err(value(name, "middleware", what.to_owned()));
+    }
     let budget = &own.token_budget;
     let sets_budget = budget.threshold.is_some()
         || budget.diminishing_tokens.is_some()
@@ -49,6 +54,10 @@ pub(super) fn tighten(
         &mut policy.caps.max_iterations,
         positive(name, "caps.max_iterations", caps.max_iterations)?,
     );
+    lower(
+        &mut policy.caps.cost,
+        super::dollars(name, "caps.cost_usd", caps.cost_usd)?,
+    );
     for (cap, key, number) in [
         (&mut policy.caps.attempts, "caps.attempts", caps.attempts),
         (&mut policy.caps.continues, "caps.continues", caps.continues),
@@ -69,6 +78,7 @@ pub(super) fn tighten(
         session.max_iterations,
     );
     lower(&mut policy.session_caps.continues, session.continues);
+    lower(&mut policy.session_caps.cost, session.cost);
     if own.verify_on == Some(VerifyOnText::Always) {
         policy.verify_on = VerifyOn::Always;
     }

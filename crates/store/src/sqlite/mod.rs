@@ -5,6 +5,7 @@ mod approvals;
 mod claims;
 mod fault;
 mod folder;
+mod messages;
 mod open;
 mod patience;
 mod read;
@@ -201,6 +202,17 @@ impl Store for SqliteStore {
             .write(&self.file, self.patience, Sync::Full, |conn| {
                 append::evidence(conn, key, bytes, standing)
             })
+    }
+
+    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
+        self.writer()?
+            .write(&self.file, self.patience, Sync::Normal, |conn| {
+                messages::put(conn, session, body)
+            })
+    }
+
+    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.read(|conn| messages::list(conn, session))
     }
 
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {

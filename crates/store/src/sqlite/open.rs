@@ -15,7 +15,7 @@ use crate::sqlite::{fault, folder, wal};
 pub(crate) const FILE: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 /// The oldest reader that does not misread what this build writes.
 const MIN_READER: u32 = 3;
 
@@ -153,6 +153,7 @@ fn find(conn: &Connection, file: &Path, patience: Patience) -> Result<Found, Sto
 const CHANGES: &[(u32, &str)] = &[
     (1, include_str!("schema_1_to_2.sql")),
     (2, include_str!("schema_2_to_3.sql")),
+    (3, include_str!("schema_3_to_4.sql")),
 ];
 
 /// Brings an older schema up to date, in one transaction: a process that dies meanwhile

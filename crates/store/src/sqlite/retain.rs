@@ -12,6 +12,8 @@ pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
             "SELECT session.name,
                coalesce(max(event.id) - (session.id << 40), 0),
                coalesce(sum(length(event.payload) + 120), 0) + coalesce(length(session.state), 0)
+               + coalesce((SELECT sum(length(body) + 30) FROM message
+                           WHERE message.session = session.name), 0)
              FROM session
              LEFT JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
              GROUP BY session.id ORDER BY session.name",
@@ -54,6 +56,7 @@ pub(crate) fn forget(
                (SELECT (id + 1 << 40) - 1 FROM session WHERE name = ?1)",
             "DELETE FROM effect WHERE session = (SELECT id FROM session WHERE name = ?1)",
             "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
+            "DELETE FROM message WHERE session = ?1",
             "DELETE FROM approval WHERE json_extract(row, '$.session') = ?1",
             "DELETE FROM session WHERE name = ?1",
         ] {

@@ -47,6 +47,14 @@ CREATE TABLE approval (
   PRIMARY KEY (key, nth)
 ) STRICT, WITHOUT ROWID;
 
+-- What an agent of our own said and was told, by the session's name.
+CREATE TABLE message (
+  session TEXT NOT NULL,
+  nth INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (session, nth)
+) STRICT, WITHOUT ROWID;
+
 -- Summary rows, as JSON: statistics read them with json_extract, hooks never.
 CREATE TABLE task (
   session INTEGER NOT NULL,

@@ -2,7 +2,7 @@
 //! the runner behind it tells that nothing ran or that its failure was masked.
 
 mod capture;
-mod definition;
+pub(crate) mod definition;
 mod judge;
 pub mod process;
 mod run;

@@ -134,6 +134,75 @@ fn s004_config_max_progress_calls_per_run() {
     assert_eq!(default.stats().progress_unjudged, 5);
 }
 
+// What a lower and a higher setting does, on the same answers.
+
+#[test]
+fn s004_setting_veto_min_confidence() {
+    for (least, vetoes) in [(300, 3), (600, 2), (900, 1)] {
+        let model = Scripted::one_by_one([veto("0.4", "a"), veto("0.7", "b"), veto("0.95", "c")]);
+        let config = VerifierConfig {
+            veto_min_confidence: Share::thousandths(least),
+            ..VerifierConfig::default()
+        };
+        let network = network(&model, config);
+        let refused =
+            (0..3).filter(|number| verdict(&network, &nth(*number)) == VerifierVerdict::Veto);
+        assert_eq!(refused.count(), vetoes, "{least}");
+        assert_eq!(model.times(), 3);
+    }
+}
+
+/// How many nudges nine slow steps get.
+fn nudges(config: VerifierConfig) -> usize {
+    let model = Scripted::says(&score("0.35", None));
+    let network = network(&model, config);
+    let nudged = (0..9).filter(|_| {
+        let check = now(network.evaluate_step("read", &[]));
+        network.maybe_nudge(&check).is_some()
+    });
+    let nudged = nudged.count();
+    assert_eq!(model.times(), 9);
+    nudged
+}
+
+#[test]
+fn s004_setting_progress_threshold() {
+    for (threshold, expected) in [(300, 0), (400, 3)] {
+        let config = VerifierConfig {
+            progress_threshold: Share::thousandths(threshold),
+            ..VerifierConfig::default()
+        };
+        assert_eq!(nudges(config), expected, "{threshold}");
+    }
+}
+
+#[test]
+fn s004_setting_progress_window() {
+    for (window, expected) in [(1, 9), (3, 3), (5, 1)] {
+        let config = VerifierConfig {
+            progress_window: window,
+            ..VerifierConfig::default()
+        };
+        assert_eq!(nudges(config), expected, "{window}");
+    }
+}
+
+#[test]
+fn s004_setting_max_pretool_calls_per_run() {
+    for (cap, asked) in [(5, 5), (50, 50), (80, 60)] {
+        let model = Scripted::says(&veto("0.9", "no"));
+        let config = VerifierConfig {
+            max_pretool_calls_per_run: cap,
+            ..VerifierConfig::default()
+        };
+        let network = network(&model, config);
+        let refused =
+            (0..60).filter(|number| verdict(&network, &nth(*number)) == VerifierVerdict::Veto);
+        assert_eq!(refused.count(), asked, "what is not asked about runs");
+        assert_eq!(model.times(), asked, "{cap}");
+    }
+}
+
 #[test]
 fn a_setting_with_which_nothing_would_happen_is_an_error() {
     let default = VerifierConfig::default();

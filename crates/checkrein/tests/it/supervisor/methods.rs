@@ -196,6 +196,31 @@ fn s004_method_reset() {
     assert_eq!(model.times(), 3, "what was remembered is forgotten too");
 }
 
+/// A streak of the run before is not carried over, nor is its cap.
+#[test]
+fn s004_method_reset_of_progress() {
+    let model = Scripted::says(&score("0.1", None));
+    let config = VerifierConfig {
+        max_progress_calls_per_run: 2,
+        ..VerifierConfig::default()
+    };
+    let network = network(&model, config);
+    let step = || {
+        let check = now(network.evaluate_step("read", &[]));
+        (check.score.is_some(), network.maybe_nudge(&check).is_some())
+    };
+    assert_eq!(
+        [step(), step(), step()],
+        [(true, false), (true, false), (false, false)]
+    );
+    network.reset();
+    assert_eq!(
+        [step(), step(), step()],
+        [(true, false), (true, false), (false, false)]
+    );
+    assert_eq!(model.times(), 4);
+}
+
 #[test]
 fn s004_method_stats() {
     let model = Scripted::one_by_one([

@@ -1,5 +1,6 @@
 //! The supervisor: rows of its document, and what is known to go wrong with such a thing.
 
+mod beside;
 mod config;
 mod decisions;
 mod gates;

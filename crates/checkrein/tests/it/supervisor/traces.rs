@@ -56,5 +56,5 @@ fn s004_trace_progress() {
         seen,
         [(0, false), (1, false), (2, false), (3, true), (0, false)]
     );
-    assert_eq!(network.stats().nudges_injected, 1);
+    assert_eq!((network.stats().nudges_injected, model.times()), (1, 5));
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use checkrein_adapters::ours::{IF_THERE, MUST_BE_THERE, told_if_not_there};
+use checkrein_core::layers::Stage;
 use checkrein_core::policy::{Policy, Tier, VerifierSpec};
 
 use super::agents::Agent;
@@ -38,7 +39,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// How long an agent has to wait at a stop: the longest required check, each time it may be
-/// tried, then the slowest judge, and some. Whether that is cut short is the second answer.
+/// tried, then the slowest judge; before them middleware; and some. Whether that is cut short is the second answer.
 pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let Some(policy) = policy else {
         // Hooks for all repos: whatever their checks take.
@@ -56,7 +57,12 @@ pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
         });
         seconds.max().unwrap_or(0)
     };
+    // Before the checks, one after the other.
+    let layers = policy.middleware.iter();
+    let layers = layers.filter(|layer| layer.on.contains(&Stage::BeforeStop));
+    let layers: u64 = layers.map(|layer| layer.timeout_ms.div_ceil(1_000)).sum();
     let wanted = longest(checks)
+        .saturating_add(layers)
         .saturating_add(longest(judges))
         .saturating_add(SPARE);
     (wanted.min(LONGEST), wanted > LONGEST)

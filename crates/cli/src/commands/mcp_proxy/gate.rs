@@ -10,9 +10,10 @@ use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
     Input, SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed,
 };
+use checkrein_core::layers::Stage;
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::veto::Misfit;
-use checkrein_runtime::{Decided, Delivery, Patience, Runtime, RuntimeError};
+use checkrein_runtime::{Decided, Delivery, Patience, Returned, Runtime, RuntimeError};
 use checkrein_store::SqliteStore;
 use serde_json::Value;
 
@@ -43,6 +44,8 @@ pub(super) struct Gate {
     located: Located,
     session: SessionId,
     calls: AtomicU64,
+    /// Middleware looks at results.
+    rewrites: bool,
 }
 
 impl Gate {
@@ -52,11 +55,12 @@ impl Gate {
         store: Arc<SqliteStore>,
         session: SessionId,
     ) -> Result<Self, RuntimeError> {
-        let gate = Self {
+        let mut gate = Self {
             runtime: engine::proxy(&located, store),
             located,
             session,
             calls: AtomicU64::new(0),
+            rewrites: true,
         };
         let started = gate.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(mcp::AGENT),
@@ -67,6 +71,7 @@ impl Gate {
         for warning in &started.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
+        gate.rewrites = gate.runtime.listens(&gate.session, Stage::AfterTool)?;
         Ok(gate)
     }
 
@@ -85,7 +90,7 @@ impl Gate {
             return Judged::Runs(Passed { call, advice: None });
         }
         // Also what cannot be right is counted, and looked at by the detectors.
-        let decided = match self.deliver(call.requested()) {
+        let decided = match self.deliver(call.requested(), None) {
             Ok(decided) => decided,
             Err(error) => return self.by_stance(call, &error),
         };
@@ -113,9 +118,30 @@ impl Gate {
         }
     }
 
-    /// What the server answered: a result, or an error.
-    pub(super) fn returned(&self, call: &mcp::ServerCall, answer: Result<&Value, &Value>) {
-        self.note(call.returned(answer));
+    /// What the server answered, a result or an error; with what middleware makes of it, which is
+    /// what the client gets instead.
+    pub(super) fn returned(
+        &self,
+        call: &mcp::ServerCall,
+        answer: Result<&Value, &Value>,
+    ) -> Option<Value> {
+        let (Ok(result) | Err(result)) = answer;
+        let returned = Returned {
+            tool: call.tool(),
+            args: call.args(),
+            result,
+        };
+        match self.deliver(call.returned(answer), Some(returned)) {
+            Ok(decided) => decided.rewritten.given,
+            Err(error) => {
+                ui::say(&format!(
+                    "checkrein: a result could not be recorded: {error}"
+                ));
+                // Whoever had to look at it has not.
+                self.rewrites
+                    .then(|| Value::String(format!("checkrein: this result is withheld: {error}")))
+            }
+        }
     }
 
     /// A call came to nothing.
@@ -134,7 +160,7 @@ impl Gate {
     }
 
     fn note(&self, news: News) {
-        if let Err(error) = self.deliver(news) {
+        if let Err(error) = self.deliver(news, None) {
             // The call has run: nothing is left to refuse.
             ui::say(&format!(
                 "checkrein: a result could not be recorded: {error}"
@@ -172,10 +198,10 @@ impl Gate {
     }
 
     fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
-        self.deliver(News::of(input))
+        self.deliver(News::of(input), None)
     }
 
-    fn deliver(&self, news: News) -> Result<Decided, RuntimeError> {
+    fn deliver(&self, news: News, returned: Option<Returned<'_>>) -> Result<Decided, RuntimeError> {
         let delivery = Delivery {
             session: self.session.clone(),
             source: SourceName::new(mcp::AGENT),
@@ -187,6 +213,8 @@ impl Gate {
             patch: news.patch.as_deref(),
             works_in: Some(&self.located.from),
             usage: None,
+            returned,
+            layers: Vec::new(),
         };
         let patience = Patience {
             deadline: Instant::now().checked_add(PATIENCE),

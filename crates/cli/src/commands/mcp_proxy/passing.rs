@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use checkrein_adapters::mcp;
+use checkrein_runtime::text_of;
 use serde_json::{Map, Value};
 
 use super::declared::Declared;
@@ -300,22 +301,29 @@ impl Passing {
             Some(error) => Err(error),
             None => Ok(&result),
         };
-        self.gate.returned(&passed.call, answer);
-        match (&passed.advice, &error) {
-            (None, _) => up_as_it_is(line),
-            (Some(advice), None) => {
-                mcp::nudged(&mut result, advice);
-                up(&Message::answer(message.id.unwrap_or_default(), &result));
+        let given = self.gate.returned(&passed.call, answer);
+        if given.is_none() && passed.advice.is_none() {
+            up_as_it_is(line);
+            return Stray::No;
+        }
+        let id = message.id.unwrap_or_default();
+        match error {
+            None => {
+                if let Some(given) = &given {
+                    result = mcp::rewritten(&result, given);
+                }
+                if let Some(advice) = &passed.advice {
+                    mcp::nudged(&mut result, advice);
+                }
+                up(&Message::answer(id, &result));
             }
-            (Some(advice), Some(error)) => {
+            Some(error) => {
                 let code = error.get("code").and_then(Value::as_i64);
-                let said = error.get("message").and_then(Value::as_str);
-                let text = format!("{}\n{advice}", said.unwrap_or_default());
-                up(&Message::failure(
-                    message.id.unwrap_or_default(),
-                    code.unwrap_or(SERVER_FAILED),
-                    &text,
-                ));
+                // Of an error the words are what a model reads.
+                let said = text_of(given.as_ref().unwrap_or(&error));
+                let advice = passed.advice.as_deref().map(|advice| format!("\n{advice}"));
+                let text = said + &advice.unwrap_or_default();
+                up(&Message::failure(id, code.unwrap_or(SERVER_FAILED), &text));
             }
         }
         Stray::No

@@ -154,7 +154,7 @@ pub(super) fn drive(
     let engine = engine::run(
         located,
         store.clone(),
-        plan.attempts,
+        engine::seal(located, plan.attempts),
         level(confinement),
         show.clone(),
     );
@@ -201,6 +201,7 @@ pub(super) fn drive(
             message: course.message,
             usage: course.tally,
         }),
+        model: None,
     })
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn drive(
     let engine = engine::run(
         located,
         store.clone(),
-        plan.attempts,
+        engine::seal(located, plan.attempts),
         level(plan.confinement.as_ref()),
         progress.clone(),
     );
@@ -142,6 +142,7 @@ pub(crate) fn drive(
         attempts: attempt,
         store,
         agent: None,
+        model: None,
     })
 }
 

@@ -1,12 +1,15 @@
 //! `checkrein run`: an agent works until its work is verified, or until going on is not worth
 //! it. A command whose exit status is its claim ([`command`]), or a real agent whose hooks
-//! decide ([`agent`]). `run` owns what needs a killer: the whole process tree.
+//! decide ([`agent`]), or a model with tools of our own ([`model`]). `run` owns what needs a killer: the whole process tree.
 
 mod agent;
+mod autopilot;
 pub(crate) mod command;
 mod live;
+mod model;
 mod program;
 mod seat;
+mod talk;
 mod tally;
 
 use std::io::{IsTerminal as _, Read as _};
@@ -35,7 +38,7 @@ const MAX_TASK: u64 = 1024 * 1024;
 
 pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let located = locate::locate(&std::env::current_dir()?, None);
+    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
     if args.attempts == Some(0) {
         return Err(CommandError::usage(
             "--attempts must be 1 or more",
@@ -57,6 +60,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     } else {
         let ending = &outcome.transition;
         ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
+        if let Some(told) = &outcome.model {
+            autopilot::show(&told.criteria);
+        }
     }
     if outcome.transition.reason != Reason::TaskComplete {
         let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
@@ -76,7 +82,11 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
 }
 
 fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
-    if args.agent.is_some() || args.resume.is_some() {
+    if (args.model.is_some() || args.autopilot.is_some() || args.resume.is_some())
+        && let Some(plan) = model::Plan::of(args, located)?
+    {
+        model::drive(located, &plan, checks)
+    } else if args.agent.is_some() || args.resume.is_some() {
         let plan = agent::Plan::of(args, located)?;
         let confinement = confinement(args, located)?;
         agent::drive(located, &plan, confinement.as_ref(), checks)
@@ -109,6 +119,8 @@ pub(crate) struct Outcome {
     pub(crate) store: Arc<SqliteStore>,
     /// What only a run of a real agent knows.
     pub(crate) agent: Option<agent::Told>,
+    /// What only a run of a model knows.
+    pub(crate) model: Option<model::Told>,
 }
 
 /// The JSON document of `run` and `demo`.
@@ -134,6 +146,23 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         fields.insert("hooks_fired".to_owned(), told.hooks_fired.into());
         fields.insert("message".to_owned(), told.message.clone().into());
         fields.insert("usage".to_owned(), told.usage.document());
+    }
+    if let (Some(told), Some(fields)) = (&outcome.model, document.as_object_mut()) {
+        fields.insert("model".to_owned(), told.model.clone().into());
+        fields.insert("message".to_owned(), told.message.clone().into());
+        fields.insert("rounds".to_owned(), told.rounds.into());
+        let usage = json!({
+            "input": told.usage.input,
+            "cached": told.usage.cached,
+            "written": told.usage.written,
+            "output": told.usage.output,
+        });
+        fields.insert("usage".to_owned(), usage);
+        let cost = told.cost.map(|cost| cost as f64 / 1e6);
+        fields.insert("cost_usd".to_owned(), cost.into());
+        if !told.criteria.is_empty() {
+            fields.insert("criteria".to_owned(), autopilot::document(&told.criteria));
+        }
     }
     document
 }

@@ -1,0 +1,25 @@
+//! What later rounds of a conversation have of a result: the model sees it once as it was given, and
+//! from then on as middleware would have it kept.
+
+use checkrein_models::Message;
+
+/// Results that the model has not been asked with yet.
+#[derive(Default)]
+pub(super) struct Fading(Vec<(usize, String)>);
+
+impl Fading {
+    /// Of the newest message this stays.
+    pub(super) fn keep(&mut self, messages: &[Message], kept: Option<&str>) {
+        let newest = messages.len().saturating_sub(1);
+        self.0.extend(kept.map(|text| (newest, text.to_owned())));
+    }
+
+    /// The model has seen them.
+    pub(super) fn fade(&mut self, messages: &mut [Message]) {
+        for (at, kept) in self.0.drain(..) {
+            if let Some(Message::Result { text, .. }) = messages.get_mut(at) {
+                *text = kept;
+            }
+        }
+    }
+}

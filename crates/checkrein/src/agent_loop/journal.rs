@@ -1,0 +1,235 @@
+//! The conversation of a run as it is kept in the store, message by message, so that a run whose
+//! process died can be taken up where it was.
+
+use checkrein_models::{Call, Message, Usage};
+use checkrein_runtime::RuntimeError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Session, Spent};
+
+/// One entry. The form is ours, whatever a provider's is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// Who works, and for what: told by the host, read by the host.
+    Begun {
+        model: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        errand: Option<String>,
+    },
+    /// From the person, or from us in their place.
+    User { text: String },
+    /// From the model.
+    Answer(Answer),
+    /// What came of a call.
+    Result(Outcome),
+    /// What middleware made of the result before this.
+    Passed(Passed),
+}
+
+/// See [`Entry::Passed`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Passed {
+    /// What the model is told.
+    pub(super) given: String,
+    /// What stays of it once it was told, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kept: Option<String>,
+}
+
+/// An answer of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<KeptCall>,
+    /// Its output limit cut it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) cut: bool,
+    used: Used,
+    cost: Option<u64>,
+}
+
+/// What the model is told of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) call: String,
+    pub(super) tool: String,
+    pub(super) text: String,
+    pub(super) failed: bool,
+    /// What a detector says beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+    /// The tool ran, and this is what it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ran: Option<String>,
+}
+
+impl Outcome {
+    pub(super) fn with_advice(&self, text: String) -> String {
+        match &self.advice {
+            Some(advice) => format!("{text}\n{advice}"),
+            None => text,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KeptCall {
+    id: String,
+    tool: String,
+    arguments: Arguments,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Arguments {
+    Json(Value),
+    Text(String),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Used {
+    input: Option<u64>,
+    cached: Option<u64>,
+    written: Option<u64>,
+    output: Option<u64>,
+}
+
+impl Answer {
+    pub(super) fn new(
+        text: String,
+        calls: Vec<Call>,
+        cut: bool,
+        used: &Usage,
+        cost: Option<u64>,
+    ) -> Self {
+        let calls = calls.into_iter().map(|call| KeptCall {
+            id: call.id,
+            tool: call.tool,
+            arguments: match call.arguments {
+                Ok(value) => Arguments::Json(value),
+                Err(text) => Arguments::Text(text),
+            },
+            kept: call.kept,
+        });
+        Self {
+            text,
+            calls: calls.collect(),
+            cut,
+            used: Used {
+                input: used.input,
+                cached: used.cached,
+                written: used.written,
+                output: used.output,
+            },
+            cost,
+        }
+    }
+
+    pub(super) fn calls(&self) -> Vec<Call> {
+        let calls = self.calls.iter().map(|call| Call {
+            id: call.id.clone(),
+            tool: call.tool.clone(),
+            arguments: match &call.arguments {
+                Arguments::Json(value) => Ok(value.clone()),
+                Arguments::Text(text) => Err(text.clone()),
+            },
+            kept: call.kept.clone(),
+        });
+        calls.collect()
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            input: self.used.input,
+            cached: self.used.cached,
+            written: self.used.written,
+            output: self.used.output,
+        }
+    }
+
+    pub(super) fn spent(&self) -> Spent {
+        Spent {
+            output: self.used.output,
+            cost: self.cost,
+        }
+    }
+}
+
+impl Entry {
+    /// As a provider is told of it; `None` if that is nothing.
+    pub(super) fn message(&self) -> Option<Message> {
+        Some(match self {
+            Self::Begun { .. } | Self::Passed(_) => return None,
+            Self::User { text } => Message::User(text.clone()),
+            Self::Answer(answer) => Message::Assistant {
+                text: answer.text.clone(),
+                calls: answer.calls(),
+            },
+            Self::Result(outcome) => Message::Result {
+                call: outcome.call.clone(),
+                tool: outcome.tool.clone(),
+                text: outcome.text.clone(),
+                failed: outcome.failed,
+            },
+        })
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Result<(), RuntimeError> {
+        // Texts, numbers and JSON: serialising cannot fail.
+        let body = serde_json::to_vec(self).unwrap_or_default();
+        session.put_message(&body)
+    }
+}
+
+/// All of a conversation. What this build cannot read is left out, as is what came after it: an
+/// answer to something unknown is none.
+pub(super) fn read(session: &Session<'_>) -> Result<Vec<Entry>, RuntimeError> {
+    let kept = session.messages()?;
+    let entries = kept
+        .iter()
+        .map_while(|body| serde_json::from_slice(body).ok());
+    Ok(entries.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_read_as_it_was_written() {
+        let call = |arguments| Call {
+            id: "1".to_owned(),
+            tool: "shell".to_owned(),
+            arguments,
+            kept: Some("signature".to_owned()),
+        };
+        let calls = vec![
+            call(Ok(serde_json::json!({ "command": "ls" }))),
+            call(Err("{\"command".to_owned())),
+        ];
+        let usage = Usage {
+            input: Some(1),
+            cached: None,
+            written: Some(0),
+            output: Some(7),
+        };
+        let answer = Answer::new("look".to_owned(), calls.clone(), true, &usage, Some(9));
+        let entry = Entry::Answer(answer.clone());
+        let body = serde_json::to_vec(&entry).unwrap();
+        let Entry::Answer(back) = serde_json::from_slice(&body).unwrap() else {
+            panic!("another entry");
+        };
+        assert_eq!(back, answer);
+        assert_eq!((back.calls(), back.usage()), (calls, usage));
+        let spent = Spent {
+            output: Some(7),
+            cost: Some(9),
+        };
+        assert_eq!(back.spent(), spent);
+    }
+}

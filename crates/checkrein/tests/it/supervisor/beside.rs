@@ -1,0 +1,48 @@
+//! Beside an agent that runs: its model asks for calls, the supervisor's model judges them.
+
+use std::sync::Arc;
+
+use checkrein::models::{Message, Model, wait};
+use checkrein::{AgentLoop, Reason};
+use serde_json::json;
+
+use super::{both, standard};
+use crate::agent_loop::{InProcess, calls, results, says};
+use crate::scripted::{Scripted, prompt, veto};
+
+/// Its tools are the ones that were wrapped; nothing else of it is changed.
+#[test]
+fn s004_agent_with_a_supervisor() {
+    let cheap = Scripted::by(|body| {
+        Ok(match prompt(body) {
+            shown if shown.contains("#qa") => crate::scripted::allow(),
+            _ => veto("0.92", "wrong channel; user said QA team"),
+        })
+    });
+    let agent = InProcess::one_by_one(vec![
+        calls("slack_send", json!({ "channel": "#engineering" })),
+        calls("slack_send", json!({ "channel": "#qa" })),
+        says("I reminded them."),
+    ]);
+    let network = standard(&cheap);
+    let tools: Vec<_> = both(&network).into_iter().map(Arc::new).collect();
+    let root = tempfile::tempdir().unwrap();
+    let mut running = AgentLoop::new(agent.clone() as Arc<dyn Model>).root(root.path());
+    for tool in &tools {
+        running = running.tool(tool.clone());
+    }
+    let result = wait(running.run("Remind QA.")).unwrap();
+    assert_eq!(result.transition.reason, Reason::Unverified);
+    let heard = results(&result);
+    assert!(
+        heard[0].1 && heard[0].0.starts_with("[verifier-veto] slack_send"),
+        "{heard:?}"
+    );
+    assert_eq!(heard[1], ("sent", false));
+    // It went on with what it was told.
+    let asked = agent.asked.lock().unwrap().clone();
+    let told = |message: &Message| matches!(message, Message::Result { text, .. } if text.contains("wrong channel"));
+    assert!(asked[1].messages.iter().any(told));
+    assert_eq!(tools[1].sent(), [json!({ "channel": "#qa" })]);
+    assert_eq!((cheap.times(), network.stats().pretool_veto), (2, 1));
+}

@@ -1,0 +1,96 @@
+//! What layers of middleware said in a task, each answer with its time: a chain of them is hard to
+//! follow without.
+
+use checkrein_core::event::Event;
+use checkrein_core::ids::Seq;
+use checkrein_core::input::Input;
+use checkrein_core::layers::LayerFact;
+use serde_json::{Value, json};
+
+use crate::ui::printable::one_line;
+use crate::ui::timeline;
+use crate::ui::words;
+
+/// A step at which layers were asked.
+struct Asked<'a> {
+    seq: Seq,
+    /// What came in.
+    what: String,
+    layers: &'a [LayerFact],
+}
+
+fn asked(events: &[(Seq, Event)]) -> impl Iterator<Item = Asked<'_>> {
+    events.iter().filter_map(|(seq, event)| match event {
+        Event::Input(stamped) if !stamped.layers.is_empty() => Some(Asked {
+            seq: *seq,
+            what: what(&stamped.input, events)?,
+            layers: &stamped.layers,
+        }),
+        _ => None,
+    })
+}
+
+/// A line for each step, and one below it for each answer.
+pub(super) fn lines(events: &[(Seq, Event)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for step in asked(events) {
+        if lines.is_empty() {
+            lines.push("middleware:".to_owned());
+        }
+        lines.push(one_line(&format!("  {}", step.what)));
+        lines.extend(step.layers.iter().map(|fact| {
+            let stage = format!("{:<15}", fact.stage.as_str());
+            one_line(&format!("    {stage} {}", words::layer(fact)))
+        }));
+    }
+    lines
+}
+
+/// The same for machines, one object for each answer.
+pub(super) fn document(events: &[(Seq, Event)]) -> Value {
+    let of = |step: Asked<'_>| {
+        let fact = |fact: &LayerFact| {
+            json!({
+                "seq": step.seq,
+                "layer": fact.layer,
+                "stage": fact.stage,
+                "says": fact.says,
+                "reason": fact.reason,
+                "ms": fact.ms,
+            })
+        };
+        step.layers.iter().map(fact).collect::<Vec<Value>>()
+    };
+    Value::Array(asked(events).flat_map(of).collect())
+}
+
+fn what(input: &Input, events: &[(Seq, Event)]) -> Option<String> {
+    Some(match input {
+        Input::ToolRequested(request) => {
+            let args = timeline::quote(&timeline::told(&request.args));
+            format!("{} {args}", request.tool)
+        }
+        Input::ToolReturned(returned) => {
+            let of = |event: &(Seq, Event)| match &event.1 {
+                Event::Input(stamped) => match &stamped.input {
+                    Input::ToolRequested(request) => {
+                        let same = request.call_id.is_some() && request.call_id == returned.call_id;
+                        same.then(|| request.tool.clone())
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            let tool = events.iter().find_map(of);
+            format!("{} came back", tool.as_deref().unwrap_or("a tool"))
+        }
+        Input::StopRequested(stop) => {
+            format!("agent wants to stop: {}", timeline::quote(&stop.message))
+        }
+        Input::RoundEnded(_) => "a round was over".to_owned(),
+        Input::SessionStarted(_) => "the session began".to_owned(),
+        Input::SessionEnded(_) => "the session ended".to_owned(),
+        // Nobody is asked about anything else.
+        _ => return None,
+    })
+}

@@ -1,0 +1,186 @@
+//! `--autopilot GOAL.toml`: a run that is over when its criteria are met, or its budget is spent. It
+//! is taken up where it was by the same command, and says at its end which criterion stands on what.
+
+use std::path::{Path, PathBuf};
+
+use checkrein::conversation;
+use checkrein_core::digest::Digest;
+use checkrein_core::event::{self, Event};
+use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::input::Input;
+use checkrein_core::policy::VerifierSpec;
+use checkrein_core::transition::Reason;
+use checkrein_runtime::Seal;
+use checkrein_runtime::config::{self, Goal};
+use checkrein_store::{SqliteStore, Store as _};
+use serde_json::{Value, json};
+
+use crate::commands::engine;
+use crate::locate::{self, Located};
+use crate::ui::errors::CommandError;
+use crate::{guarded, ui};
+
+/// Newest tasks among which there is one of this goal.
+const LOOK_BACK: usize = 1000;
+
+/// See the module.
+pub(super) struct Autopilot {
+    goal: Goal,
+    file: PathBuf,
+}
+
+/// One criterion, and the evidence that it stands on.
+pub(crate) struct Criterion {
+    name: String,
+    what: String,
+    /// The newest; `None` if it was never looked at.
+    found: Option<Found>,
+}
+
+/// The newest evidence of a criterion.
+struct Found {
+    verdict: Verdict,
+    cause: Option<Cause>,
+    evidence: Digest,
+}
+
+impl Autopilot {
+    pub(super) fn read(file: &Path) -> Result<Self, CommandError> {
+        let source = locate::read(file)?.ok_or_else(|| {
+            CommandError::usage(
+                format!("there is no file {}", file.display()),
+                "write one: goal = \"...\", model = \"PROVIDER/MODEL\", and a [[criterion]] as a [[verifier]]",
+            )
+        })?;
+        Ok(Self {
+            goal: Goal::read(&source)?,
+            file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+        })
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.goal.model.as_deref()
+    }
+
+    /// What the model is asked for.
+    pub(super) fn task(&self) -> String {
+        let mut text = format!(
+            "{}\n\nThat is reached when all of this holds; Checkrein looks at it, nobody else:\n",
+            self.goal.goal.trim()
+        );
+        for criterion in self.goal.criteria() {
+            let name = criterion.name.as_str();
+            text.push_str(&format!("- {name}: {}\n", what(criterion)));
+        }
+        text
+    }
+
+    /// Which goal a conversation is about: a file that was changed is another.
+    pub(super) fn errand(&self) -> String {
+        self.goal.digest.to_hex()
+    }
+
+    /// The session of this goal that is not over, or waits for a person.
+    pub(super) fn earlier(&self, store: &SqliteStore) -> Option<SessionId> {
+        let tasks = store.tasks(None, LOOK_BACK).ok()?;
+        let mut of_goal = tasks.into_iter().filter(|task| {
+            let of = conversation(store, &task.session).ok().flatten();
+            of.and_then(|of| of.errand) == Some(self.errand())
+        });
+        // The newest one says how the goal stands.
+        let newest = of_goal.next()?;
+        let goes_on = [None, Some(Reason::AwaitingHuman.as_str())];
+        goes_on
+            .contains(&newest.reason.as_deref())
+            .then_some(newest.session)
+    }
+
+    /// The policy of the place, under which the goal is required too; its file is nobody's to change.
+    pub(super) fn seal(&self, located: &Located, attempts: Option<u32>) -> Box<Seal> {
+        let (goal, located, file) = (self.goal.clone(), located.clone(), self.file.clone());
+        let before = engine::seal(&located, attempts);
+        Box::new(move || {
+            let mut compiled = before()?;
+            goal.join(&mut compiled)?;
+            let mut protected = guarded::protected(&located, &compiled.sources);
+            protected.extend(file.to_str().map(str::to_owned));
+            config::protect(&mut compiled.policy, protected);
+            Ok(compiled)
+        })
+    }
+
+    /// What was found out about each criterion.
+    pub(super) fn found(
+        &self,
+        store: &SqliteStore,
+        session: &SessionId,
+    ) -> Result<Vec<Criterion>, CommandError> {
+        let mut facts = Vec::new();
+        for raw in store.events(session, Seq(0))? {
+            if let Ok(Event::Input(stamped)) = event::decode(&raw.payload)
+                && let Input::EvidenceArrived(arrived) = stamped.input
+            {
+                facts.push(arrived.evidence);
+            }
+        }
+        let criteria = self.goal.criteria().iter().map(|criterion| {
+            let newest = facts.iter().rfind(|fact| fact.verifier == criterion.name);
+            Criterion {
+                name: criterion.name.as_str().to_owned(),
+                what: what(criterion),
+                found: newest.map(|fact| Found {
+                    verdict: fact.verdict,
+                    cause: fact.cause,
+                    evidence: fact.key,
+                }),
+            }
+        });
+        Ok(criteria.collect())
+    }
+}
+
+/// A criterion in a few words: the command that it runs, what it asks, or its kind.
+fn what(criterion: &VerifierSpec) -> String {
+    let definition: Value = serde_json::from_str(&criterion.definition).unwrap_or_default();
+    let word = |key| definition.get(key).and_then(Value::as_str);
+    let told = word("run").or(word("ask"));
+    told.map_or_else(|| criterion.kind.clone(), str::to_owned)
+}
+
+/// Criterion and evidence, a line each.
+pub(super) fn show(criteria: &[Criterion]) {
+    let width = criteria.iter().map(|one| one.name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    for Criterion { name, what, found } in criteria {
+        let (mark, evidence) = match found {
+            None => ("none", "never looked at".to_owned()),
+            Some(found) => {
+                let mut key = found.evidence.to_hex();
+                key.truncate(12);
+                let mark = match found.verdict {
+                    Verdict::Pass => "pass",
+                    Verdict::Fail => "FAIL",
+                    Verdict::Inconclusive => "????",
+                };
+                (mark, format!("evidence {key}"))
+            }
+        };
+        ui::answer(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
+    }
+}
+
+/// The same for machines.
+pub(super) fn document(criteria: &[Criterion]) -> Value {
+    let criteria = criteria.iter().map(|Criterion { name, what, found }| {
+        let found = found.as_ref();
+        json!({
+            "name": name,
+            "what": what,
+            "verdict": found.map(|found| found.verdict),
+            "cause": found.and_then(|found| found.cause),
+            "evidence": found.map(|found| found.evidence),
+        })
+    });
+    criteria.collect()
+}

@@ -1,0 +1,265 @@
+//! `checkrein run --model`: a small coding agent of our own, on the library's loop. Its shell and its
+//! patch tool stand behind the gates, its "done" is judged, and what was said is kept, so that a run
+//! that was killed is taken up where it was.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use checkrein::models::{Limits, ModelError, Remote, Usage, wait};
+use checkrein::{
+    AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Progress, Shell, conversation,
+};
+use checkrein_core::ids::SessionId;
+use checkrein_runtime::Stages;
+use checkrein_store::SqliteStore;
+
+use super::autopilot::{Autopilot, Criterion};
+use super::talk::Talk;
+use super::{Outcome, level, task};
+use crate::args::Run;
+use crate::commands::{engine, lookup};
+use crate::locate::Located;
+use crate::ui::errors::CommandError;
+use crate::ui::progress::Checks;
+use crate::{notify, signals};
+
+/// More of a project's own instructions is not told.
+const MOST_RULES: usize = 32 * 1024;
+/// How long Ctrl-C may take to be noticed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whom to ask for what.
+pub(super) struct Plan {
+    model: Remote,
+    name: String,
+    task: Option<String>,
+    attempts: Option<u32>,
+    resume: Option<SessionId>,
+    goal: Option<Autopilot>,
+}
+
+/// What only a run of a model knows.
+pub(crate) struct Told {
+    pub(crate) model: String,
+    pub(crate) message: String,
+    pub(crate) rounds: u32,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<u64>,
+    /// Of an autopilot: its criteria, with what was found out.
+    pub(crate) criteria: Vec<Criterion>,
+}
+
+impl Plan {
+    /// `None` if the session to be taken up is none of ours.
+    pub(super) fn of(args: &Run, located: &Located) -> Result<Option<Self>, CommandError> {
+        let goal = args.autopilot.as_deref().map(Autopilot::read).transpose()?;
+        let resume = args
+            .resume
+            .as_deref()
+            .map(|id| earlier(located, id))
+            .transpose()?;
+        let earlier = resume.as_ref().and_then(|(_, model)| model.clone());
+        let of_goal = goal
+            .as_ref()
+            .and_then(|goal| goal.model().map(str::to_owned));
+        let name = args.model.clone().or(of_goal).or(earlier);
+        let name = match (name, &goal) {
+            (Some(name), _) => name,
+            (None, None) => return Ok(None),
+            (None, Some(_)) => {
+                return Err(CommandError::usage(
+                    "nobody is named who works for that goal",
+                    "write model = \"PROVIDER/MODEL\" into the file, or: --model PROVIDER/MODEL",
+                ));
+            }
+        };
+        if let Some((session, None)) = &resume {
+            return Err(CommandError::usage(
+                format!("session {} is none of a model's", session.as_str()),
+                "leave --model out",
+            ));
+        }
+        if !args.command.is_empty() {
+            return Err(CommandError::usage(
+                "--model takes no command: the model works with tools of our own",
+                format!("checkrein run --model {name} \"fix the failing tests\""),
+            ));
+        }
+        if args.confine {
+            return Err(CommandError::usage(
+                "--confine cannot hold --model yet",
+                "leave it out; or run another agent under it",
+            ));
+        }
+        let resume = resume.map(|(session, _)| session);
+        let task = match (&goal, &args.task, &args.text, &resume) {
+            (Some(goal), ..) => Some(goal.task()),
+            (None, None, None, Some(_)) => None,
+            _ => task(args)?,
+        };
+        if task.is_none() && resume.is_none() {
+            return Err(CommandError::usage(
+                "there is no task",
+                format!("checkrein run --model {name} \"fix the failing tests\""),
+            ));
+        }
+        Ok(Some(Self {
+            model: model(&name, located)?,
+            name,
+            task,
+            attempts: args.attempts,
+            resume,
+            goal,
+        }))
+    }
+}
+
+/// The session that a person means, with the model that it was had with.
+fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), CommandError> {
+    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let session = lookup::task(&store, Some(id))?.session;
+    let model = conversation(&store, &session)?.map(|of| of.model);
+    Ok((session, model))
+}
+
+/// A model that can be asked: its name is one, and its key is there.
+fn model(name: &str, located: &Located) -> Result<Remote, CommandError> {
+    let model = Remote::new(name, &located.place.models(), Limits::default());
+    let ready = model.and_then(|model| {
+        wait(model.ready())?;
+        Ok(model)
+    });
+    ready.map_err(|error: ModelError| {
+        CommandError::usage(
+            error.to_string(),
+            "a model is named PROVIDER/MODEL: anthropic/..., openai/..., gemini/..., ollama/...",
+        )
+    })
+}
+
+/// The loop, to its end.
+pub(super) fn drive(
+    located: &Located,
+    plan: &Plan,
+    checks: &Arc<Checks>,
+) -> Result<Outcome, CommandError> {
+    let store = engine::store(&located.place)?;
+    let show = checks.clone();
+    let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
+    let resume = plan.resume.clone().or_else(|| match &plan.goal {
+        Some(goal) => goal.earlier(&store),
+        None => None,
+    });
+    if let (None, Some(session)) = (&plan.resume, &resume) {
+        checks.say(&format!(
+            "checkrein: goes on with session {}",
+            session.as_str()
+        ));
+    }
+    let seal = match &plan.goal {
+        Some(goal) => goal.seal(located, plan.attempts),
+        None => engine::seal(located, plan.attempts),
+    };
+    let engine = engine::run(located, store.clone(), seal, level(None), show);
+    let engine = engine.at_stages(Stages::OURS);
+    let result = work(located, plan, resume, engine, checks)?;
+    let criteria = match &plan.goal {
+        Some(goal) => goal.found(&store, &result.session)?,
+        None => Vec::new(),
+    };
+    for warning in &result.warnings {
+        checks.say(&format!("checkrein: {warning}"));
+    }
+    Ok(Outcome {
+        session: result.session,
+        task: result.task,
+        transition: result.transition,
+        attempts: result.attempts,
+        store,
+        agent: None,
+        model: Some(Told {
+            model: plan.name.clone(),
+            message: result.output,
+            rounds: result.rounds,
+            usage: result.usage,
+            cost: result.cost,
+            criteria,
+        }),
+    })
+}
+
+fn work(
+    located: &Located,
+    plan: &Plan,
+    resume: Option<SessionId>,
+    engine: Engine,
+    checks: &Arc<Checks>,
+) -> Result<LoopResult, CommandError> {
+    let root = &located.place.root;
+    let (talk, state) = (
+        Talk::new(checks.clone(), &plan.name),
+        located.place.state.clone(),
+    );
+    let errand = plan.goal.as_ref().map(Autopilot::errand);
+    let agent = AgentLoop::new(Arc::new(plan.model.clone()))
+        .errand(errand)
+        .system(system(root))
+        .tool(Shell::at(located.place.clone()))
+        .tool(ApplyPatch::at(located.place.clone()))
+        .watched_by(move |happening| match happening {
+            Happening::Parked(decided) => notify::parked(&state, decided),
+            happening => talk.tell(happening),
+        });
+    let interrupt = agent.interrupt();
+    let (over, ends) = channel::<()>();
+    let watcher = std::thread::Builder::new().spawn(move || {
+        while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(LOOK) {
+            if signals::cancelled() {
+                return interrupt.now();
+            }
+        }
+    })?;
+    let result = match (resume, &plan.task) {
+        (Some(session), more) => {
+            let more = more.as_deref().filter(|_| plan.goal.is_none());
+            wait(agent.resume_on(engine, session, more))
+        }
+        (None, task) => wait(agent.run_on(engine, task.as_deref().unwrap_or_default())),
+    };
+    drop(over);
+    // It only waits for the line above.
+    let _ = watcher.join();
+    result.map_err(|error| match error {
+        LoopError::Config(error) => error.into(),
+        LoopError::Runtime(error) => error.into(),
+        error => CommandError::failed(error.to_string()),
+    })
+}
+
+/// What no message can overrule, with the project's own instructions at its end.
+fn system(root: &Path) -> String {
+    let mut text = format!(
+        "You are a coding agent. You work in the folder {}, with two tools: `shell` runs a command \
+         there, `apply_patch` changes files.\n\
+         - Look before you change, and change no more than what is asked for.\n\
+         - Say that you are done by answering without a tool call. Checkrein then runs the project's \
+         checks; what fails comes back to you. Run them yourself before.\n\
+         - Mend the work, not its checks: tests and settings are changed only if that was asked for.\n\
+         - A call that is refused says why. Do not look for a way round it; if you cannot go on \
+         without it, say so and stop.\n\
+         - At the end say in a few words what you did, and what you did not.\n\
+         A patch for `apply_patch` is a unified diff, or has this form:\n\
+         *** Begin Patch\n*** Update File: src/a.rs\n@@\n context\n-old line\n+new line\n\
+         *** Add File: b.txt\n+its line\n*** Delete File: c.txt\n*** End Patch\n",
+        root.display()
+    );
+    if let Ok(rules) = std::fs::read_to_string(root.join("AGENTS.md")) {
+        let end = rules.floor_char_boundary(MOST_RULES.min(rules.len()));
+        let rules = rules.get(..end).unwrap_or_default();
+        text.push_str("\nWhat this project says of itself (AGENTS.md):\n");
+        text.push_str(rules);
+    }
+    text
+}

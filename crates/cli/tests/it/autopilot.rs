@@ -1,0 +1,221 @@
+//! `checkrein run --autopilot GOAL.toml`: criteria, budget, kills, and what is told at the end.
+
+use std::process::Stdio;
+
+use checkrein_scripted::coder::{Heard, USED, WIRES};
+use checkrein_scripted::{Coder, Turn};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::coder::{FIX, read, repo, run, says};
+use crate::crash::{Dice, cut_down, kills};
+use crate::world::{Said, World, gone};
+
+const STEPS: usize = 6;
+
+/// With a criterion beside the config's own check.
+fn goal(world: &World, budget: &str) {
+    let (name, ..) = WIRES[0];
+    world.write(
+        "GOAL.toml",
+        &format!(
+            "goal = \"The answer is right, and the notes say so.\"\nmodel = \"{name}\"\n\n\
+             [budget]\n{budget}\n[[criterion]]\nname = \"noted\"\nrun = \"grep -q right notes\"\n\n\
+             [[criterion]]\nname = \"small\"\nrun = \"test $(wc -c < notes) -lt 1000\"\nadvisory = true\n"
+        ),
+    );
+    world.commit();
+}
+
+fn fly(world: &World, coder: &Coder) -> Said {
+    let (name, ..) = WIRES[0];
+    says(&mut run(
+        world,
+        coder,
+        name,
+        &["--autopilot", "GOAL.toml", "--json"],
+    ))
+}
+
+fn script(heard: &Heard) -> Turn {
+    let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
+    match heard.turns {
+        n if n == STEPS / 2 => Turn::say("The goal is reached."),
+        n if n < STEPS => Turn::shell(&step(n)),
+        n if n == STEPS || heard.fresh.contains("took effect is not known") => Turn::patch(FIX),
+        n if n < 30 && !heard.whole.contains("echo right") => Turn::shell("echo right > notes"),
+        _ => Turn::say("Reached."),
+    }
+}
+
+#[test]
+fn killed_at_random_moments_it_goes_on_with_what_is_left() {
+    let (name, ..) = WIRES[0];
+    let mut dice = Dice(0xf1e5);
+    let mut left = kills();
+    while left > 0 {
+        let world = repo(true);
+        goal(&world, "dollars = 5\ntokens = 100_000\n");
+        let coder = Coder::start(script).unwrap();
+        for _ in 0..left.min(5) {
+            let mut run = run(
+                &world,
+                &coder,
+                name,
+                &["--autopilot", "GOAL.toml", "--json"],
+            );
+            let child = run
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            let said = cut_down(child.spawn().unwrap(), &mut dice, Signal::KILL, 250);
+            gone(&world);
+            left -= 1;
+            if said.code.is_some() {
+                break;
+            }
+        }
+        let done = world.state().exists()
+            && world
+                .tasks()
+                .first()
+                .is_some_and(|task| task["transition"].is_object());
+        let said = fly(&world, &coder);
+        // Had it been over already, a second flight finds everything as it should be.
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let told = said.json();
+        let mut steps = world.lines_outside("steps");
+        let all = steps.len();
+        if !done {
+            steps.dedup();
+            assert_eq!(steps.len(), all, "done twice: {steps:?}");
+            assert_eq!(world.tasks().len(), 1, "one flight");
+            let spent = world.task()["output_tokens"].as_u64();
+            let turns = told["rounds"].as_u64().unwrap();
+            assert_eq!(spent, Some(USED.1 * turns), "{told}");
+        }
+        assert_eq!(read(&world, "answer"), "42\n");
+        world.replays(told["session"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn each_criterion_is_listed_with_its_evidence() {
+    let world = repo(true);
+    goal(&world, "dollars = 5\nseconds = 600\n");
+    let coder = Coder::start(script).unwrap();
+    let said = fly(&world, &coder);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let told = said.json();
+    let criteria = told["criteria"].as_array().unwrap();
+    let names: Vec<&Value> = criteria.iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["noted", "small"]);
+    assert_eq!(criteria[0]["verdict"], "pass");
+    assert_eq!(criteria[0]["what"], "grep -q right notes");
+    let evidence = criteria[0]["evidence"].as_str().unwrap();
+    let store = checkrein_store::SqliteStore::open_read_only(&world.store_folder()).unwrap();
+    let key = serde_json::from_value(evidence.into()).unwrap();
+    assert!(
+        checkrein_store::Store::evidence(&store, &key)
+            .unwrap()
+            .is_some(),
+        "{evidence}"
+    );
+
+    // What a model was told to reach names what is looked at.
+    let first = &coder.heard()[0];
+    assert!(
+        first.whole.contains("The answer is right") && first.whole.contains("grep -q right notes")
+    );
+
+    // Words for people.
+    let (name, ..) = WIRES[0];
+    let said = says(&mut run(
+        &world,
+        &coder,
+        name,
+        &["--autopilot", "GOAL.toml"],
+    ));
+    assert!(said.stdout.contains("pass  noted  evidence"), "{said:?}");
+}
+
+#[test]
+fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
+    for (budget, detail) in [
+        ("dollars = 0.03", "cost"),
+        ("tokens = 3000", "tokens"),
+        ("iterations = 3", "iterations"),
+        ("tool_calls = 2", "tool_calls"),
+        ("seconds = 1", "wall_clock"),
+    ] {
+        let world = repo(true);
+        goal(&world, budget);
+        let coder = Coder::start(|heard| match heard.turns {
+            0 => Turn::shell("sh -c 'echo goal > GOAL.toml'"),
+            1 => Turn::patch("*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch"),
+            n => Turn::shell(&format!("sleep 0.4; echo {n}")),
+        });
+        let coder = coder.unwrap();
+        let before = read(&world, "GOAL.toml");
+        let said = fly(&world, &coder);
+        assert_eq!(said.code, Some(12), "{budget}: {said:?}");
+        assert_eq!(said.json()["transition"]["detail"], *detail, "{said:?}");
+        assert_eq!(read(&world, "GOAL.toml"), before, "{budget}");
+    }
+}
+
+#[test]
+fn two_flights_of_one_goal_do_not_meet() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    goal(&world, "iterations = 9");
+    let (ready, go) = (world.pipe("ready"), world.pipe("go"));
+    let coder = Coder::start(|heard| match heard.turns {
+        0 => Turn::shell("echo ready > ../ready; cat ../go"),
+        _ => Turn::say("Stuck."),
+    });
+    let coder = coder.unwrap();
+    let mut first = run(
+        &world,
+        &coder,
+        name,
+        &["--autopilot", "GOAL.toml", "--json"],
+    );
+    let first = first
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let first = first.spawn().unwrap();
+    assert_eq!(crate::world::read_line(&ready), "ready\n");
+    let second = fly(&world, &coder);
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.stderr.contains("at work already"), "{second:?}");
+    std::fs::write(go, "go\n").unwrap();
+    let first = Said::of(&first.wait_with_output().unwrap());
+    assert_eq!(first.code, Some(11), "{first:?}");
+}
+
+#[test]
+fn mistakes_in_a_goal_are_told() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    let coder = Coder::start(script).unwrap();
+    let fails = |text: Option<&str>, told: &str| {
+        if let Some(text) = text {
+            world.write("GOAL.toml", text);
+        }
+        let said = fly(&world, &coder);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(told), "{told}: {said:?}");
+    };
+    fails(None, "there is no file GOAL.toml");
+    fails(Some("goal = \"x\"\n"), "[[criterion]] is missing");
+    let criterion = "goal = \"x\"\n[[criterion]]\nname = \"a\"\nrun = \"true\"\n";
+    fails(Some(criterion), "nobody is named who works for that goal");
+    let clash = format!(
+        "model = \"{name}\"\n{}",
+        criterion.replace("\"a\"", "\"tests\"")
+    );
+    fails(Some(&clash), "criterion 'tests'");
+    assert!(coder.heard().is_empty());
+}

@@ -1,0 +1,238 @@
+//! What follows from a judge's word: sent back, let go, how the task ends.
+
+use checkrein_scripted::Witness;
+use checkrein_scripted::witness::{self, prompt};
+
+use super::{generic, judged, strict};
+use crate::agent::{Agent, Answer, BOTH};
+
+#[test]
+fn an_incomplete_answer_is_sent_back_once() {
+    for name in BOTH {
+        let (world, model) = (judged(""), strict());
+        let agent = Agent::beside(&world, name, &model);
+        agent.prompt("Write a parser.");
+        world.write("parser", "1");
+        let answer = agent.stop_saying("Done: the parser is there.");
+        let text = answer.sent_back();
+        assert!(text.contains("reviewer: failed"), "{text}");
+        assert!(text.contains("incomplete: Where are the tests?"), "{text}");
+        assert!(text.contains("incomplete: Say what you ran."), "{text}");
+        assert!(text.contains("answer 1 of 3"), "{text}");
+        let answer = agent.stop_saying("Done: the parser is there, with tests.");
+        assert_eq!(answer, Answer::Nothing, "{name}");
+        assert_eq!(world.ending(), "task_complete");
+        assert_eq!(world.runs("tests"), 1, "the tree was the same");
+        let asked = model.asked();
+        assert_eq!(asked.len(), 2, "{name}");
+        let shown = prompt(&asked[1]);
+        assert!(shown.contains("Write a parser."), "{shown}");
+        assert!(shown.contains("tests passes"), "{shown}");
+        assert!(
+            shown.contains("incomplete: Where are the tests?"),
+            "{shown}"
+        );
+        assert_eq!(world.tasks().len(), 1, "the same conversation");
+        world.replays(&agent.session);
+    }
+}
+
+#[test]
+fn the_first_answer_counts_and_the_last_stands() {
+    let (world, model) = (judged("max_attempts = 2\n"), strict());
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    assert!(matches!(agent.stop_saying("Done."), Answer::SentBack(_)));
+    assert_eq!(agent.stop_saying("Done, really."), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    assert!(
+        world.why().contains("judges have seen 2 answers"),
+        "{}",
+        world.why()
+    );
+    assert_eq!(model.asked().len(), 2);
+    // The next request is another question.
+    agent.prompt("And a printer.");
+    world.write("printer", "1");
+    assert!(matches!(agent.stop_saying("Done."), Answer::SentBack(_)));
+}
+
+#[test]
+fn one_that_is_required_is_asked_whatever_the_answer_says() {
+    let world = judged("");
+    let text = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
+    world.config(&text.replace("accept = \"tests\"", "accept = \"tests and reviewer\""));
+    world.commit();
+    let model = strict();
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    for answer in ["One.", "Two."] {
+        assert!(
+            matches!(agent.stop_saying(answer), Answer::SentBack(_)),
+            "{answer}"
+        );
+    }
+    let ending = agent.stop_saying("Three.");
+    assert!(
+        ending.notice().contains("gave_up (same_failures)"),
+        "{ending:?}"
+    );
+    // Without its model nothing is complete.
+    let mut alone = Agent::named(&world, "claude-code", "alone");
+    alone.env = vec![("OLLAMA_HOST", "http://127.0.0.1:9".to_owned())];
+    alone.prompt("Write a printer.");
+    world.write("printer", "1");
+    assert!(
+        alone
+            .stop_saying("Four.")
+            .notice()
+            .contains("unverified (passed_over)")
+    );
+}
+
+#[test]
+fn in_shadow_nothing_follows() {
+    let (world, model) = (judged("mode = \"shadow\"\n"), strict());
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    assert_eq!(agent.stop_saying("Done."), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    let why = world.why();
+    assert!(why.contains("it would have sent the agent back"), "{why}");
+    assert_eq!(model.asked().len(), 1);
+}
+
+/// Hooks for the person and for the project: one question.
+#[test]
+fn two_installed_entries_ask_once() {
+    let (world, model) = (judged(""), strict());
+    let entry = |source: &str| {
+        let mut agent = Agent::source(&world, "claude-code", source);
+        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent
+    };
+    let (user, project) = (entry("user"), entry("project"));
+    user.prompt("Write a parser.");
+    project.prompt("Write a parser.");
+    world.write("parser", "1");
+    let answers = std::thread::scope(|scope| {
+        let hooks = ["user", "project"].map(|source| {
+            let (world, base) = (&world, model.base());
+            scope.spawn(move || {
+                let mut agent = Agent::source(world, "claude-code", source);
+                agent.env = vec![("OLLAMA_HOST", base)];
+                agent.tell(&agent.stop_message(false, "Done."))
+            })
+        });
+        hooks.map(|hook| hook.join().unwrap())
+    });
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Answer::SentBack(_))),
+        "{answers:?}"
+    );
+    assert_eq!(model.asked().len(), 1);
+}
+
+/// What it has against another answer is told, also if it is of the same kind.
+#[test]
+fn each_answer_hears_what_is_wrong_with_it() {
+    let model = Witness::start(|body, before| {
+        let wrong = ["Where are the tests?", "Now the README is missing."];
+        let wrong = wrong.get(before).copied().unwrap_or("more");
+        Ok(witness::verdict(body, "fail", 0.2, "incomplete", wrong))
+    })
+    .unwrap();
+    let world = judged("");
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Write a parser.");
+    world.write("parser", "1");
+    agent.stop_saying("Done.");
+    let second = agent.stop_saying("Done, with tests.");
+    assert!(
+        second.sent_back().contains("Now the README is missing."),
+        "{second:?}"
+    );
+}
+
+/// Where the config says nothing of it: three answers are read, two are sent back.
+#[test]
+fn the_third_answer_stands() {
+    for (more, sent_back) in [("", 2), ("max_attempts = 1\n", 0)] {
+        let (world, model) = (judged(more), strict());
+        let agent = Agent::beside(&world, "codex", &model);
+        agent.prompt("Write a parser.");
+        world.write("parser", "1");
+        for nth in 1..=sent_back {
+            let answer = agent.stop_saying(&format!("Done, {nth}."));
+            let of = format!("answer {nth} of 3");
+            assert!(answer.sent_back().contains(&of), "{answer:?}");
+        }
+        assert_eq!(agent.stop_saying("Done, last."), Answer::Nothing, "{more}");
+        assert_eq!(model.asked().len(), sent_back + 1);
+        assert_eq!(world.ending(), "task_complete");
+    }
+}
+
+const CATEGORIES: [&str; 5] = [
+    "goal_missed",
+    "incomplete",
+    "rule_violation",
+    "tone_mismatch",
+    "refusal",
+];
+
+/// The agent is told what is wrong, and so is whoever looks later.
+#[test]
+fn what_is_wrong_is_told_and_kept() {
+    let model = Witness::start(|body, before| {
+        let category = CATEGORIES.get(before).copied().unwrap_or("none");
+        Ok(witness::verdict(body, "fail", 0.1, category, "Mend it."))
+    })
+    .unwrap();
+    let world = judged("");
+    for category in CATEGORIES {
+        let mut agent = Agent::named(&world, "claude-code", category);
+        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent.prompt("Write a parser.");
+        world.write("parser", category);
+        let answer = agent.stop_saying("Done.");
+        let told = format!("- {category}: Mend it.");
+        assert!(answer.sent_back().contains(&told), "{answer:?}");
+        let kept = world.says(&["show", category]).stdout;
+        assert!(kept.contains(&format!("{category}: Mend it.")), "{kept}");
+    }
+    assert_eq!(model.asked().len(), CATEGORIES.len());
+}
+
+/// An OK although a standing task is open, and then the task.
+#[test]
+fn a_lazy_heartbeat_is_sent_back() {
+    let model = Witness::start(|body, _| {
+        let shown = prompt(body);
+        let open = shown.contains("- [ ] look for new competitions");
+        let answer = shown.rsplit(" answer>").next().unwrap_or_default();
+        Ok(match open && !answer.contains("entered") {
+            true => witness::verdict(body, "fail", 0.0, "goal_missed", "Look for competitions."),
+            false => witness::verdict(body, "pass", 1.0, "none", ""),
+        })
+    })
+    .unwrap();
+    let world = judged("heartbeat = true\n");
+    world.write("HEARTBEAT.md", "- [ ] look for new competitions");
+    world.commit();
+    let said = generic(&world, &model, "beat", "HEARTBEAT_OK", &["heartbeat"]);
+    assert_eq!(said["decision"], "continue", "{said}");
+    let text = said["text"].as_str().unwrap();
+    assert!(
+        text.contains("goal_missed: Look for competitions."),
+        "{text}"
+    );
+    let said = generic(&world, &model, "beat", "I entered one.", &["heartbeat"]);
+    assert_eq!(said["decision"], "accept", "{said}");
+    assert_eq!(model.asked().len(), 2);
+}

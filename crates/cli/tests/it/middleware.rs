@@ -1,0 +1,342 @@
+//! Layers of middleware at the front doors: behind hooks, before an MCP server, in `show`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, Answer, BOTH};
+use crate::mcp_client::{Client, text};
+use crate::world::{World, feed};
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_server.py");
+const FREEZE: &str = include_str!("../../../../examples/middleware/freeze.sh");
+const CUT: &str = include_str!("../../../../examples/middleware/cut_secrets.py");
+const CONFIG: &str = include_str!("../../../../examples/middleware/checkrein.toml");
+
+/// The repo of the page: both examples in it, and a check that counts its runs.
+fn world(more: &str) -> World {
+    let world = World::new();
+    world.write("freeze.sh", FREEZE);
+    world.write("cut_secrets.py", CUT);
+    world.config(&format!("{CONFIG}{}{more}", world.counted("tests", "true")));
+    world.commit();
+    world
+}
+
+/// The same with the example that hooks can obey.
+fn hooked(more: &str) -> World {
+    let world = world("");
+    let freeze = layer("freeze", "\"before_tool\"", "sh freeze.sh", "");
+    let tests = world.counted("tests", "true");
+    world.config(&format!("{freeze}{tests}{more}"));
+    world.commit();
+    world
+}
+
+fn has_python(world: &World) -> bool {
+    feed(world.hermetic("python3").args(["-c", "pass"]), b"").code == Some(0)
+}
+
+fn layer(name: &str, on: &str, run: &str, more: &str) -> String {
+    format!("[[middleware]]\nname = \"{name}\"\non = [{on}]\nrun = '''{run}'''\n{more}\n")
+}
+
+/// What the newest task's layers said, from `show --json`.
+fn layers(world: &World) -> Vec<Value> {
+    let document = world.says(&["show", "--json"]).json();
+    document["layers"].as_array().unwrap().clone()
+}
+
+fn says(world: &World) -> Vec<String> {
+    let of = |one: &Value| {
+        let text = |key: &str| one[key].as_str().unwrap().to_owned();
+        assert!(one["ms"].is_u64() && one["seq"].is_u64(), "{one}");
+        format!("{} {} {}", text("layer"), text("stage"), text("says"))
+    };
+    layers(world).iter().map(of).collect()
+}
+
+#[test]
+fn a_call_that_a_plug_in_in_shell_refuses_does_not_run() {
+    for name in BOTH {
+        let world = hooked("");
+        let agent = Agent::new(&world, name);
+        agent.prompt("Release it.");
+        assert_eq!(agent.shell("git push", "pushed"), Answer::Nothing);
+        world.write("FREEZE", "until Monday\n");
+        let answer = agent.shell("git push origin main", "");
+        assert!(
+            answer.denied().contains(
+                "checkrein: 'freeze' refuses this call: nothing is pushed while FREEZE is there"
+            ),
+            "{answer:?}"
+        );
+        assert_eq!(agent.shell("git log -1", "one"), Answer::Nothing);
+        agent.stop();
+        assert_eq!(
+            says(&world),
+            [
+                "freeze before_tool pass",
+                "freeze before_tool deny",
+                "freeze before_tool pass"
+            ],
+            "{name}"
+        );
+        let why = world.says(&["show", "--why"]).stdout;
+        let lines: Vec<&str> = why.lines().collect();
+        let at = lines
+            .iter()
+            .position(|line| *line == "middleware:")
+            .unwrap();
+        assert_eq!(lines[at + 1], "  Bash git push", "{why}");
+        assert!(
+            lines[at + 2].starts_with("    before_tool     'freeze' passes ("),
+            "{why}"
+        );
+        assert!(
+            lines[at + 4].contains("'freeze' refuses: nothing is pushed while FREEZE is there"),
+            "{why}"
+        );
+        assert_eq!(world.ending(), "task_complete", "{name}");
+        world.replays(&agent.session);
+    }
+}
+
+#[test]
+fn a_plug_in_in_python_rewrites_what_an_mcp_server_said() {
+    let world = world("");
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    let said = client.ran("echo", json!({ "text": "user = ada, password = hunter2" }));
+    assert_eq!(said, "user = ada, password = [cut]");
+    assert_eq!(client.ran("echo", json!({ "text": "hello" })), "hello");
+    let said = client.ran("big", json!({ "bytes": 30_000 }));
+    assert!(
+        said.len() < 21_000 && said.contains("characters cut"),
+        "{}",
+        said.len()
+    );
+    client.bye();
+    assert_eq!(
+        says(&world),
+        [
+            "freeze before_tool pass",
+            "cut-secrets after_tool rewrite",
+            "freeze before_tool pass",
+            "cut-secrets after_tool pass",
+            "freeze before_tool pass",
+            "cut-secrets after_tool rewrite",
+        ]
+    );
+    let why = world.says(&["show", "--why"]).stdout;
+    assert!(why.contains("  mcp__files__echo came back"), "{why}");
+    assert!(
+        why.contains("after_tool      'cut-secrets' rewrote it ("),
+        "{why}"
+    );
+    world.replays(world.task()["session"].as_str().unwrap());
+}
+
+#[test]
+fn what_a_plug_in_could_not_look_at_no_client_gets() {
+    let broken = layer(
+        "broken",
+        "\"after_tool\"",
+        "echo oops >&2; exit 3",
+        "order = 1",
+    );
+    let world = world(&broken);
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    let result = client.call("echo", json!({ "text": "hunter2" }));
+    assert_eq!(
+        text(&result),
+        "checkrein: 'broken' could not judge this result (it ended with exit status 3: oops), and nothing goes past it unjudged"
+    );
+    assert!(!result.to_string().contains("hunter2"), "{result}");
+    // An error of the protocol is looked at, too, and its words take the place of all of it.
+    let fail = json!({ "name": "publish", "arguments": { "fail": "hunter2" } });
+    let answer = client.ask("tools/call", fail);
+    assert_eq!(answer["error"]["code"], -32007, "{answer}");
+    assert!(
+        answer.to_string().contains("'broken' could not judge"),
+        "{answer}"
+    );
+    assert!(!answer.to_string().contains("hunter2"), "{answer}");
+    client.bye();
+}
+
+#[test]
+fn a_stop_that_a_plug_in_refuses_is_sent_back_before_the_checks() {
+    let world = hooked(&layer(
+        "notes",
+        "\"before_stop\"",
+        r#"test -e NOTES && echo '{"answer": "pass"}' || echo '{"answer": "deny", "reason": "NOTES is missing"}'"#,
+        "",
+    ));
+    for name in BOTH {
+        let agent = Agent::named(&world, name, &format!("session-{name}"));
+        agent.prompt("Do it.");
+        world.write("work", name);
+        let answer = agent.stop();
+        assert!(
+            answer.sent_back().contains("notes: NOTES is missing"),
+            "{answer:?}"
+        );
+        let ran = world.runs("tests");
+        world.write("NOTES", name);
+        agent.stop();
+        assert_eq!(world.runs("tests"), ran + 1);
+        assert_eq!(world.ending(), "task_complete");
+        let asked = ["notes before_stop deny", "notes before_stop pass"];
+        assert_eq!(says(&world), asked, "{name}");
+        world.replays(&agent.session);
+        std::fs::remove_file(world.root().join("NOTES")).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_tell_blocks_or_is_recorded_and_the_ending_is_unverified() {
+    let silent = |stance: &str| layer("silent", "\"before_tool\"", "true", stance);
+    let world = hooked(&silent("stance = \"allow\""));
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("Do it.");
+    assert_eq!(agent.shell("ls", "README"), Answer::Nothing);
+    world.write("work", "done");
+    agent.stop();
+    assert_eq!(world.ending(), "unverified/passed_over");
+    let why = world.says(&["show", "--why"]).stdout;
+    assert!(
+        why.contains("'silent' could not tell, and its stance let it pass: it said nothing"),
+        "{why}"
+    );
+
+    let world = hooked(&silent(""));
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("Do it.");
+    let answer = agent.shell("ls", "README");
+    assert!(
+        answer
+            .denied()
+            .contains("'silent' could not judge this call"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn the_rest_of_a_session_is_seen() {
+    let world = World::new();
+    let seen = world.outside("seen");
+    let run = format!("cat >> '{}'", seen.display());
+    let on = "\"session_start\", \"round_end\", \"session_end\"";
+    world.config(&layer("log", on, &run, "stance = \"allow\""));
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.tell(&agent.message("SessionStart", json!({ "source": "startup" })));
+    agent.prompt("Do it.");
+    agent.shell("ls", "README");
+    agent.tell(&agent.message("PostToolBatch", json!({ "tool_calls": [] })));
+    agent.tell(&agent.message("SessionEnd", json!({ "reason": "exit" })));
+    let lines = world.lines_outside("seen");
+    let seen: Vec<Value> = lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let stages: Vec<&str> = seen
+        .iter()
+        .map(|one| one["stage"].as_str().unwrap())
+        .collect();
+    assert_eq!(stages, ["session_start", "round_end", "session_end"]);
+    for one in &seen {
+        assert_eq!(one["schema"], "checkrein/middleware/1");
+        assert_eq!(one["layer"], "log");
+        assert_eq!(one["session"], agent.session.as_str());
+        assert_eq!(one["agent"], "claude-code");
+        assert_eq!(
+            Path::new(one["root"].as_str().unwrap()),
+            world.root().canonicalize().unwrap()
+        );
+    }
+    assert_eq!(seen[0]["how"], "startup");
+    assert_eq!(seen[1]["round"], 1);
+    assert_eq!(seen[2]["why"], "exit");
+}
+
+#[test]
+fn what_a_front_door_does_not_ask_is_said_once() {
+    let world = world("");
+    let agent = Agent::new(&world, "claude-code");
+    let start = agent.message("SessionStart", json!({ "source": "startup" }));
+    let said = feed(&mut agent.hook(), start.to_string().as_bytes());
+    let warning = "middleware 'cut-secrets' is never asked at after_tool behind an agent's hooks";
+    assert!(said.stderr.contains(warning), "{said:?}");
+    let said = feed(
+        &mut agent.hook(),
+        agent.call("1", "ls").to_string().as_bytes(),
+    );
+    assert!(!said.stderr.contains("never asked"), "{said:?}");
+}
+
+#[test]
+fn what_middleware_runs_is_no_agents_to_edit() {
+    let world = hooked("");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("Do it.");
+    let file = world.root().join("freeze.sh");
+    let answer = agent.shell(&format!("echo true > '{}'", file.display()), "");
+    assert!(answer.denied().contains("freeze.sh"), "{answer:?}");
+    // By a way that nobody sees it is found all the same.
+    world.write("freeze.sh", "echo '{\"answer\": \"pass\"}'\n");
+    agent.stop();
+    let why = world.why();
+    assert!(why.contains("freeze.sh"), "{why}");
+    let show = world.says(&["show"]).stdout;
+    assert!(show.contains("edited: freeze.sh"), "{show}");
+}
+
+#[test]
+fn mistakes_in_middleware_are_said() {
+    let wrong = |text: &str, said: &str| {
+        let world = World::new();
+        world.config(text);
+        let answer = world.says(&["check"]);
+        assert_eq!(answer.code, Some(2), "{answer:?}");
+        assert!(answer.stderr.contains(said), "{said}: {}", answer.stderr);
+    };
+    wrong(
+        &layer("a b", "\"before_tool\"", "x", ""),
+        "must be letters, digits",
+    );
+    wrong(
+        &layer("a", "", "x", ""),
+        "it would never be asked; known: session_start, before_tool",
+    );
+    wrong(
+        &layer("a", "\"before_tools\"", "x", ""),
+        "unknown variant `before_tools`",
+    );
+    wrong(
+        &layer("a", "\"before_tool\"", " ", ""),
+        "is empty; write the command",
+    );
+    wrong(
+        &layer("a", "\"before_tool\"", "x", "timeout = \"1h\""),
+        "must be 10m or less",
+    );
+    wrong(
+        &layer("a", "\"before_tool\"", "x", "stance = \"ask\""),
+        "unknown variant `ask`",
+    );
+    let twice = layer("a", "\"before_tool\"", "x", "");
+    wrong(&format!("{twice}{twice}"), "'a' is used twice");
+    wrong(
+        "[middleware]\nname = \"a\"\n",
+        "middleware is written with two brackets: [[middleware]]",
+    );
+}

@@ -1,0 +1,143 @@
+//! What layers of middleware say. The runtime asks them before an input is stamped, so each answer
+//! is a fact of the input: in the log, replayed from there (law 3). A layer only tightens (law 11):
+//! its "pass" is no opinion, and lifts nothing that anybody else says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::LayerName;
+
+/// Where a layer can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// A session began, or was taken up again. It can only look.
+    SessionStart,
+    /// The agent wants to use a tool, and nothing else refuses that.
+    BeforeTool,
+    /// A tool came back: the agent has not seen the result yet.
+    AfterTool,
+    /// The same result, as later rounds of the conversation shall have it.
+    PersistResult,
+    /// One model response and all its calls are over. It can only look.
+    RoundEnd,
+    /// The agent says that it is done; no check has run yet.
+    BeforeStop,
+    /// The session is over. It can only look.
+    SessionEnd,
+}
+
+impl Stage {
+    /// All, in the order in which a session meets them.
+    pub const ALL: &'static [Self] = &[
+        Self::SessionStart,
+        Self::BeforeTool,
+        Self::AfterTool,
+        Self::PersistResult,
+        Self::RoundEnd,
+        Self::BeforeStop,
+        Self::SessionEnd,
+    ];
+
+    /// Its name, as configs and plug-ins have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session_start",
+            Self::BeforeTool => "before_tool",
+            Self::AfterTool => "after_tool",
+            Self::PersistResult => "persist_result",
+            Self::RoundEnd => "round_end",
+            Self::BeforeStop => "before_stop",
+            Self::SessionEnd => "session_end",
+        }
+    }
+
+    /// The stage of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|stage| stage.as_str() == name)
+    }
+
+    /// Whether what is said there can have a consequence.
+    pub fn decides(self) -> bool {
+        match self {
+            Self::BeforeTool | Self::AfterTool | Self::PersistResult | Self::BeforeStop => true,
+            Self::SessionStart | Self::RoundEnd | Self::SessionEnd => false,
+        }
+    }
+}
+
+/// What a layer said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerFact {
+    /// Which.
+    pub layer: LayerName,
+    /// Where it was asked.
+    pub stage: Stage,
+    /// What it says.
+    pub says: LayerSays,
+    /// Why; of one that could not say, what happened.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Of a call that it would have otherwise: the arguments, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// Milliseconds that it took.
+    pub ms: u64,
+}
+
+/// A layer's answer, by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerSays {
+    /// No opinion.
+    Pass,
+    /// It could not say, and its stance lets it pass.
+    PassedOver,
+    /// A word of advice to the agent.
+    Nudge,
+    /// The call should run otherwise; of a result, that it was rewritten.
+    Rewrite,
+    /// A person decides.
+    Ask,
+    /// No.
+    Deny,
+    /// It could not say, and its stance is to block.
+    Blocked,
+}
+
+impl LayerFact {
+    /// Whether it refuses what it was asked about.
+    pub fn is_against(&self) -> bool {
+        matches!(self.says, LayerSays::Deny | LayerSays::Blocked)
+    }
+
+    /// What an agent is told of it; `what` it was asked about, as in "this call".
+    pub fn told(&self, what: &str) -> String {
+        let Self { layer, reason, .. } = self;
+        match self.says {
+            LayerSays::Blocked => format!(
+                "checkrein: '{layer}' could not judge {what} ({reason}), and nothing goes past it unjudged"
+            ),
+            LayerSays::Deny => format!("checkrein: '{layer}' refuses {what}: {reason}"),
+            LayerSays::Pass
+            | LayerSays::PassedOver
+            | LayerSays::Nudge
+            | LayerSays::Rewrite
+            | LayerSays::Ask => format!("checkrein: '{layer}' on {what}: {reason}"),
+        }
+    }
+}
+
+/// Why a person is to be asked about a call, if a layer wants that.
+pub fn question(layers: &[LayerFact]) -> Option<String> {
+    let asks = layers.iter().find(|fact| fact.says == LayerSays::Ask)?;
+    Some(asks.told("this call"))
+}
+
+/// What stands in place of a result that a layer had to look at and could not.
+pub fn withheld(layers: &[LayerFact], stage: Stage) -> Option<String> {
+    let of = |fact: &&LayerFact| fact.stage == stage && fact.says == LayerSays::Blocked;
+    Some(layers.iter().find(of)?.told("this result"))
+}

@@ -1,0 +1,253 @@
+//! What follows from the word of a layer of middleware.
+
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::explain::Because;
+use checkrein_core::feedback;
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::RuleDecision;
+use checkrein_core::layers::{LayerFact, LayerSays, Stage};
+use checkrein_core::transition::{Reason, Transition};
+
+use crate::laws::replays;
+use crate::world::{World, layer, policy};
+
+fn call(world: &mut World, says: &[LayerFact], rule: Option<RuleDecision>) -> ToolDecision {
+    world.layers = says.to_vec();
+    let made = world.tool(&ScopeId::main(), "run", Some(1), rule, None);
+    match made.decision {
+        Some(Decision::Tool(decision)) => decision,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn of(name: &str, says: LayerSays) -> LayerFact {
+    layer(name, Stage::BeforeTool, says)
+}
+
+/// A stop of the main conversation, all checks answered.
+fn stop(world: &mut World, says: &[LayerFact]) -> StopDecision {
+    world.layers = says.to_vec();
+    world.stop(&ScopeId::main());
+    let made = world.decisions().last().cloned().unwrap();
+    match made.decision {
+        Decision::Stop(decision) => decision,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn guard(says: LayerSays) -> LayerFact {
+    layer("guard", Stage::BeforeStop, says)
+}
+
+#[test]
+fn the_severest_of_the_layers_counts_and_the_first_of_equals() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    let pass = of("calm", LayerSays::Pass);
+    assert_eq!(
+        call(&mut world, std::slice::from_ref(&pass), None),
+        ToolDecision::Allow
+    );
+    let nudge = call(&mut world, &[pass, of("kind", LayerSays::Nudge)], None);
+    assert!(matches!(nudge, ToolDecision::Nudge { text } if text.contains("kind says so")));
+    let both = [of("one", LayerSays::Deny), of("two", LayerSays::Deny)];
+    let ToolDecision::Deny { reason } = call(&mut world, &both, None) else {
+        panic!("not denied");
+    };
+    assert_eq!(reason, "checkrein: 'one' refuses this call: one says so");
+    let told = [of("kind", LayerSays::Nudge), of("new", LayerSays::Rewrite)];
+    let rewrite = call(&mut world, &told, None);
+    assert!(matches!(rewrite, ToolDecision::Rewrite { args, .. } if args == "{}"));
+    let why = &world.decisions().last().unwrap().why;
+    assert_eq!(why.len(), 2, "{why:?}");
+    replays(&world);
+}
+
+#[test]
+fn what_could_not_be_judged_is_denied_or_let_pass_as_the_stance_has_it() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    let denied = call(&mut world, &[of("guard", LayerSays::Blocked)], None);
+    assert!(
+        matches!(&denied, ToolDecision::Deny { reason } if reason.contains("it took too long")),
+        "{denied:?}"
+    );
+    let passed = call(&mut world, &[of("guard", LayerSays::PassedOver)], None);
+    assert_eq!(passed, ToolDecision::Allow);
+    // What nobody judged makes no complete task, however good the checks are.
+    world.tree = Some(2);
+    let ended = stop(&mut world, &[]);
+    let expected = Transition::new(Reason::Unverified, "passed_over");
+    assert_eq!(
+        ended,
+        StopDecision::Accept {
+            transition: Some(expected)
+        }
+    );
+    let why = &world.decisions().last().unwrap().why;
+    assert!(why.contains(&Because::LayerPassedOver), "{why:?}");
+    // A new prompt begins anew.
+    world.prompt();
+    world.tree = Some(3);
+    let ended = stop(&mut world, &[]);
+    let done = Transition::plain(Reason::TaskComplete);
+    assert_eq!(
+        ended,
+        StopDecision::Accept {
+            transition: Some(done)
+        }
+    );
+    replays(&world);
+}
+
+#[test]
+fn a_layer_that_asks_is_a_rule_that_prompts_and_lifts_no_other() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    let asks = [of("guard", LayerSays::Ask)];
+    let asked = call(&mut world, &asks, None);
+    assert!(
+        matches!(&asked, ToolDecision::Ask { reason, .. } if reason.contains("guard says so")),
+        "{asked:?}"
+    );
+    let forbidden = call(&mut world, &asks, Some(RuleDecision::Forbidden));
+    assert!(matches!(forbidden, ToolDecision::Deny { .. }));
+    let passes = [of("guard", LayerSays::Pass)];
+    let asked = call(&mut world, &passes, Some(RuleDecision::Prompt));
+    assert!(matches!(asked, ToolDecision::Ask { .. }));
+    replays(&world);
+}
+
+#[test]
+fn an_agent_that_stops_right_after_a_layer_said_no_was_refused() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    call(&mut world, &[of("guard", LayerSays::Deny)], None);
+    let ended = stop(&mut world, &[]);
+    let expected = Transition::plain(Reason::PermissionDenied);
+    assert_eq!(
+        ended,
+        StopDecision::Accept {
+            transition: Some(expected)
+        }
+    );
+}
+
+#[test]
+fn a_refused_stop_runs_no_check_and_says_why() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    world.tree = Some(2);
+    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Deny)])
+    else {
+        panic!("let through");
+    };
+    assert!(world.open.is_empty(), "{:?}", world.open);
+    assert!(told.checks.is_empty());
+    let text = feedback::render(&told, &|_| None);
+    assert!(text.contains("guard: guard says so"), "{text}");
+    // The same again is told in a line, and then it is over.
+    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Deny)])
+    else {
+        panic!("let through");
+    };
+    assert!(told.repeat);
+    let text = feedback::render(&told, &|_| None);
+    assert!(
+        text.contains("still failing: guard (asked 2 times, 1 left)"),
+        "{text}"
+    );
+    let ended = stop(&mut world, &[guard(LayerSays::Deny)]);
+    let expected = Transition::new(Reason::GaveUp, "same_failures");
+    assert_eq!(
+        ended,
+        StopDecision::Accept {
+            transition: Some(expected)
+        }
+    );
+    replays(&world);
+}
+
+#[test]
+fn other_words_each_time_are_bounded_by_the_continuations() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    world.tree = Some(2);
+    let mut refused = 0;
+    let ended = (0..20).find_map(|nth| {
+        let mut fact = guard(LayerSays::Deny);
+        fact.reason = format!("reason {nth}");
+        match stop(&mut world, &[fact]) {
+            StopDecision::Continue { .. } => {
+                refused += 1;
+                None
+            }
+            ended => Some(ended),
+        }
+    });
+    assert_eq!(refused, 7);
+    let expected = Transition::new(Reason::GaveUp, "continues");
+    assert_eq!(
+        ended,
+        Some(StopDecision::Accept {
+            transition: Some(expected)
+        })
+    );
+}
+
+#[test]
+fn a_stop_that_could_not_be_judged_is_refused_or_accepted_unverified() {
+    let mut world = World::new(policy("a", ""));
+    world.prompt();
+    world.tree = Some(2);
+    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Blocked)])
+    else {
+        panic!("let through");
+    };
+    let text = feedback::render(&told, &|_| None);
+    assert!(
+        text.contains("guard: could not judge this stop (it took too long)"),
+        "{text}"
+    );
+    let ended = stop(&mut world, &[guard(LayerSays::PassedOver)]);
+    let expected = Transition::new(Reason::Unverified, "passed_over");
+    assert_eq!(
+        ended,
+        StopDecision::Accept {
+            transition: Some(expected)
+        }
+    );
+    replays(&world);
+}
+
+#[test]
+fn a_halted_task_is_not_saved_past_a_layer_that_refuses() {
+    let halted = |says: LayerSays| {
+        let mut world = World::new(policy("a", ""));
+        world.policy.caps.tool_calls = Some(1);
+        world.prompt();
+        world.tree = Some(2);
+        let first = stop(&mut world, &[]);
+        assert!(matches!(first, StopDecision::Accept { .. }));
+        for _ in 0..3 {
+            call(&mut world, &[], None);
+        }
+        stop(&mut world, &[guard(says)])
+    };
+    let StopDecision::Accept {
+        transition: Some(passed),
+    } = halted(LayerSays::Pass)
+    else {
+        panic!("not accepted");
+    };
+    assert_eq!(passed.reason, Reason::TaskComplete);
+    for says in [LayerSays::Deny, LayerSays::Blocked, LayerSays::PassedOver] {
+        let StopDecision::Accept {
+            transition: Some(ended),
+        } = halted(says)
+        else {
+            panic!("not accepted");
+        };
+        assert_eq!(ended.reason, Reason::HardCap, "{says:?}");
+    }
+}

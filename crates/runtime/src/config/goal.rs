@@ -1,0 +1,245 @@
+//! `GOAL.toml`: what an unattended run is for, by which criteria it is reached, and what it may cost.
+//! Criteria are verifiers, written as those of a config; they come beside what the config requires.
+
+use std::path::PathBuf;
+
+use checkrein_core::accept::Accept;
+use checkrein_core::digest::Digest;
+use checkrein_core::policy::{Caps, VerifierSpec};
+use serde::Deserialize;
+
+use super::{
+    Compiled, ConfigError, Driver, Gathered, Profile, Source, bad_toml, compile_gathered, dollars,
+    positive, table, value,
+};
+
+/// A goal that can be worked for.
+#[derive(Debug, Clone)]
+pub struct Goal {
+    /// What is to be reached.
+    pub goal: String,
+    /// `provider/model`, if it says with which.
+    pub model: Option<String>,
+    /// Identity of the whole file.
+    pub digest: Digest,
+    name: PathBuf,
+    criteria: Compiled,
+    budget: Budget,
+}
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    goal: String,
+    model: Option<String>,
+    #[serde(default)]
+    budget: BudgetTable,
+    #[serde(default)]
+    criterion: Vec<toml::Table>,
+}
+
+/// `[budget]`
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct BudgetTable {
+    dollars: Option<f64>,
+    seconds: Option<i64>,
+    tokens: Option<i64>,
+    iterations: Option<i64>,
+    tool_calls: Option<i64>,
+}
+
+/// What is set of it comes in the place of the config's caps.
+#[derive(Debug, Clone, Copy, Default)]
+struct Budget {
+    cost: Option<u64>,
+    wall_clock_ms: Option<u64>,
+    tokens: Option<u64>,
+    iterations: Option<u64>,
+    tool_calls: Option<u64>,
+}
+
+impl Goal {
+    /// Reads a goal.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it; a goal without a criterion is none, since nobody could
+    /// ever say that it is reached.
+    pub fn read(source: &Source) -> Result<Self, ConfigError> {
+        let name = &source.name;
+        let whole = table(source)?;
+        let file: File = toml::from_str(&source.text).map_err(|error| bad_toml(source, &error))?;
+        if file.goal.trim().is_empty() {
+            return Err(value(
+                name,
+                "goal",
+                "is empty; say what is to be reached".to_owned(),
+            ));
+        }
+        if file.criterion.is_empty() {
+            let what = "is missing: write at least one, as a [[verifier]]; without it nobody could \
+                say that the goal is reached";
+            return Err(value(name, "[[criterion]]", what.to_owned()));
+        }
+        let criteria = whole
+            .get("criterion")
+            .cloned()
+            .unwrap_or(toml::Value::Array(Vec::new()));
+        let verifiers = toml::Table::from_iter([("verifier".to_owned(), criteria)]);
+        let gathered = Gathered::of(Source {
+            name: name.clone(),
+            text: verifiers.to_string(),
+        })?;
+        let criteria = compile_gathered(Some(&gathered), None, Driver::Run, Profile::Plain)?;
+        if criteria.policy.accept.names().is_empty() {
+            let what = "are all advisory: then nothing says that the goal is reached".to_owned();
+            return Err(value(name, "[[criterion]]", what));
+        }
+        let table = &file.budget;
+        Ok(Self {
+            digest: Digest::of(source.text.as_bytes()),
+            goal: file.goal,
+            model: file.model,
+            budget: Budget {
+                cost: dollars(name, "budget.dollars", table.dollars)?,
+                wall_clock_ms: positive(name, "budget.seconds", table.seconds)?
+                    .map(|seconds| seconds.saturating_mul(1000)),
+                tokens: positive(name, "budget.tokens", table.tokens)?,
+                iterations: positive(name, "budget.iterations", table.iterations)?,
+                tool_calls: positive(name, "budget.tool_calls", table.tool_calls)?,
+            },
+            name: name.clone(),
+            criteria,
+        })
+    }
+
+    /// Its criteria, in their order.
+    pub fn criteria(&self) -> &[VerifierSpec] {
+        &self.criteria.policy.verifiers
+    }
+
+    /// A policy under which the goal is required as well, and its budget holds.
+    ///
+    /// # Errors
+    /// If a criterion has the name of a verifier that is there already.
+    pub fn join(&self, compiled: &mut Compiled) -> Result<(), ConfigError> {
+        let (policy, own) = (&mut compiled.policy, &self.criteria.policy);
+        for criterion in &own.verifiers {
+            if policy.verifier(&criterion.name).is_some() {
+                let what = "is the name of a verifier of the config, too; give it another";
+                let key = format!("criterion '{}'", criterion.name.as_str());
+                return Err(value(&self.name, &key, what.to_owned()));
+            }
+        }
+        policy.verifiers.extend(own.verifiers.iter().cloned());
+        let before = std::mem::replace(&mut policy.accept, Accept::All(Vec::new()));
+        policy.accept = Accept::All(vec![before, own.accept.clone()]);
+        policy.goal = Some(self.goal.clone());
+        let Budget {
+            cost,
+            wall_clock_ms,
+            tokens,
+            iterations,
+            tool_calls,
+        } = self.budget;
+        let caps = &mut policy.caps;
+        *caps = Caps {
+            cost: cost.or(caps.cost),
+            wall_clock_ms: wall_clock_ms.or(caps.wall_clock_ms),
+            token_budget: tokens.or(caps.token_budget),
+            max_iterations: iterations.or(caps.max_iterations),
+            tool_calls: tool_calls.or(caps.tool_calls),
+            ..*caps
+        };
+        compiled.warnings.extend(self.criteria.warnings.clone());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Goal, ConfigError> {
+        Goal::read(&Source {
+            name: PathBuf::from("GOAL.toml"),
+            text: text.to_owned(),
+        })
+    }
+
+    const CRITERION: &str = "[[criterion]]\nname = \"tests\"\nrun = \"cargo test\"\n";
+
+    #[test]
+    fn a_goal_is_required_beside_the_config() {
+        let text = format!(
+            "goal = \"green\"\n[budget]\ndollars = 0.5\nseconds = 60\ntool_calls = 7\n{CRITERION}"
+        );
+        let goal = read(&text).unwrap();
+        let config = Source {
+            name: PathBuf::from("checkrein.toml"),
+            text: "[caps]\ntool_calls = 3\n[[verifier]]\nname = \"lint\"\nrun = \"true\"\n"
+                .to_owned(),
+        };
+        let mut compiled = super::super::compile(Some(&config), None, Driver::Run).unwrap();
+        goal.join(&mut compiled).unwrap();
+        let policy = compiled.policy;
+        let names: Vec<String> = policy
+            .accept
+            .names()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["lint", "tests"]);
+        let caps = policy.caps;
+        assert_eq!(
+            (
+                caps.cost,
+                caps.wall_clock_ms,
+                caps.tool_calls,
+                caps.max_iterations
+            ),
+            (Some(500_000), Some(60_000), Some(7), Some(90))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_goal_is_told() {
+        for (text, told) in [
+            ("goal = \"x\"\n".to_owned(), "[[criterion]] is missing"),
+            (format!("goal = \" \"\n{CRITERION}"), "goal is empty"),
+            (CRITERION.to_owned(), "missing field `goal`"),
+            (format!("goal = \"x\"\nbudgets = 1\n{CRITERION}"), "budgets"),
+            (
+                format!("goal = \"x\"\n[budget]\ndollars = 0\n{CRITERION}"),
+                "budget.dollars must be more than 0",
+            ),
+            (
+                format!("goal = \"x\"\n[budget]\niterations = -1\n{CRITERION}"),
+                "budget.iterations must be 1 or more",
+            ),
+            (
+                format!("goal = \"x\"\n{CRITERION}advisory = true\n"),
+                "are all advisory",
+            ),
+            (
+                format!("goal = \"x\"\n{CRITERION}kind = \"magic\"\n"),
+                "magic",
+            ),
+        ] {
+            let error = read(&text).unwrap_err().to_string();
+            assert!(
+                error.contains(told) && error.contains("GOAL.toml"),
+                "{text}: {error}"
+            );
+        }
+        let goal = read(&format!("goal = \"x\"\n{CRITERION}")).unwrap();
+        let config = Source {
+            name: PathBuf::from("checkrein.toml"),
+            text: "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n".to_owned(),
+        };
+        let mut compiled = super::super::compile(Some(&config), None, Driver::Run).unwrap();
+        let error = goal.join(&mut compiled).unwrap_err().to_string();
+        assert!(error.contains("criterion 'tests'"), "{error}");
+    }
+}

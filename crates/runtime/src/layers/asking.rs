@@ -1,0 +1,374 @@
+//! Whom to ask about what came in, one after the other, and what of it is put down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::ids::{LayerName, ScopeId, SessionId};
+use checkrein_core::input::{Input, SessionSource, Stamped};
+use checkrein_core::layers::{LayerFact, LayerSays, Stage, withheld};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_core::step::step;
+use serde_json::Value;
+
+use super::question::{Question, Says, text_of};
+use super::{
+    About, BeforeStop, BeforeTool, CallSays, Layer, ResultSays, RoundEnd, SessionEnd, SessionStart,
+    StopSays, ToolResult, Who, exec, hand,
+};
+use crate::delivery::{Delivery, Patience, Rewritten};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::repeats::scope_of;
+use crate::{clock, fit};
+
+/// Nobody wants it to end.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
+pub(crate) struct AsItCame<'a> {
+    /// The arguments of a call.
+    pub(crate) args: &'a str,
+    /// The last message.
+    pub(crate) message: &'a str,
+}
+
+impl Runtime {
+    /// Whether any layer is to be asked about this.
+    pub(crate) fn has_layers(&self, policy: &Policy, delivery: &Delivery<'_>) -> bool {
+        // Most policies have none, and hooks are to pay nothing for that.
+        if self.layers.is_empty(policy) {
+            return false;
+        }
+        let stages = self.stages_of(delivery);
+        !stages.is_empty() && self.layers.listen(policy, &stages)
+    }
+
+    /// Whether any layer of this session is asked at this stage.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn listens(&self, session: &SessionId, stage: Stage) -> Result<bool, RuntimeError> {
+        let policy = self.peek(session)?.map(|(_, policy)| policy);
+        let here = self.stages.asked.contains(&stage);
+        Ok(here && policy.is_some_and(|policy| self.layers.listen(&policy, &[stage])))
+    }
+
+    fn stages_of(&self, delivery: &Delivery<'_>) -> Vec<Stage> {
+        let stages: &[Stage] = match &delivery.input {
+            Input::SessionStarted(_) => &[Stage::SessionStart],
+            Input::ToolRequested(_) => &[Stage::BeforeTool],
+            Input::ToolReturned(_) if delivery.returned.is_some() => {
+                &[Stage::AfterTool, Stage::PersistResult]
+            }
+            Input::RoundEnded(_) => &[Stage::RoundEnd],
+            // A sub-agent's stop is not the task's.
+            Input::StopRequested(stop) if stop.scope.is_main() => &[Stage::BeforeStop],
+            Input::SessionEnded(_) => &[Stage::SessionEnd],
+            _ => &[],
+        };
+        let here = |stage: &&Stage| self.stages.asked.contains(stage);
+        stages.iter().filter(here).copied().collect()
+    }
+
+    /// Asks all layers that are to be asked about this, and puts down what they say.
+    ///
+    /// # Errors
+    /// If somebody wanted us to go meanwhile: what was given up for that is no answer.
+    pub(crate) fn consult(
+        &self,
+        delivery: &mut Delivery<'_>,
+        came: &AsItCame<'_>,
+        policy: &Policy,
+        state: &State,
+        patience: Patience<'_>,
+    ) -> Result<Rewritten, RuntimeError> {
+        let about = self.about(delivery, policy, state);
+        let mut facts = Vec::new();
+        let mut rewritten = Rewritten::default();
+        let stages = self.stages_of(delivery);
+        let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
+        let stops = state.task.as_ref().map_or(0, |task| task.stops);
+        match &delivery.input {
+            Input::ToolRequested(request) if !self.is_refused(policy, state, delivery) => {
+                let question = Question::BeforeTool(BeforeTool {
+                    about,
+                    call: request.call_id.clone(),
+                    tool: request.tool.clone(),
+                    args: read(came.args),
+                });
+                facts = self.of_call(policy, &question, patience);
+            }
+            Input::ToolReturned(returned) => {
+                if let Some(said) = delivery.returned {
+                    let result = ToolResult {
+                        about,
+                        call: returned.call_id.clone(),
+                        tool: said.tool.to_owned(),
+                        args: said.args.clone(),
+                        failed: returned.error,
+                        text: text_of(said.result),
+                        result: said.result.clone(),
+                    };
+                    rewritten = self.of_result(policy, &stages, result, &mut facts, patience);
+                }
+            }
+            Input::StopRequested(stop) => {
+                let start = state.task.as_ref().and_then(|task| task.start.as_ref());
+                let now = stop.tree.as_ref().ok();
+                let changed = start.zip(now).map(|(start, now)| start.tree != now.tree);
+                let question = Question::BeforeStop(BeforeStop {
+                    about,
+                    stop: stops + 1,
+                    changed,
+                    message: came.message.to_owned(),
+                });
+                facts = self.one_by_one(policy, Stage::BeforeStop, &question, patience);
+            }
+            Input::RoundEnded(_) => {
+                let round = rounds + 1;
+                let question = Question::RoundEnd(RoundEnd { about, round });
+                facts = self.one_by_one(policy, Stage::RoundEnd, &question, patience);
+            }
+            Input::SessionStarted(started) => {
+                let how = how(started.how).to_owned();
+                let question = Question::SessionStart(SessionStart { about, how });
+                facts = self.one_by_one(policy, Stage::SessionStart, &question, patience);
+            }
+            Input::SessionEnded(ended) => {
+                let why = ended.native_reason.clone();
+                let question = Question::SessionEnd(SessionEnd { about, why });
+                facts = self.one_by_one(policy, Stage::SessionEnd, &question, patience);
+            }
+            _ => {}
+        }
+        let decides = matches!(
+            delivery.input,
+            Input::ToolRequested(_) | Input::StopRequested(_)
+        );
+        if decides && patience.cancelled.load(Ordering::Relaxed) {
+            return Err(RuntimeError::Cancelled);
+        }
+        fit::layers(&self.redactor, &mut facts);
+        delivery.layers = facts;
+        Ok(rewritten)
+    }
+
+    fn about(&self, delivery: &Delivery<'_>, policy: &Policy, state: &State) -> About {
+        let scope = scope_of(&delivery.input);
+        let started = match &delivery.input {
+            Input::SessionStarted(started) => Some(&started.agent),
+            _ => None,
+        };
+        let agent = state.agent.as_ref().or(started);
+        About {
+            session: delivery.session.as_str().to_owned(),
+            scope: (scope != ScopeId::main()).then(|| scope.as_str().to_owned()),
+            agent: agent.map(|agent| agent.as_str().to_owned()),
+            root: self.place.root.clone(),
+            goal: policy.goal.clone(),
+        }
+    }
+
+    /// Whether a call is refused whatever layers say. What only a person could let run is asked
+    /// about: a layer that is against it saves them the question.
+    fn is_refused(&self, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> bool {
+        let stamped = Stamped {
+            at: clock::now(),
+            source: delivery.source.clone(),
+            input: self.complete(policy, state, delivery),
+            layers: Box::default(),
+        };
+        let made = step(policy, &mut state.clone(), stamped);
+        matches!(
+            made.decision,
+            Some(Decision::Tool(
+                ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
+            ))
+        )
+    }
+
+    /// Until one is against it: nothing that another could say is severer.
+    fn of_call(
+        &self,
+        policy: &Policy,
+        question: &Question,
+        patience: Patience<'_>,
+    ) -> Vec<LayerFact> {
+        let mut facts = Vec::new();
+        for layer in self.layers.asked(policy, Stage::BeforeTool) {
+            let (fact, _) = self.put(&layer, Stage::BeforeTool, question.clone(), patience);
+            let over = fact.is_against();
+            facts.push(fact);
+            if over {
+                break;
+            }
+        }
+        facts
+    }
+
+    /// All of them: an agent that is sent back hears all that is in the way.
+    fn one_by_one(
+        &self,
+        policy: &Policy,
+        stage: Stage,
+        question: &Question,
+        patience: Patience<'_>,
+    ) -> Vec<LayerFact> {
+        let layers = self.layers.asked(policy, stage);
+        let put = |layer: &Layer| self.put(layer, stage, question.clone(), patience).0;
+        layers.iter().map(put).collect()
+    }
+
+    /// Each is shown what those before it made of the result.
+    fn of_result(
+        &self,
+        policy: &Policy,
+        stages: &[Stage],
+        mut result: ToolResult,
+        facts: &mut Vec<LayerFact>,
+        patience: Patience<'_>,
+    ) -> Rewritten {
+        let mut rewritten = Rewritten::default();
+        for stage in [Stage::AfterTool, Stage::PersistResult] {
+            if !stages.contains(&stage) {
+                continue;
+            }
+            let mut made = None;
+            for layer in self.layers.asked(policy, stage) {
+                let question = match stage {
+                    Stage::PersistResult => Question::PersistResult(result.clone()),
+                    _ => Question::AfterTool(result.clone()),
+                };
+                let (fact, new) = self.put(&layer, stage, question, patience);
+                facts.push(fact);
+                let new = withheld(facts, stage).map(Value::String).or(new);
+                if let Some(new) = new {
+                    result.text = text_of(&new);
+                    result.result = new.clone();
+                    made = Some(new);
+                }
+                if withheld(facts, stage).is_some() {
+                    break;
+                }
+            }
+            match stage {
+                Stage::PersistResult => rewritten.kept = made,
+                _ => rewritten.given = made,
+            }
+        }
+        rewritten
+    }
+
+    /// Asks one layer; with what it makes of a result.
+    fn put(
+        &self,
+        layer: &Layer,
+        stage: Stage,
+        question: Question,
+        patience: Patience<'_>,
+    ) -> (LayerFact, Option<Value>) {
+        let began = Instant::now();
+        // Who is told that it is over is often told so because somebody wanted us to go.
+        let cancelled = match stage {
+            Stage::SessionEnd => &NEVER,
+            _ => patience.cancelled,
+        };
+        let said = match limit(layer.limit, patience) {
+            None => Err("it was not asked: the answer was due".to_owned()),
+            Some(limit) => match &layer.who {
+                Who::Here {
+                    middleware,
+                    hanging,
+                } => hand::ask(middleware, hanging, question, limit, cancelled),
+                Who::Program(run) => {
+                    exec::ask(&self.place, &layer.name, run, &question, limit, cancelled)
+                }
+            },
+        };
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut fact = LayerFact {
+            layer: LayerName::new(layer.name.as_str()),
+            stage,
+            says: LayerSays::Pass,
+            reason: String::new(),
+            arguments: None,
+            ms,
+        };
+        let mut made = None;
+        let failed = match said {
+            Err(why) => Some(why),
+            Ok(
+                Says::Call(CallSays::CannotTell(why))
+                | Says::Result(ResultSays::CannotTell(why))
+                | Says::Stop(StopSays::CannotTell(why)),
+            ) => Some(why),
+            Ok(Says::Seen | Says::Call(CallSays::Pass) | Says::Stop(StopSays::Pass)) => None,
+            Ok(Says::Result(ResultSays::Keep)) => None,
+            Ok(Says::Call(CallSays::Nudge(text))) => {
+                (fact.says, fact.reason) = (LayerSays::Nudge, text);
+                None
+            }
+            Ok(Says::Call(CallSays::Ask(why))) => {
+                (fact.says, fact.reason) = (LayerSays::Ask, why);
+                None
+            }
+            Ok(Says::Call(CallSays::Deny(why)) | Says::Stop(StopSays::Deny(why))) => {
+                (fact.says, fact.reason) = (LayerSays::Deny, why);
+                None
+            }
+            Ok(Says::Call(CallSays::Rewrite { args, reason })) => match args.is_object() {
+                true => {
+                    (fact.says, fact.reason) = (LayerSays::Rewrite, reason);
+                    fact.arguments = Some(args.to_string());
+                    None
+                }
+                false => Some("the arguments that it would have are no object".to_owned()),
+            },
+            Ok(Says::Result(ResultSays::Text(text))) => {
+                fact.says = LayerSays::Rewrite;
+                made = Some(Value::String(text));
+                None
+            }
+            Ok(Says::Result(ResultSays::Whole(result))) => {
+                fact.says = LayerSays::Rewrite;
+                made = Some(result);
+                None
+            }
+        };
+        if let Some(why) = failed {
+            fact.reason = why;
+            fact.says = match layer.blocks {
+                true => LayerSays::Blocked,
+                false => LayerSays::PassedOver,
+            };
+        }
+        (fact, made)
+    }
+}
+
+/// Its own, or most of what is left before the answer is due.
+fn limit(own: Duration, patience: Patience<'_>) -> Option<Duration> {
+    let Some(deadline) = patience.deadline else {
+        return Some(own);
+    };
+    let left = deadline.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then(|| own.min(left / 4 * 3))
+}
+
+/// Arguments as they came; what is no JSON is a text.
+fn read(args: &str) -> Value {
+    serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
+}
+
+fn how(how: SessionSource) -> &'static str {
+    match how {
+        SessionSource::Startup => "startup",
+        SessionSource::Resume => "resume",
+        SessionSource::Clear => "clear",
+        SessionSource::Compact => "compact",
+        SessionSource::Fork => "fork",
+        SessionSource::Other => "other",
+    }
+}

@@ -1,0 +1,99 @@
+//! Asks a function of this process, on a thread of its own. One that hangs cannot be ended, only
+//! left behind, and one that has been left behind too often is not asked any more.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::Middleware;
+use super::question::{Question, Says};
+
+/// How often `cancelled` is looked at.
+const TICK: Duration = Duration::from_millis(25);
+/// Questions that one layer may hang over at a time.
+const MOST_HANGING: usize = 8;
+
+const RUNNING: u8 = 0;
+const BACK: u8 = 1;
+const LEFT: u8 = 2;
+
+pub(super) fn ask(
+    middleware: &Arc<dyn Middleware>,
+    hanging: &Arc<AtomicUsize>,
+    question: Question,
+    limit: Duration,
+    cancelled: &AtomicBool,
+) -> Result<Says, String> {
+    if hanging.load(Ordering::Relaxed) >= MOST_HANGING {
+        return Err(format!(
+            "it was not asked: it still hangs over {MOST_HANGING} earlier questions"
+        ));
+    }
+    let until = Instant::now() + limit;
+    let stands = Arc::new(AtomicU8::new(RUNNING));
+    let (sender, receiver) = channel();
+    let (asked, there, count) = (middleware.clone(), stands.clone(), hanging.clone());
+    std::thread::Builder::new()
+        .name("middleware".to_owned())
+        .spawn(move || {
+            let said = catch_unwind(AssertUnwindSafe(|| put(&*asked, &question)));
+            // Nobody listens any more once it was left behind.
+            let _ = sender.send(said.map_err(|panic| panicked(&*panic)));
+            if there.swap(BACK, Ordering::AcqRel) == LEFT {
+                count.fetch_sub(1, Ordering::Relaxed);
+            }
+        })
+        .map_err(|error| format!("no thread could be started for it: {error}"))?;
+    let leave = |why: String| {
+        hanging.fetch_add(1, Ordering::Relaxed);
+        if stands.swap(LEFT, Ordering::AcqRel) == BACK {
+            hanging.fetch_sub(1, Ordering::Relaxed);
+        }
+        Err(why)
+    };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left.min(TICK)) {
+            Ok(said) => return said,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err("it was lost on the way".to_owned());
+            }
+            Err(RecvTimeoutError::Timeout) if cancelled.load(Ordering::Relaxed) => {
+                return leave("it was given up: somebody wanted the run to end".to_owned());
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                return leave(format!("it took longer than {} ms", limit.as_millis()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+fn put(middleware: &dyn Middleware, question: &Question) -> Says {
+    match question {
+        Question::BeforeTool(call) => Says::Call(middleware.before_tool(call)),
+        Question::AfterTool(result) => Says::Result(middleware.after_tool(result)),
+        Question::PersistResult(result) => Says::Result(middleware.persist_result(result)),
+        Question::BeforeStop(stop) => Says::Stop(middleware.before_stop(stop)),
+        Question::RoundEnd(round) => {
+            middleware.round_end(round);
+            Says::Seen
+        }
+        Question::SessionStart(session) => {
+            middleware.session_start(session);
+            Says::Seen
+        }
+        Question::SessionEnd(session) => {
+            middleware.session_end(session);
+            Says::Seen
+        }
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", said.unwrap_or("without a word"))
+}

@@ -1,0 +1,268 @@
+//! Middleware: layers that are asked before a call, after it, before a stop and where sessions and
+//! rounds begin and end. Functions of a host and programs of a config are asked alike; how each
+//! fails is here, what follows from what they say is the core's.
+
+mod asking;
+mod exec;
+mod hand;
+mod question;
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use checkrein_core::layers::Stage;
+use checkrein_core::policy::{LayerSpec, Policy};
+
+pub(crate) use asking::AsItCame;
+pub use question::{
+    About, BeforeStop, BeforeTool, CallSays, ResultSays, RoundEnd, SessionEnd, SessionStart,
+    StopSays, ToolResult, text_of,
+};
+
+/// How long a layer may take, if nothing else is said.
+pub(crate) const TIME: Duration = Duration::from_secs(5);
+
+/// A layer of middleware, as a function of this process. A stage that it is not registered for is
+/// never asked. Each question comes on a thread of its own: what blocks holds up nobody but the
+/// call that it is about, and that not beyond the layer's time limit.
+///
+/// What it cannot judge it says so (`CannotTell`): its stance decides then, as it does when it
+/// panics or takes too long.
+pub trait Middleware: Send + Sync {
+    /// The agent wants to use a tool, and nothing else refuses that.
+    fn before_tool(&self, _call: &BeforeTool) -> CallSays {
+        CallSays::Pass
+    }
+
+    /// A tool came back. What is made of the result is what the agent gets.
+    fn after_tool(&self, _result: &ToolResult) -> ResultSays {
+        ResultSays::Keep
+    }
+
+    /// The same result, once the agent has seen it: what is made of it here is what later rounds
+    /// of the conversation have.
+    fn persist_result(&self, _result: &ToolResult) -> ResultSays {
+        ResultSays::Keep
+    }
+
+    /// One model response and all its calls are over.
+    fn round_end(&self, _round: &RoundEnd) {}
+
+    /// The agent says that it is done.
+    fn before_stop(&self, _stop: &BeforeStop) -> StopSays {
+        StopSays::Pass
+    }
+
+    /// A session began, or was taken up again.
+    fn session_start(&self, _session: &SessionStart) {}
+
+    /// It is over.
+    fn session_end(&self, _session: &SessionEnd) {}
+}
+
+/// A layer with its place, time limit and stance.
+#[derive(Clone)]
+pub struct Layer {
+    name: String,
+    on: Vec<Stage>,
+    order: i32,
+    limit: Duration,
+    blocks: bool,
+    who: Who,
+}
+
+/// Who is asked.
+#[derive(Clone)]
+enum Who {
+    /// A function of this process.
+    Here {
+        middleware: Arc<dyn Middleware>,
+        /// Questions that were given up and have not come back.
+        hanging: Arc<AtomicUsize>,
+    },
+    /// A program, by its command.
+    Program(String),
+}
+
+impl Layer {
+    /// A function of this process, asked at these stages: five seconds for an answer, and what it
+    /// cannot judge is refused.
+    pub fn new(name: &str, on: &[Stage], middleware: impl Middleware + 'static) -> Self {
+        let hanging = Arc::default();
+        let middleware: Arc<dyn Middleware> = Arc::new(middleware);
+        Self::of(
+            name,
+            on,
+            Who::Here {
+                middleware,
+                hanging,
+            },
+        )
+    }
+
+    /// A program that is asked, as `[[middleware]]` of a config has one.
+    pub fn program(name: &str, on: &[Stage], run: &str) -> Self {
+        Self::of(name, on, Who::Program(run.to_owned()))
+    }
+
+    fn of(name: &str, on: &[Stage], who: Who) -> Self {
+        Self {
+            name: name.to_owned(),
+            on: on.to_vec(),
+            order: 0,
+            limit: TIME,
+            blocks: true,
+            who,
+        }
+    }
+
+    /// Lower numbers are asked first; of equal ones those of the config, then whichever was
+    /// registered first.
+    #[must_use]
+    pub fn order(mut self, order: i32) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// How long it may take for one answer.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// What it cannot judge passes. It is recorded, and a task in which that happened is never
+    /// `task_complete`.
+    #[must_use]
+    pub fn lets_pass(mut self) -> Self {
+        self.blocks = false;
+        self
+    }
+
+    fn of_config(spec: &LayerSpec) -> Self {
+        let limit = Duration::from_millis(spec.timeout_ms);
+        let mut layer = Self::program(spec.name.as_str(), &spec.on, &spec.run);
+        (layer.order, layer.limit, layer.blocks) = (spec.order, limit, spec.blocks);
+        layer
+    }
+}
+
+/// Layers that a host registers, and removes, while it runs. Clones are the same list.
+#[derive(Clone, Default)]
+pub struct Layers(Arc<Mutex<List>>);
+
+#[derive(Default)]
+struct List {
+    next: u64,
+    layers: Vec<(u64, Layer)>,
+}
+
+/// A registered layer. It stays when this is dropped.
+pub struct Registered {
+    id: u64,
+    layers: Layers,
+}
+
+impl Layers {
+    /// From the next question on it is asked.
+    pub fn add(&self, layer: Layer) -> Registered {
+        let mut list = self.list();
+        let id = list.next;
+        list.next += 1;
+        list.layers.push((id, layer));
+        Registered {
+            id,
+            layers: self.clone(),
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_empty(&self, policy: &Policy) -> bool {
+        policy.middleware.is_empty() && self.list().layers.is_empty()
+    }
+
+    /// Whether anybody is asked at any of these stages.
+    fn listen(&self, policy: &Policy, stages: &[Stage]) -> bool {
+        let any = |on: &[Stage]| on.iter().any(|stage| stages.contains(stage));
+        policy.middleware.iter().any(|spec| any(&spec.on))
+            || self.list().layers.iter().any(|(_, layer)| any(&layer.on))
+    }
+
+    /// Who is asked at this stage, in order.
+    fn asked(&self, policy: &Policy, stage: Stage) -> Vec<Layer> {
+        let of_config = policy.middleware.iter().map(Layer::of_config);
+        let mut all: Vec<Layer> = of_config.collect();
+        all.extend(self.list().layers.iter().map(|(_, layer)| layer.clone()));
+        all.retain(|layer| layer.on.contains(&stage));
+        all.sort_by_key(|layer| layer.order);
+        all
+    }
+}
+
+impl Registered {
+    /// From the next question on it is not asked any more.
+    pub fn remove(self) {
+        let mut list = self.layers.list();
+        list.layers.retain(|(id, _)| *id != self.id);
+    }
+}
+
+/// At which stages anything is asked, as far as a front door can do what is said there.
+#[derive(Debug, Clone, Copy)]
+pub struct Stages {
+    /// Those.
+    pub asked: &'static [Stage],
+    /// What it is, as a person is told.
+    pub here: &'static str,
+}
+
+impl Stages {
+    /// The library's: it runs the tools and keeps the conversation.
+    pub const OURS: Self = Self {
+        asked: Stage::ALL,
+        here: "in the library",
+    };
+
+    /// An agent's hooks, which change neither a result nor a conversation.
+    pub const HOOKS: Self = Self {
+        asked: &[
+            Stage::SessionStart,
+            Stage::BeforeTool,
+            Stage::RoundEnd,
+            Stage::BeforeStop,
+            Stage::SessionEnd,
+        ],
+        here: "behind an agent's hooks",
+    };
+
+    /// Before an MCP server: nobody tells it of rounds, stops and conversations.
+    pub const PROXY: Self = Self {
+        asked: &[
+            Stage::SessionStart,
+            Stage::BeforeTool,
+            Stage::AfterTool,
+            Stage::SessionEnd,
+        ],
+        here: "before an MCP server",
+    };
+
+    /// What a person should know of a policy that wants more.
+    pub(crate) fn warnings(&self, policy: &Policy) -> Vec<String> {
+        let of = |spec: &LayerSpec| {
+            let never = spec.on.iter().filter(|stage| !self.asked.contains(stage));
+            let never: Vec<&str> = never.map(|stage| stage.as_str()).collect();
+            let warning = format!(
+                "middleware '{}' is never asked at {} {}: docs/middleware.md says where it is",
+                spec.name,
+                never.join(", "),
+                self.here
+            );
+            (!never.is_empty()).then_some(warning)
+        };
+        policy.middleware.iter().filter_map(of).collect()
+    }
+}

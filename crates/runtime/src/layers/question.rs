@@ -1,0 +1,185 @@
+//! What a layer is asked, and what it can say. A program gets the same as one JSON document.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What every question says of the session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct About {
+    /// The session.
+    pub session: String,
+    /// The sub-agent; `None` for the main conversation.
+    pub scope: Option<String>,
+    /// The agent, if it is known.
+    pub agent: Option<String>,
+    /// The tree that is worked in.
+    pub root: PathBuf,
+    /// What the task is for, if the config says.
+    pub goal: Option<String>,
+}
+
+/// A call that the agent wants to make.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BeforeTool {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// The agent's id of the call.
+    pub call: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// What it is called with.
+    pub args: Value,
+}
+
+/// What a tool said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolResult {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// The agent's id of the call.
+    pub call: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// What it was called with.
+    pub args: Value,
+    /// Whether it failed.
+    pub failed: bool,
+    /// What a model reads of the result.
+    pub text: String,
+    /// The result as it is: a text, or the result of an MCP server's tool.
+    pub result: Value,
+}
+
+/// A claim of done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BeforeStop {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// Which stop of the task it is, from 1.
+    pub stop: u32,
+    /// Whether the tree differs from the one at the task's start; `None` if nobody knows.
+    pub changed: Option<bool>,
+    /// What the agent says.
+    pub message: String,
+}
+
+/// The end of a round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundEnd {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// Rounds of the task, this one included.
+    pub round: u64,
+}
+
+/// The beginning of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionStart {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// How it began: `startup`, `resume`, `clear`, `compact`, `fork`, `other`.
+    pub how: String,
+}
+
+/// The end of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionEnd {
+    /// The session.
+    #[serde(flatten)]
+    pub about: About,
+    /// The agent's word for why.
+    pub why: String,
+}
+
+/// What is said of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallSays {
+    /// No opinion: whoever else has a say goes on having it.
+    Pass,
+    /// It may run; the agent gets this word of advice.
+    Nudge(String),
+    /// It should not run as it is, but so.
+    Rewrite {
+        /// The arguments that it should have: an object.
+        args: Value,
+        /// Why.
+        reason: String,
+    },
+    /// A person decides, for this reason.
+    Ask(String),
+    /// It must not run, for this reason.
+    Deny(String),
+    /// Why it cannot be judged.
+    CannotTell(String),
+}
+
+/// What is made of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResultSays {
+    /// It stays as it is.
+    Keep,
+    /// This text takes its place.
+    Text(String),
+    /// This takes its place; of the shape of the result that was shown.
+    Whole(Value),
+    /// Why it cannot be judged.
+    CannotTell(String),
+}
+
+/// What is said of a stop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StopSays {
+    /// No opinion: it is judged as any other.
+    Pass,
+    /// The agent goes on, for this reason.
+    Deny(String),
+    /// Why it cannot be judged.
+    CannotTell(String),
+}
+
+/// Any of the questions.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "stage", rename_all = "snake_case")]
+pub(super) enum Question {
+    SessionStart(SessionStart),
+    BeforeTool(BeforeTool),
+    AfterTool(ToolResult),
+    PersistResult(ToolResult),
+    RoundEnd(RoundEnd),
+    BeforeStop(BeforeStop),
+    SessionEnd(SessionEnd),
+}
+
+/// Any of the answers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Says {
+    Call(CallSays),
+    Result(ResultSays),
+    Stop(StopSays),
+    Seen,
+}
+
+/// What a model reads of a result.
+pub fn text_of(result: &Value) -> String {
+    if let Value::String(text) = result {
+        return text.clone();
+    }
+    let content = result.get("content").and_then(Value::as_array);
+    let texts = content.into_iter().flatten();
+    let texts: Vec<&str> = texts
+        .filter_map(|one| one.get("text").and_then(Value::as_str))
+        .collect();
+    match (content, result.get("message")) {
+        (Some(_), _) => texts.join("\n"),
+        // An error of the protocol.
+        (None, Some(Value::String(message))) => message.clone(),
+        (None, _) => result.to_string(),
+    }
+}

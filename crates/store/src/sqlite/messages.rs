@@ -1,0 +1,21 @@
+//! Conversations of our own agents, message by message.
+
+use checkrein_core::ids::SessionId;
+use rusqlite::Connection;
+
+/// Within a transaction.
+pub(crate) fn put(tx: &Connection, session: &SessionId, body: &[u8]) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO message
+         SELECT ?1, coalesce(max(nth), 0) + 1, ?2 FROM message WHERE session = ?1",
+    )?
+    .execute((session.as_str(), body))?;
+    Ok(())
+}
+
+/// In the order in which they were put.
+pub(crate) fn list(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Vec<u8>>> {
+    conn.prepare_cached("SELECT body FROM message WHERE session = ?1 ORDER BY nth")?
+        .query_map([session.as_str()], |row| row.get(0))?
+        .collect()
+}

@@ -1,0 +1,147 @@
+//! Test binaries: what they say that they hold, and what comes of running some of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::names::Suite;
+
+/// Suites that are built.
+pub(super) struct Binaries(BTreeMap<Suite, Binary>);
+
+struct Binary {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// What came of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Passed,
+    Failed,
+}
+
+impl Binaries {
+    /// Builds them as `cargo test --workspace` does: after it there is nothing to build.
+    pub(super) fn build(root: &Path, suites: &BTreeSet<&Suite>) -> Result<Self, String> {
+        let names: BTreeSet<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["test", "--quiet", "--workspace", "--no-run"])
+            .arg("--message-format=json-render-diagnostics")
+            .args(names.into_iter().flat_map(|name| ["--test", name]))
+            .current_dir(root)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !built.status.success() {
+            return Err("the tests do not compile".to_owned());
+        }
+        let text = String::from_utf8_lossy(&built.stdout);
+        let find = |suite: &&Suite| {
+            let binary = text.lines().find_map(|line| suite.built(root, line));
+            let binary = binary.ok_or_else(|| format!("there is no suite {suite}"))?;
+            Ok(((*suite).clone(), binary))
+        };
+        suites.iter().map(find).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The tests that a suite would run; those that are ignored are none of them.
+    pub(super) fn tests(&self, suite: &Suite) -> Result<BTreeSet<String>, String> {
+        let ignored = listed(&self.says(suite, &["--list", "--ignored"])?);
+        let all = listed(&self.says(suite, &["--list"])?);
+        Ok(all.difference(&ignored).cloned().collect())
+    }
+
+    /// Runs these tests of a suite.
+    pub(super) fn run(
+        &self,
+        suite: &Suite,
+        names: &BTreeSet<&str>,
+    ) -> Result<BTreeMap<String, Outcome>, String> {
+        let exactly = ["--exact"].into_iter().chain(names.iter().copied());
+        let arguments: Vec<&str> = exactly.collect();
+        Ok(outcomes(&self.says(suite, &arguments)?))
+    }
+
+    fn says(&self, suite: &Suite, arguments: &[&str]) -> Result<String, String> {
+        let binary = self.0.get(suite).ok_or("it was not built")?;
+        let output = Command::new(&binary.program)
+            .args(arguments)
+            .current_dir(&binary.folder)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| format!("{}: {error}", binary.program.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Suite {
+    /// Its binary, if this is what cargo says of it.
+    fn built(&self, root: &Path, line: &str) -> Option<Binary> {
+        let told: Value = serde_json::from_str(line).ok()?;
+        let text = |place: &str| told.pointer(place).and_then(Value::as_str);
+        let folder = self.folder(root);
+        let own = text("/target/name")? == self.name
+            && text("/target/kind/0")? == "test"
+            && Path::new(text("/manifest_path")?) == folder.join("Cargo.toml");
+        let program = PathBuf::from(text("/executable")?);
+        own.then_some(Binary { program, folder })
+    }
+}
+
+/// `NAME: test`, one a line.
+fn listed(text: &str) -> BTreeSet<String> {
+    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_owned).collect()
+}
+
+/// `test NAME ... ok`, one a line.
+fn outcomes(text: &str) -> BTreeMap<String, Outcome> {
+    let outcome = |line: &str| {
+        let (name, word) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        let outcome = match word {
+            "ok" => Outcome::Passed,
+            "FAILED" => Outcome::Failed,
+            _ => return None,
+        };
+        Some((name.to_owned(), outcome))
+    };
+    text.lines().filter_map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_suite_prints() {
+        let names = listed("a::b: test\nc: benchmark\nd: test\n\n2 tests, 1 benchmark\n");
+        assert_eq!(names, ["a::b", "d"].map(str::to_owned).into());
+        let text = "\nrunning 3 tests\ntest a::b ... ok\ntest d ... FAILED\ntest e ... ignored\n";
+        let expected = [("a::b", Outcome::Passed), ("d", Outcome::Failed)];
+        let expected = expected.map(|(name, outcome)| (name.to_owned(), outcome));
+        assert_eq!(outcomes(text), expected.into());
+    }
+
+    #[test]
+    fn which_binary_is_whose() {
+        let line = |folder: &str, kind: &str| {
+            serde_json::json!({
+                "reason": "compiler-artifact", "manifest_path": format!("/r/crates/{folder}/Cargo.toml"),
+                "target": { "kind": [kind], "name": "it" }, "executable": "/t/it-1",
+            })
+            .to_string()
+        };
+        let suite = Suite::new("checkrein-cli", "it");
+        let built = |line: &str| suite.built(Path::new("/r"), line);
+        let binary = built(&line("cli", "test")).unwrap();
+        assert_eq!(binary.program, Path::new("/t/it-1"));
+        assert_eq!(binary.folder, Path::new("/r/crates/cli"));
+        assert!(built(&line("checkrein", "test")).is_none());
+        assert!(built(&line("cli", "bin")).is_none());
+        assert!(built("no JSON").is_none());
+    }
+}
