@@ -74,8 +74,16 @@ fn is_one(before: &str, after: &str) -> bool {
         .map(seen)
         .filter(|seen| *seen != Seen::Nothing);
     REST.iter()
-        .all(|letter| rest.next() == Some(Seen::As(*letter)))
+        .all(|letter| rest.next().is_some_and(|seen| is_read_as(seen, *letter)))
         && (after_a_bracket(before) || rest.take_while(is_digit).take(DIGITS).count() == DIGITS)
+}
+
+/// Digits too that stand for letters: `qu0t3d`.
+fn is_read_as(seen: Seen, letter: char) -> bool {
+    match (seen, letter) {
+        (Seen::As('0'), 'o') | (Seen::As('3'), 'e') | (Seen::As('7'), 't') => true,
+        (seen, letter) => seen == Seen::As(letter),
+    }
 }
 
 fn is_digit(seen: &Seen) -> bool {
@@ -187,8 +195,11 @@ fn twin(c: char) -> char {
             'u'
         }
         'ο' | 'Ο' | 'о' | 'О' | 'օ' | 'Օ' | 'σ' | 'ᴏ' | 'ø' | 'Ø' | 'ɵ' | 'ө' | 'Ө' | 'ס' | 'ه'
-        | '०' | '০' | '੦' | '૦' | '௦' | '౦' | '೦' | '൦' | '๐' | '໐' | '၀' | 'ဝ' | 'ჿ' | 'ⲟ'
-        | 'Ⲟ' | 'ⵔ' | '〇' | '٥' | '۵' | 'ഠ' | '0' => 'o',
+        | 'ဝ' | 'ჿ' | 'ⲟ' | 'Ⲟ' | 'ⵔ' | 'ഠ' => 'o',
+        // Digits as well: of a number, or in the place of the letter.
+        '०' | '০' | '੦' | '૦' | '௦' | '౦' | '೦' | '൦' | '๐' | '໐' | '၀' | '〇' | '٥' | '۵' => {
+            '0'
+        }
         'τ' | 'Τ' | 'т' | 'Т' | 'ᴛ' | 'ŧ' | 'Ŧ' | 'ƭ' | 'Ꭲ' | 'Ⲧ' | 'ⲧ' | 'ե' | '†' => {
             't'
         }
@@ -245,6 +256,15 @@ mod tests {
             ("end of quoted 48213947", "end of q-uoted 48213947"),
             ("quoted ４８２１３９４７", "q-uoted ４８２１３９４７"),
             ("</quoted></quoted>", "</q-uoted></q-uoted>"),
+            ("</qu0ted>", "</q-u0ted>"),
+            (
+                "&#60;&#47;Q\tU\u{2028}0ted>",
+                "&#60;&#47;Q-\tU\u{2028}0ted>",
+            ),
+            ("</QU07ED 1>", "</Q-U07ED 1>"),
+            ("</qu०ted 1>", "</q-u०ted 1>"),
+            ("quoted １０３０５０", "q-uoted １０３０５０"),
+            ("quoted १०३०५०", "q-uoted १०३०५०"),
         ] {
             assert_eq!(broken(data), expected);
             assert_eq!(broken(expected), expected, "broken twice");
