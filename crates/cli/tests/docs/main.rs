@@ -171,7 +171,7 @@ fn the_configuration_page_names_what_is_not_there_yet() {
         .skip(1)
         .step_by(2)
         .collect();
-    assert!(!keys.is_empty(), "the list is found no more");
+    assert!(keys.len() > 3, "{keys:?}");
     let page = read("docs/configuration.md");
     let named = page.split_once("## Not in this build").unwrap().1;
     let named = named.split_once("\n## ").unwrap().0;
