@@ -368,7 +368,7 @@ fn the_example_without_a_loop_has_none() {
 
 #[test]
 fn the_example_repo_is_a_config() {
-    use checkrein_runtime::config::{Driver, Goal, Source, compile};
+    use checkrein_runtime::config::{Driver, Source, compile};
     let name = root().join("examples/repo/checkrein.toml");
     let source = Source {
         text: std::fs::read_to_string(&name).unwrap(),
@@ -417,7 +417,7 @@ fn the_page_of_middleware_shows_the_examples_as_they_are() {
 
 #[test]
 fn toml_on_the_pages_is_config() {
-    use checkrein_runtime::config::{Driver, Source, compile};
+    use checkrein_runtime::config::{Driver, Goal, Source, compile};
     let mut seen = 0;
     for page in [
         "README.md",
