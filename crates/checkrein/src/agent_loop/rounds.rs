@@ -14,6 +14,7 @@ use super::interrupt::{Over, Stop};
 use super::journal::{Answer, Entry, Outcome, Passed};
 use super::verifier::View;
 use super::{AgentLoop, Happening, LoopResult, LoopState};
+use crate::session::Looked;
 use crate::tool::{Does, ToolEnded, ToolUse};
 use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
 
@@ -338,7 +339,7 @@ impl<'a> Run<'a> {
                 return Err(broken);
             }
         };
-        let Some((given, kept)) = passed else {
+        let Some(Looked { given, kept }) = passed else {
             return Ok(());
         };
         let given = given.unwrap_or_else(|| outcome.ran.clone().unwrap_or_default());
