@@ -111,11 +111,10 @@ impl Engine {
         &self.layers
     }
 
-    /// The same list as another's.
+    /// Asks those of this list, too.
     #[must_use]
     pub fn with_middleware(mut self, layers: Layers) -> Self {
-        self.runtime = self.runtime.with_layers(layers.clone());
-        self.layers = layers;
+        self.runtime = self.runtime.with_layers(layers);
         self
     }
 

@@ -44,6 +44,12 @@ pub struct ToolCall {
     pub patch: Option<String>,
 }
 
+/// What middleware made of a result, as text; `None` of what it left alone.
+pub(crate) struct Looked {
+    pub(crate) given: Option<String>,
+    pub(crate) kept: Option<String>,
+}
+
 /// What an answer of a model took, as far as that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -184,7 +190,7 @@ impl<'a> Session<'a> {
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<Option<(Option<String>, Option<String>)>, RuntimeError> {
+    ) -> Result<Option<Looked>, RuntimeError> {
         const WITHHELD: &str = "withheld: the run was interrupted while middleware looked at this result; \
             if you need it, ask for it again";
         let runtime = self.engine.runtime();
@@ -192,10 +198,16 @@ impl<'a> Session<'a> {
             || runtime.listens(&self.id, Stage::PersistResult)?;
         let decided = self.return_of(call, result, error)?;
         Ok(looked.then(|| match decided.repeated {
-            true => (Some(WITHHELD.to_owned()), None),
+            true => Looked {
+                given: Some(WITHHELD.to_owned()),
+                kept: None,
+            },
             false => {
                 let Rewritten { given, kept } = decided.rewritten;
-                (given.as_ref().map(text_of), kept.as_ref().map(text_of))
+                Looked {
+                    given: given.as_ref().map(text_of),
+                    kept: kept.as_ref().map(text_of),
+                }
             }
         }))
     }

@@ -54,18 +54,21 @@ Examples:
 Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive (also: nothing is required),
 130 Ctrl-C.")]
     Check(Check),
-    /// Run an agent until it is really done: Claude Code, Codex, or any command.
+    /// Run an agent until it is really done: Claude Code, Codex, a model, or any command.
     #[command(after_help = "\
 Examples:
   checkrein run --agent claude-code \"fix the failing tests\"
   checkrein run --agent codex \"fix the failing tests\" -- --sandbox workspace-write
+  checkrein run --model anthropic/claude-sonnet-4-5 \"fix the failing tests\"
+  checkrein run --autopilot GOAL.toml
   checkrein run --resume 3f2a \"now the docs\"
   checkrein run --task \"fix the tests\" -- my-agent {task} --feedback {feedback_file}
   checkrein run -- sh -c 'cat >> prompt.md; ./agent.sh prompt.md'
 
 An agent gets hooks for this one run, no file of yours is changed; it needs its own permission to work \
 unattended (claude-code: -- --permission-mode acceptEdits, say). A command's exit 0 is a claim of done. \
-{task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin. \
+A model works with a shell and a patch tool of our own, behind the gates; its key is in the environment or \
+the keyring. {task}, {feedback} and {feedback_file} are filled in; without them the text comes on stdin. \
 CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are in the environment.
 
 Exit status: 0 task_complete, 1 error, 2 usage or config, 10 unverified, 11 gave_up, 12 hard_cap, \

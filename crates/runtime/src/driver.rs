@@ -36,7 +36,7 @@ pub struct Runtime {
     pub(crate) look: Option<Box<Look>>,
     pub(crate) level: &'static str,
     pub(crate) hosts: Hosts,
-    pub(crate) layers: Layers,
+    pub(crate) layers: Vec<Layers>,
     pub(crate) stages: Stages,
 }
 
@@ -52,7 +52,7 @@ impl Runtime {
             look: None,
             level: "L1",
             hosts: Hosts::default(),
-            layers: Layers::default(),
+            layers: Vec::new(),
             stages: Stages::HOOKS,
         }
     }
@@ -64,10 +64,10 @@ impl Runtime {
         self
     }
 
-    /// Asks these layers of middleware beside those of its policies.
+    /// Asks these layers of middleware, too, beside those of its policies.
     #[must_use]
     pub fn with_layers(mut self, layers: Layers) -> Self {
-        self.layers = layers;
+        self.layers.push(layers);
         self
     }
 

@@ -21,7 +21,7 @@ use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
 use serde_json::Value;
 
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{Decided, Layers, Place, RuntimeError};
+use checkrein_runtime::{Decided, Layers, Place, RuntimeError, Stages};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::told;
@@ -406,6 +406,8 @@ impl AgentLoop {
             .sealing(move |compiled| settings.apply(compiled, &required))
             .cancelled_with(stop.flag())
             .with_middleware(self.layers.clone())
+            // Tools and conversation are the loop's, whoever the engine was made for.
+            .at_stages(Stages::OURS)
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, begin, stop.clone()).await?;
         let request = Request {

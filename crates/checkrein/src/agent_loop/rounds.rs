@@ -18,6 +18,7 @@ use super::journal::{Answer, Entry, Outcome, Passed, Reflected};
 use super::reflect::{self, Reflect, Reflection};
 use super::verifier::View;
 use super::{AgentLoop, Happening, LoopResult, LoopState};
+use crate::session::Looked;
 use crate::tool::{Does, ToolEnded, ToolUse};
 use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
 
@@ -449,7 +450,7 @@ impl<'a> Run<'a> {
                 return Err(broken);
             }
         };
-        let Some((given, kept)) = passed else {
+        let Some(Looked { given, kept }) = passed else {
             return Ok(());
         };
         let given = given.unwrap_or_else(|| outcome.ran.clone().unwrap_or_default());

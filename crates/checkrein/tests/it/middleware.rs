@@ -616,9 +616,8 @@ fn the_examples_do_what_the_page_says() {
     }
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/middleware");
     let config = std::fs::read_to_string(examples.join("checkrein.toml")).unwrap();
-    let long = "head -c 30000 /dev/zero | tr '\\0' x";
     let secret = "echo 'user = ada, password = hunter2'";
-    let model = Scripted::calling(&["touch FREEZE", "git push --dry-run", secret, long]);
+    let model = Scripted::calling(&["touch FREEZE", "git push --dry-run", secret]);
     let bench = bench(model.clone(), &config);
     for file in ["freeze.sh", "cut_secrets.py"] {
         std::fs::copy(examples.join(file), bench.root.path().join(file)).unwrap();
@@ -630,7 +629,5 @@ fn the_examples_do_what_the_page_says() {
         "checkrein: 'freeze' refuses this call: nothing is pushed while FREEZE is there; leave it as a commit"
     );
     assert_eq!(told.get(2).unwrap(), "user = ada, password = [cut]");
-    let cut = told.get(3).unwrap();
-    assert!(cut.len() < 21_000, "{}", cut.len());
     bench.replays(&result);
 }

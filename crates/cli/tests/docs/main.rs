@@ -171,7 +171,7 @@ fn the_configuration_page_names_what_is_not_there_yet() {
         .skip(1)
         .step_by(2)
         .collect();
-    assert!(keys.len() > 3, "{keys:?}");
+    assert!(!keys.is_empty(), "{keys:?}");
     let page = read("docs/configuration.md");
     let named = page.split_once("## Not in this build").unwrap().1;
     let named = named.split_once("\n## ").unwrap().0;
@@ -417,7 +417,7 @@ fn the_page_of_middleware_shows_the_examples_as_they_are() {
 
 #[test]
 fn toml_on_the_pages_is_config() {
-    use checkrein_runtime::config::{Driver, Source, compile};
+    use checkrein_runtime::config::{Driver, Goal, Source, compile};
     let mut seen = 0;
     for page in [
         "README.md",
@@ -435,6 +435,10 @@ fn toml_on_the_pages_is_config() {
                 name: PathBuf::from(page),
                 text,
             };
+            if source.text.contains("[[criterion]]") {
+                Goal::read(&source).unwrap_or_else(|error| panic!("{error}"));
+                continue;
+            }
             let compiled = compile(Some(&source), None, Driver::Hook)
                 .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(compiled.warnings, Vec::<String>::new(), "{page}");

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use checkrein_scripted::coder::{Heard, WIRES, nth};
+use checkrein_scripted::witness::number;
+use checkrein_scripted::{Coder, Turn, Witness};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
+use crate::coder;
 use crate::mcp_client::{Client, text};
 use crate::world::{World, feed};
 
@@ -339,4 +343,71 @@ fn mistakes_in_middleware_are_said() {
         "[middleware]\nname = \"a\"\n",
         "middleware is written with two brackets: [[middleware]]",
     );
+}
+
+#[test]
+fn run_with_a_model_obeys_all_of_it() {
+    let keeps = r#"echo '{"answer": "rewrite", "text": "(seen)"}'"#;
+    let world = world(&layer("short", "\"persist_result\"", keeps, ""));
+    if !has_python(&world) {
+        return;
+    }
+    world.write("notes", "user = ada, password = hunter2\n");
+    let script = |heard: &Heard| {
+        let turns = [
+            Turn::shell("touch FREEZE"),
+            Turn::shell("git push"),
+            Turn::shell("cat notes"),
+            Turn::shell("echo 42 > answer"),
+            Turn::say("Done."),
+        ];
+        nth(&turns, heard.turns)
+    };
+    let coder = Coder::start(script).unwrap();
+    let (name, ..) = WIRES[0];
+    let args = ["--model", name, "--json", "do it"];
+    let said = coder::says(&mut coder::run(&world, &coder, name, &args));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let heard = coder.heard();
+    let told = |nth: usize, what: &str| heard[nth].whole.contains(what);
+    assert!(told(2, "nothing is pushed while FREEZE is there"));
+    assert!(
+        told(3, "password = [cut]") && !told(3, "hunter2"),
+        "{}",
+        heard[3].whole
+    );
+    // It has seen it once; from then on the conversation has what is kept of it.
+    assert!(told(4, "(seen)") && !told(4, "[cut]"), "{}", heard[4].whole);
+    let said: Vec<String> = says(&world);
+    assert!(
+        said.contains(&"short persist_result rewrite".to_owned()),
+        "{said:?}"
+    );
+    assert!(
+        said.contains(&"freeze before_tool deny".to_owned()),
+        "{said:?}"
+    );
+    world.replays(world.task()["session"].as_str().unwrap());
+}
+
+#[test]
+fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
+    let veto = "[veto]\nenabled = true\nmodel = \"ollama/v\"\nscope = \"all\"\n";
+    let world = hooked(veto);
+    let model = Witness::start(|body, _| {
+        Ok(json!({
+            "ref": number(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
+        })
+        .to_string())
+    })
+    .unwrap();
+    let mut agent = Agent::new(&world, "claude-code");
+    agent.env = vec![("OLLAMA_HOST", model.base())];
+    agent.prompt("Release it.");
+    world.write("FREEZE", "");
+    let answer = agent.shell("git push", "");
+    assert!(answer.denied().contains("'freeze' refuses"), "{answer:?}");
+    assert_eq!(model.asked().len(), 0);
+    assert_eq!(agent.shell("git log", "one"), Answer::Nothing);
+    assert_eq!(model.asked().len(), 1);
 }

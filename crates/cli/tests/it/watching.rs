@@ -421,3 +421,36 @@ fn an_agent_of_our_own_is_watched_and_judged() {
     let of = |model: &str| asked.iter().filter(|body| body["model"] == model).count();
     assert_eq!((of("v"), of("p"), of("j")), (1, 3, 2));
 }
+
+/// A flight that nobody watches but the second model.
+#[test]
+fn an_autopilot_is_watched() {
+    const NAME: &str = "anthropic/claude-sonnet-4-5";
+    let (world, cheap) = (watched(VETO), strict());
+    let goal = format!(
+        "goal = \"A parser is there.\"\nmodel = \"{NAME}\"\n[budget]\ndollars = 5\n\
+        [[criterion]]\nname = \"there\"\nrun = \"test -f parser\"\n"
+    );
+    world.write("GOAL.toml", &goal);
+    world.commit();
+    let coder = Coder::by_turns(vec![
+        Turn::shell("git push origin main"),
+        Turn::call("delete_all_files", json!({})),
+        Turn::shell("echo 1 > parser"),
+        Turn::say("Reached."),
+    ])
+    .unwrap();
+    let mut flight = coder::run(&world, &coder, NAME, &["--autopilot", "GOAL.toml"]);
+    let said = coder::says(flight.env("OLLAMA_HOST", cheap.base()));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(world.ending(), "task_complete");
+    let heard = &coder.heard().pop().unwrap().whole;
+    for told in [
+        "[verifier-veto] shell:",
+        "there is no tool 'delete_all_files'",
+    ] {
+        assert!(heard.contains(told), "{told}: {heard}");
+    }
+    // About what could do harm, and once.
+    assert_eq!(cheap.asked().len(), 2);
+}

@@ -50,6 +50,9 @@ pub struct Source {
     pub text: String,
 }
 
+/// Said where a cap cannot hold.
+const NO_COST: &str = "cost_usd is not applied behind hooks: they are not told what an agent costs";
+
 /// Who drives the task: `run` and the library have tighter defaults and exactly one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
@@ -248,10 +251,15 @@ fn compile_noting(
         repo: repo.cloned(),
         person: person.cloned(),
     };
+    let mut said = Vec::new();
+    if driver == Driver::Hook && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
+    {
+        said.push(NO_COST.to_owned());
+    }
     Ok(Compiled {
         policy,
         retention,
-        warnings: Vec::new(),
+        warnings: said,
         sources,
         profile: profile.into(),
     })

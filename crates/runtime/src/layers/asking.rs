@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::question::{Question, Says, text_of};
 use super::{
-    About, BeforeStop, BeforeTool, CallSays, Layer, ResultSays, RoundEnd, SessionEnd, SessionStart,
-    StopSays, ToolResult, Who, exec, hand,
+    About, All, BeforeStop, BeforeTool, CallSays, Layer, ResultSays, RoundEnd, SessionEnd,
+    SessionStart, StopSays, ToolResult, Who, exec, hand,
 };
 use crate::delivery::{Delivery, Patience, Rewritten};
 use crate::driver::Runtime;
@@ -38,11 +38,11 @@ impl Runtime {
     /// Whether any layer is to be asked about this.
     pub(crate) fn has_layers(&self, policy: &Policy, delivery: &Delivery<'_>) -> bool {
         // Most policies have none, and hooks are to pay nothing for that.
-        if self.layers.is_empty(policy) {
+        if self.layers_of(policy).is_empty() {
             return false;
         }
         let stages = self.stages_of(delivery);
-        !stages.is_empty() && self.layers.listen(policy, &stages)
+        !stages.is_empty() && self.layers_of(policy).listen(&stages)
     }
 
     /// Whether any layer of this session is asked at this stage.
@@ -52,7 +52,14 @@ impl Runtime {
     pub fn listens(&self, session: &SessionId, stage: Stage) -> Result<bool, RuntimeError> {
         let policy = self.peek(session)?.map(|(_, policy)| policy);
         let here = self.stages.asked.contains(&stage);
-        Ok(here && policy.is_some_and(|policy| self.layers.listen(&policy, &[stage])))
+        Ok(here && policy.is_some_and(|policy| self.layers_of(&policy).listen(&[stage])))
+    }
+
+    fn layers_of<'a>(&'a self, policy: &'a Policy) -> All<'a> {
+        All {
+            policy,
+            hosts: &self.layers,
+        }
     }
 
     fn stages_of(&self, delivery: &Delivery<'_>) -> Vec<Stage> {
@@ -197,7 +204,7 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Vec<LayerFact> {
         let mut facts = Vec::new();
-        for layer in self.layers.asked(policy, Stage::BeforeTool) {
+        for layer in self.layers_of(policy).asked(Stage::BeforeTool) {
             let (fact, _) = self.put(&layer, Stage::BeforeTool, question.clone(), patience);
             let over = fact.is_against();
             facts.push(fact);
@@ -216,7 +223,7 @@ impl Runtime {
         question: &Question,
         patience: Patience<'_>,
     ) -> Vec<LayerFact> {
-        let layers = self.layers.asked(policy, stage);
+        let layers = self.layers_of(policy).asked(stage);
         let put = |layer: &Layer| self.put(layer, stage, question.clone(), patience).0;
         layers.iter().map(put).collect()
     }
@@ -236,7 +243,7 @@ impl Runtime {
                 continue;
             }
             let mut made = None;
-            for layer in self.layers.asked(policy, stage) {
+            for layer in self.layers_of(policy).asked(stage) {
                 let question = match stage {
                     Stage::PersistResult => Question::PersistResult(result.clone()),
                     _ => Question::AfterTool(result.clone()),

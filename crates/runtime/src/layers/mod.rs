@@ -180,23 +180,35 @@ impl Layers {
     fn list(&self) -> MutexGuard<'_, List> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn is_empty(&self, policy: &Policy) -> bool {
-        policy.middleware.is_empty() && self.list().layers.is_empty()
+/// Those of a policy, and those that hosts have registered.
+#[derive(Clone, Copy)]
+struct All<'a> {
+    policy: &'a Policy,
+    hosts: &'a [Layers],
+}
+
+impl All<'_> {
+    fn is_empty(self) -> bool {
+        let none = |layers: &Layers| layers.list().layers.is_empty();
+        self.policy.middleware.is_empty() && self.hosts.iter().all(none)
     }
 
     /// Whether anybody is asked at any of these stages.
-    fn listen(&self, policy: &Policy, stages: &[Stage]) -> bool {
+    fn listen(self, stages: &[Stage]) -> bool {
         let any = |on: &[Stage]| on.iter().any(|stage| stages.contains(stage));
-        policy.middleware.iter().any(|spec| any(&spec.on))
-            || self.list().layers.iter().any(|(_, layer)| any(&layer.on))
+        let here = |layers: &Layers| layers.list().layers.iter().any(|(_, layer)| any(&layer.on));
+        self.policy.middleware.iter().any(|spec| any(&spec.on)) || self.hosts.iter().any(here)
     }
 
     /// Who is asked at this stage, in order.
-    fn asked(&self, policy: &Policy, stage: Stage) -> Vec<Layer> {
-        let of_config = policy.middleware.iter().map(Layer::of_config);
+    fn asked(self, stage: Stage) -> Vec<Layer> {
+        let of_config = self.policy.middleware.iter().map(Layer::of_config);
         let mut all: Vec<Layer> = of_config.collect();
-        all.extend(self.list().layers.iter().map(|(_, layer)| layer.clone()));
+        for layers in self.hosts {
+            all.extend(layers.list().layers.iter().map(|(_, layer)| layer.clone()));
+        }
         all.retain(|layer| layer.on.contains(&stage));
         all.sort_by_key(|layer| layer.order);
         all

@@ -82,7 +82,14 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
 }
 
 fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
-    if (args.model.is_some() || args.autopilot.is_some() || args.resume.is_some())
+    let ours = args.model.is_some() || args.autopilot.is_some();
+    if let (false, Ok(compiled)) = (ours, located.compile(Driver::Run))
+        && compiled.policy.caps.cost.is_some()
+        && args.resume.is_none()
+    {
+        checks.say("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
+    }
+    if (ours || args.resume.is_some())
         && let Some(plan) = model::Plan::of(args, located)?
     {
         model::drive(located, &plan, checks)
