@@ -43,7 +43,7 @@ pub mod verification;
 
 pub use agent_loop::{
     AgentLoop, ApplyPatch, Conversation, Happening, HardCaps, HardVerifier, Interrupt, LoopError,
-    LoopResult, LoopState, Shell, conversation,
+    LoopResult, LoopState, Reflect, Reflection, Shell, conversation,
 };
 pub use engine::Engine;
 pub use session::{LastAnswer, Session, Spent, ToolCall};

@@ -226,7 +226,11 @@ fn say(session: &Session<'_>, said: &mut Vec<Entry>, text: String) -> Result<(),
         match entry {
             Entry::Answer(answer) => open = answer.calls(),
             Entry::Result(_) if !open.is_empty() => drop(open.remove(0)),
-            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Passed(_) => {}
+            Entry::Begun { .. }
+            | Entry::User { .. }
+            | Entry::Result(_)
+            | Entry::Passed(_)
+            | Entry::Reflected(_) => {}
         }
     }
     let left = open.into_iter().map(|call| {

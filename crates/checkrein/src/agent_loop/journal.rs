@@ -26,6 +26,18 @@ pub(super) enum Entry {
     Result(Outcome),
     /// What middleware made of the result before this.
     Passed(Passed),
+    /// What the model thought of its answer before this.
+    Reflected(Reflected),
+}
+
+/// See [`Entry::Reflected`]. The conversation hears of it only what follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reflected {
+    /// Its own words, and what they used.
+    pub(super) answer: Answer,
+    pub(super) score: Result<u16, String>,
+    /// What it is told, if it is to revise its answer.
+    pub(super) feedback: Option<String>,
 }
 
 /// See [`Entry::Passed`].
@@ -164,7 +176,7 @@ impl Entry {
     /// As a provider is told of it; `None` if that is nothing.
     pub(super) fn message(&self) -> Option<Message> {
         Some(match self {
-            Self::Begun { .. } | Self::Passed(_) => return None,
+            Self::Begun { .. } | Self::Passed(_) | Self::Reflected(_) => return None,
             Self::User { text } => Message::User(text.clone()),
             Self::Answer(answer) => Message::Assistant {
                 text: answer.text.clone(),
@@ -231,5 +243,20 @@ mod tests {
             cost: Some(9),
         };
         assert_eq!(back.spent(), spent);
+    }
+
+    #[test]
+    fn what_it_thought_of_its_answer_is_read_as_it_was_written() {
+        for score in [Ok(400), Err("no JSON".to_owned())] {
+            let reflected = Reflected {
+                answer: Answer::default(),
+                feedback: score.is_ok().then(|| "[reflect] more".to_owned()),
+                score,
+            };
+            let entry = Entry::Reflected(reflected);
+            assert_eq!(entry.message(), None);
+            let body = serde_json::to_vec(&entry).unwrap();
+            assert_eq!(serde_json::from_slice::<Entry>(&body).unwrap(), entry);
+        }
     }
 }

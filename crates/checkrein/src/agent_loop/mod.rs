@@ -6,6 +6,7 @@ mod fading;
 mod hands;
 mod interrupt;
 mod journal;
+mod reflect;
 mod rounds;
 mod settings;
 mod verifier;
@@ -33,6 +34,7 @@ use verifier::View;
 pub use desk::{Conversation, conversation};
 pub use hands::{ApplyPatch, Shell};
 pub use interrupt::Interrupt;
+pub use reflect::{Reflect, Reflection};
 pub use settings::HardCaps;
 pub use verifier::{HardVerifier, LoopState};
 
@@ -154,6 +156,8 @@ pub struct LoopResult {
     pub task: TaskId,
     /// How often the model said in that task that it is done.
     pub attempts: u32,
+    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflect`]).
+    pub reflections: Vec<Reflection>,
     /// What should be said of the config.
     pub warnings: Vec<String>,
 }
@@ -261,6 +265,14 @@ impl AgentLoop {
     #[must_use]
     pub fn verifier(mut self, verifier: HardVerifier) -> Self {
         self.verifiers.push(Arc::new(verifier));
+        self
+    }
+
+    /// Has the agent score its own answer before it is judged: below the threshold it gets its critique back
+    /// and revises. That is no evidence: the stop is judged as ever afterwards.
+    #[must_use]
+    pub fn reflect(mut self, reflect: Reflect) -> Self {
+        self.settings.reflect = Some(reflect);
         self
     }
 

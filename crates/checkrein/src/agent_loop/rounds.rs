@@ -1,9 +1,12 @@
 //! The rounds of one run: ask, call, ask again, until a stop is accepted or something ends it.
 
+use std::ops::ControlFlow;
+
 use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
 use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
+use checkrein_models::quoted::Quotes;
 use checkrein_models::{Call, Ended, Message, ModelError, Reply, Request, Usage};
 use checkrein_runtime::Decided;
 use serde_json::Value;
@@ -11,7 +14,8 @@ use serde_json::Value;
 use super::desk::{Desk, Opened};
 use super::fading::Fading;
 use super::interrupt::{Over, Stop};
-use super::journal::{Answer, Entry, Outcome, Passed};
+use super::journal::{Answer, Entry, Outcome, Passed, Reflected};
+use super::reflect::{self, Reflect, Reflection};
 use super::verifier::View;
 use super::{AgentLoop, Happening, LoopResult, LoopState};
 use crate::session::Looked;
@@ -40,6 +44,9 @@ pub(super) struct Run<'a> {
     usage: Usage,
     cost: Option<u64>,
     fading: Fading,
+    /// What the model thought of the answer that is the last.
+    reflected: Option<Reflected>,
+    reflections: Vec<Reflection>,
 }
 
 /// Checkrein itself cannot go on.
@@ -71,6 +78,8 @@ impl<'a> Run<'a> {
             },
             cost: none,
             fading: Fading::default(),
+            reflected: None,
+            reflections: Vec::new(),
         }
     }
 
@@ -88,6 +97,10 @@ impl<'a> Run<'a> {
                     }
                 }
                 Entry::User { .. } => last = None,
+                Entry::Reflected(reflected) => {
+                    self.think(&reflected);
+                    self.reflected = Some(reflected);
+                }
                 Entry::Answer(answer) => {
                     self.cut_before = std::mem::replace(&mut cut, answer.cut);
                     self.count(&answer);
@@ -139,6 +152,7 @@ impl<'a> Run<'a> {
             usage: self.usage,
             cost: self.cost,
             session: opened.session,
+            reflections: self.reflections,
             warnings: opened.warnings,
         }
     }
@@ -168,7 +182,10 @@ impl<'a> Run<'a> {
                 self.cut(&answer, &calls, told.len()).await?;
                 None
             } else if answer.cut || calls.is_empty() {
-                self.claim(&answer, &calls, told.len()).await?
+                match self.reflects(&answer).await? {
+                    ControlFlow::Break(over) => over,
+                    ControlFlow::Continue(()) => self.claim(&answer, &calls, told.len()).await?,
+                }
             } else {
                 self.calls(&answer, &calls, &told).await?
             };
@@ -203,7 +220,7 @@ impl<'a> Run<'a> {
                 }
                 self.fading.keep(messages, passed.kept.as_deref());
             }
-            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) => {}
+            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Reflected(_) => {}
         }
         messages.extend(entry.message());
     }
@@ -215,8 +232,13 @@ impl<'a> Run<'a> {
     }
 
     fn count(&mut self, answer: &Answer) {
-        self.rounds += 1;
         self.output.clone_from(&answer.text);
+        self.reflected = None;
+        self.spend(answer);
+    }
+
+    fn spend(&mut self, answer: &Answer) {
+        self.rounds += 1;
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
         let used = answer.usage();
         self.usage = Usage {
@@ -239,10 +261,99 @@ impl<'a> Run<'a> {
     }
 
     async fn round(&self, answer: &Answer) -> Result<(), Broken> {
-        let (spent, key) = (answer.spent(), format!("round:{}", self.rounds));
+        self.round_of(self.rounds, answer).await
+    }
+
+    async fn round_of(&self, nth: u32, answer: &Answer) -> Result<(), Broken> {
+        let (spent, key) = (answer.spent(), format!("round:{nth}"));
         self.desk
             .ask(move |session| session.round_of(spent, Some(key)))
             .await
+    }
+
+    /// Whether others may judge the answer, by the model's own word on it. It goes on if the model is to
+    /// revise it; with a transition the run is over.
+    async fn reflects(
+        &mut self,
+        answer: &Answer,
+    ) -> Result<ControlFlow<Option<Transition>>, Broken> {
+        let Some(reflect) = self.of.settings.reflect.filter(|_| !answer.cut) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let reflected = match self.reflected.take() {
+            // The process died after it.
+            Some(reflected) => reflected,
+            None => {
+                let revised = self.reflections.iter().filter(|one| one.revised).count();
+                if revised >= reflect.revisions as usize {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let quotes = Quotes::fresh();
+                let question = reflect::question(&self.request, quotes);
+                self.of.tell(Happening::Asked {
+                    round: self.rounds + 1,
+                });
+                let asked = self.of.model.ask(&question);
+                let heard = match self.stop.unless(asked).await {
+                    None => return self.stopped().await.map(Some).map(ControlFlow::Break),
+                    Some(heard) => heard,
+                };
+                let reflected = self.thought(heard, quotes, reflect);
+                self.think(&reflected);
+                self.keep(Entry::Reflected(reflected.clone())).await?;
+                reflected
+            }
+        };
+        let Some(text) = reflected.feedback else {
+            self.round(&reflected.answer).await?;
+            return Ok(ControlFlow::Continue(()));
+        };
+        self.round_of(self.rounds - 1, answer).await?;
+        self.round(&reflected.answer).await?;
+        self.of.tell(Happening::SentBack { feedback: &text });
+        self.keep(Entry::User { text }).await?;
+        Ok(ControlFlow::Break(None))
+    }
+
+    /// What the model thinks of its answer. That it says nothing is no bad score.
+    fn thought(
+        &self,
+        heard: Result<Reply, ModelError>,
+        quotes: Quotes,
+        reflect: Reflect,
+    ) -> Reflected {
+        let nothing = Some(0);
+        let none = Usage {
+            input: nothing,
+            cached: nothing,
+            written: nothing,
+            output: nothing,
+        };
+        match heard {
+            Err(error) => Reflected {
+                answer: Answer::new(String::new(), Vec::new(), false, &none, nothing),
+                score: Err(format!("the model gave no answer: {error}")),
+                feedback: None,
+            },
+            Ok(reply) => {
+                let said = reflect::heard(&reply, quotes);
+                let cost = self.of.prices.cost(self.of.model.name(), &reply.usage);
+                let cut = reply.ended == Ended::Cut;
+                Reflected {
+                    answer: Answer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
+                    feedback: said.feedback(reflect),
+                    score: said.score,
+                }
+            }
+        }
+    }
+
+    fn think(&mut self, reflected: &Reflected) {
+        self.spend(&reflected.answer);
+        self.reflections.push(Reflection {
+            score: reflected.score.clone(),
+            revised: reflected.feedback.is_some(),
+        });
     }
 
     /// The model wants nothing done any more: it says that it is done, or was cut.

@@ -9,6 +9,8 @@ use checkrein_core::policy::TokenBudget;
 use checkrein_runtime::Hosts;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 
+use super::reflect::Reflect;
+
 /// What ends a run in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardCaps {
@@ -53,6 +55,7 @@ pub(super) struct Settings {
     pub(super) caps: Option<HardCaps>,
     pub(super) token_budget: Option<TokenBudget>,
     pub(super) detectors: Option<Vec<String>>,
+    pub(super) reflect: Option<Reflect>,
     pub(super) config: Option<String>,
     /// The model, if nobody knows what it costs.
     pub(super) unpriced: Option<String>,
@@ -75,6 +78,9 @@ impl Settings {
                     "is 0, with which nothing could be done; every cap is at least 1",
                 ));
             }
+        }
+        if let Some((key, what)) = self.reflect.and_then(Reflect::wrong) {
+            return Err(wrong(key, what));
         }
         let named = self.detectors.iter().flatten();
         let unknown = |name: &&String| !detectors::ALL.iter().any(|known| known.name() == *name);

@@ -12,8 +12,8 @@ use checkrein::models::{
     Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
 };
 use checkrein::{
-    AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Shell, Tool,
-    ToolOutput, ToolUse,
+    AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Reflect, Shell,
+    Tool, ToolOutput, ToolUse,
 };
 use serde_json::{Value, json};
 
@@ -605,4 +605,156 @@ fn it_needs_no_executor_and_runs_share_nothing() {
             assert_eq!(result.output, format!("task {nth}"));
         }
     });
+}
+
+// The agent's own look at its answer.
+
+/// Answers one after the other; asked how good an answer is, it says these things, where `REF` is the number of
+/// the question.
+fn reflecting(
+    answers: &'static [&'static str],
+    thoughts: &'static [&'static str],
+) -> Arc<InProcess> {
+    let asked = Mutex::new((0, 0));
+    InProcess::by(move |request, _| {
+        let mut asked = asked.lock().unwrap();
+        if request.shape.is_none() {
+            asked.0 += 1;
+            return Ok(says(answers.get(asked.0 - 1).or(answers.last()).unwrap()));
+        }
+        asked.1 += 1;
+        let Some(Message::User(question)) = request.messages.last() else {
+            panic!("no question: {request:?}");
+        };
+        let (_, number) = question.rsplit_once("ref: ").unwrap();
+        let thought = thoughts.get(asked.1 - 1).or(thoughts.last()).unwrap();
+        Ok(says(&thought.replace("REF", number.trim_end_matches('.'))))
+    })
+}
+
+fn dated() -> HardVerifier {
+    HardVerifier::new("dated", |state| match state.output.contains("May") {
+        true => HardVerifier::passed(),
+        false => HardVerifier::failed("it needs a date", true),
+    })
+}
+
+const LOW: &str = r#"{"ref": REF, "critique": "the second half is missing", "score": 0.4}"#;
+const HIGH: &str = r#"{"ref": REF, "critique": "", "score": 0.9}"#;
+
+#[test]
+fn reflect_a_low_score_is_followed_by_a_revision() {
+    let model = reflecting(&["Half, May.", "All, May."], &[LOW, HIGH]);
+    let (_root, agent) = in_folder(model.clone());
+    let agent = agent
+        .tool(Notes::new())
+        .verifier(dated())
+        .reflect(Reflect::default());
+    let result = ends(&agent);
+    assert_eq!(reason(&result), (Reason::TaskComplete, None));
+    assert_eq!(result.output, "All, May.");
+    let scores: Vec<_> = result
+        .reflections
+        .iter()
+        .map(|one| (one.score.clone(), one.revised))
+        .collect();
+    assert_eq!(scores, [(Ok(400), true), (Ok(900), false)]);
+    // The questions are no part of the conversation; what it has against itself is.
+    let told = users(&result);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[1].starts_with("[reflect] "), "{told:?}");
+    assert!(told[1].contains("the second half is missing"), "{told:?}");
+    // They are shown all of it, and count.
+    let asked = model.asked.lock().unwrap();
+    assert_eq!(asked[1].messages[..2], result.messages[..2]);
+    assert_eq!(asked[1].tools, asked[0].tools);
+    assert_eq!((result.rounds, result.usage.output), (4, Some(400)));
+    assert_eq!(result.attempts, 1, "only the second answer was judged");
+}
+
+#[test]
+fn reflect_revisions_are_counted() {
+    for (revisions, rounds) in [(1, 3), (2, 5), (3, 7)] {
+        let model = reflecting(&["Never right, May."], &[LOW]);
+        let (_root, agent) = in_folder(model);
+        let reflect = Reflect {
+            revisions,
+            ..Reflect::default()
+        };
+        let result = ends(&agent.verifier(dated()).reflect(reflect));
+        // As often as it may it has revised its answer: now others judge it.
+        assert_eq!(reason(&result), (Reason::TaskComplete, None));
+        assert_eq!(result.rounds, rounds);
+        let revised = result.reflections.iter().filter(|one| one.revised).count();
+        assert_eq!(revised, revisions as usize);
+    }
+}
+
+#[test]
+fn reflect_is_no_evidence() {
+    let model = reflecting(&["Done.", "Done, 1 May."], &[HIGH]);
+    let (_root, agent) = in_folder(model);
+    let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+    assert_eq!(reason(&result), (Reason::TaskComplete, None));
+    assert_eq!(result.attempts, 2, "the verifier sent the first back");
+    assert!(users(&result)[1].contains("it needs a date"));
+}
+
+#[test]
+fn reflect_what_cannot_be_read_is_no_revision() {
+    for thought in [
+        "It is fine.",
+        r#"{"critique": "bad", "score": 0.1}"#,
+        r#"{"ref": 12345678, "critique": "bad", "score": 0.1}"#,
+        r#"{"ref": REF, "critique": "bad", "score": "low"}"#,
+        r#"{"ref": REF, "critique": "bad"}"#,
+        "",
+    ] {
+        let model = InProcess::by(move |request, _| match request.shape {
+            None => Ok(says("Done, 1 May.")),
+            Some(_) => Ok(says(thought)),
+        });
+        let (_root, agent) = in_folder(model);
+        let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+        assert_eq!(reason(&result), (Reason::TaskComplete, None), "{thought}");
+        let [reflection] = &result.reflections[..] else {
+            panic!("{thought}: {:?}", result.reflections);
+        };
+        assert!(
+            reflection.score.is_err() && !reflection.revised,
+            "{thought}: {reflection:?}"
+        );
+    }
+    // Nor is a model that does not answer.
+    let model = InProcess::by(|request, _| match request.shape {
+        None => Ok(says("Done, 1 May.")),
+        Some(_) => Err(ModelError::Wait {
+            what: "down".to_owned(),
+        }),
+    });
+    let (_root, agent) = in_folder(model);
+    let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+    assert_eq!(reason(&result), (Reason::TaskComplete, None));
+    assert!(result.reflections[0].score.is_err());
+}
+
+#[test]
+fn reflect_settings_that_cannot_be_meant() {
+    for (threshold_permille, revisions, key) in [
+        (0, 3, "threshold_permille"),
+        (1001, 3, "threshold_permille"),
+        (700, 0, "revisions"),
+        (700, 4, "revisions"),
+    ] {
+        let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("")]));
+        let reflect = Reflect {
+            threshold_permille,
+            revisions,
+        };
+        let error = wait(agent.reflect(reflect).run("Do it.")).unwrap_err();
+        assert!(
+            error.to_string().contains(&format!("reflect.{key}")),
+            "{error}"
+        );
+    }
 }

@@ -1,0 +1,147 @@
+//! The agent's own look at its answer, before anybody else's: it says how good the answer is, and below the
+//! threshold gets its own critique back. No evidence: whatever it says, the stop is judged as ever.
+
+use std::sync::{Arc, LazyLock};
+
+use checkrein_models::quoted::{Keep, Quotes, clip};
+use checkrein_models::reading::{Wanted, read};
+use checkrein_models::{Message, Reply, Request, Shape};
+use serde_json::{Value, json};
+
+/// More revisions are no better (seed 003: reflection, at most three).
+const MOST: u32 = 3;
+/// Bytes of its critique that it gets back.
+const CRITIQUE: usize = 2_000;
+
+/// Whether, and how often, an agent revises its answer by its own judgement.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use checkrein::{AgentLoop, Reflect, models::Model};
+/// # fn example(model: Arc<dyn Model>) -> AgentLoop {
+/// AgentLoop::new(model).reflect(Reflect { threshold_permille: 800, revisions: 2 })
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reflect {
+    /// Below this score, in thousandths, it revises: from 1 to 1000.
+    pub threshold_permille: u16,
+    /// At most so often in a conversation: from 1 to 3.
+    pub revisions: u32,
+}
+
+impl Default for Reflect {
+    fn default() -> Self {
+        Self {
+            threshold_permille: 700,
+            revisions: MOST,
+        }
+    }
+}
+
+impl Reflect {
+    /// What cannot be meant: the key, and what is wrong with it.
+    pub(super) fn wrong(self) -> Option<(&'static str, &'static str)> {
+        if !(1..=1000).contains(&self.threshold_permille) {
+            return Some((
+                "reflect.threshold_permille",
+                "must be from 1 to 1000 thousandths",
+            ));
+        }
+        if !(1..=MOST).contains(&self.revisions) {
+            return Some((
+                "reflect.revisions",
+                "must be from 1 to 3; to switch it off leave `reflect` out",
+            ));
+        }
+        None
+    }
+}
+
+/// What an agent thought of an answer of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reflection {
+    /// How good it is, in thousandths, or why that is not known.
+    pub score: Result<u16, String>,
+    /// Whether it revised the answer for that.
+    pub revised: bool,
+}
+
+/// What it said, and what it is told for that.
+pub(super) struct Said {
+    pub(super) score: Result<u16, String>,
+    critique: String,
+}
+
+static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "ref": { "type": "integer" },
+            "critique": { "type": "string" },
+            "score": { "type": "number" },
+        },
+        "required": ["ref", "critique", "score"],
+        "additionalProperties": false,
+    }))
+});
+
+/// The question about the answer with which a conversation ends; the conversation hears nothing of it.
+pub(super) fn question(conversation: &Request, quotes: Quotes) -> Request {
+    let number = quotes.number();
+    let mut messages = conversation.messages.clone();
+    messages.push(Message::User(format!(
+        "[reflect] Before others judge your answer, judge it yourself: is all done that was asked for, and is it right? Call no tool; reply in JSON. critique: what is missing or wrong, so that you can mend it; empty if nothing. score: from 0, useless, to 1, nothing to add. ref: {number}."
+    )));
+    Request {
+        messages,
+        shape: Some(Shape {
+            name: "reflection",
+            schema: SHAPE.clone(),
+        }),
+        ..conversation.clone()
+    }
+}
+
+/// What it said to that. What cannot be read is no score, and not a bad one.
+pub(super) fn heard(reply: &Reply, quotes: Quotes) -> Said {
+    let nothing = |why: String| Said {
+        score: Err(why),
+        critique: String::new(),
+    };
+    let wanted = Wanted {
+        number: quotes.number(),
+        keys: &["score"],
+    };
+    match read(&reply.text, wanted) {
+        Err(why) => nothing(why.to_string()),
+        Ok(answer) if !answer.signed() => {
+            nothing("the answer does not repeat the number of its question".to_owned())
+        }
+        Ok(answer) => Said {
+            score: answer.thousandths("score").map_err(|why| why.to_string()),
+            critique: answer
+                .text("critique")
+                .map(|text| clip(text.trim(), CRITIQUE, Keep::Start).into_owned())
+                .unwrap_or_default(),
+        },
+    }
+}
+
+impl Said {
+    /// What the agent is told, if that score is too low.
+    pub(super) fn feedback(&self, reflect: Reflect) -> Option<String> {
+        let score = *self.score.as_ref().ok()?;
+        if score >= reflect.threshold_permille {
+            return None;
+        }
+        let critique = match self.critique.as_str() {
+            "" => "you did not say what is missing; look for it",
+            critique => critique,
+        };
+        Some(format!(
+            "[reflect] By your own word your answer is not good enough yet ({score} of 1000, {} are asked for): {critique}\nMend that, then answer anew.",
+            reflect.threshold_permille
+        ))
+    }
+}
