@@ -1,5 +1,6 @@
 //! What a model is asked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// Instructions that no message can overrule.
-    pub system: String,
+    pub system: Cow<'static, str>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// Tools that the model may call.

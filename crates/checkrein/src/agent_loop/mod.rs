@@ -411,7 +411,7 @@ impl AgentLoop {
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, begin, stop.clone()).await?;
         let request = Request {
-            system: self.system.clone(),
+            system: self.system.clone().into(),
             messages: Vec::new(),
             tools: self.tools.iter().map(told).collect(),
             shape: None,

@@ -25,7 +25,7 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
     if !request.system.is_empty() {
         let mut block = Object::default();
         block.set("type", "text");
-        block.set("text", request.system.as_str());
+        block.set("text", &*request.system);
         if again {
             block.set("cache_control", json!({ "type": "ephemeral" }));
         }

@@ -13,7 +13,7 @@ const THOUGHTS: &str = "thoughts";
 pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
     let system = match &request.shape {
         Some(shape) if !dialect.holds_shapes => in_words(&request.system, shape),
-        _ => request.system.clone(),
+        _ => request.system.to_string(),
     };
     let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system }));
     let said = request.messages.iter().map(|one| message(one, dialect));

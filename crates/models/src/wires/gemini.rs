@@ -16,7 +16,7 @@ pub(super) fn body(request: &Request) -> Value {
     if let Some(most) = request.max_tokens {
         config.set("maxOutputTokens", most);
     }
-    let mut system = request.system.clone();
+    let mut system = request.system.to_string();
     match &request.shape {
         // Not every model can do both at once.
         Some(shape) if !request.tools.is_empty() => system = in_words(&system, shape),

@@ -26,7 +26,7 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
     let items: Value = request.messages.iter().flat_map(items).collect();
     body.set("input", items);
     if !request.system.is_empty() {
-        body.set("instructions", request.system.as_str());
+        body.set("instructions", &*request.system);
     }
     if let Some(most) = request.max_tokens {
         body.set("max_output_tokens", most);

@@ -32,7 +32,7 @@ const LIMITS: Limits = Limits {
 
 fn question() -> Request {
     Request {
-        system: "be brief".to_owned(),
+        system: "be brief".into(),
         messages: vec![Message::User("is it done?".to_owned())],
         ..Request::default()
     }

@@ -84,7 +84,7 @@ pub(super) fn request(judge: &Definition, case: &Case, quotes: Quotes, order: Or
     let mut blocks = Blocks::of(judge, case);
     blocks.fit(BUDGET.saturating_sub(chars(&system)));
     Request {
-        system,
+        system: system.into(),
         messages: vec![Message::User(blocks.write(quotes, order))],
         tools: Vec::new(),
         shape: Some(Shape {

@@ -6,6 +6,8 @@ mod lines;
 mod recent;
 mod share;
 
+use std::borrow::Cow;
+
 use checkrein_models::quoted::Quotes;
 use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
 use checkrein_models::{Ended, Message, ModelError, Reply, Request, Shape, Usage};
@@ -81,7 +83,7 @@ impl Question {
             data(&mut Lines::new(prompt));
         });
         let request = Request {
-            system: self.system.to_owned(),
+            system: Cow::Borrowed(self.system),
             messages: vec![Message::User(prompt)],
             tools: Vec::new(),
             shape: Some(self.shape.clone()),

@@ -49,7 +49,7 @@ pub(super) fn request(judge: &Definition, pair: &Pair, first: Side, quotes: Quot
     quotes.put(&mut prompt, "first answer", one);
     quotes.put(&mut prompt, "second answer", two);
     Request {
-        system,
+        system: system.into(),
         messages: vec![Message::User(prompt)],
         tools: Vec::new(),
         shape: Some(Shape {
