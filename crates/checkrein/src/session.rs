@@ -44,6 +44,10 @@ pub struct ToolCall {
     pub patch: Option<String>,
 }
 
+/// What is told of a result that came before, and of which nobody knows what middleware made.
+const WITHHELD: &str = "withheld: it came back before, and what middleware made of it then is not known; \
+    if you need it, ask for it again";
+
 /// What middleware made of a result, as text; `None` of what it left alone.
 pub(crate) struct Looked {
     pub(crate) given: Option<String>,
@@ -117,6 +121,17 @@ impl<'a> Session<'a> {
         self.take(Input::PromptSubmitted(prompt)).map(drop)
     }
 
+    /// The same; what comes again after so many answers is known already.
+    pub(crate) fn prompt_as(&self, answers: usize, text: &str) -> Result<(), RuntimeError> {
+        let prompt = Input::PromptSubmitted(PromptSubmitted {
+            text: text.to_owned(),
+            tree: None,
+            tokens: None,
+        });
+        let key = format!("prompt:{answers}");
+        self.deliver(prompt, Some(key), None, None).map(drop)
+    }
+
     /// The agent wants to use a tool. With the answer: every [`ToolDecision`] but `Allow`
     /// and `Nudge` means that it must not run as it is.
     ///
@@ -149,14 +164,30 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; where there is middleware, the result has then not been
-    /// looked at by all of it.
+    /// looked at by all of it. A result that comes again is withheld there: what was made of it the
+    /// first time is not kept.
     pub fn returned(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
     ) -> Result<Rewritten, RuntimeError> {
-        Ok(self.return_of(call, result, error)?.rewritten)
+        let looked = self.looks_at_results()?;
+        let decided = self.return_of(call, result, error)?;
+        Ok(match looked && decided.repeated {
+            true => Rewritten {
+                given: Some(Value::String(WITHHELD.to_owned())),
+                kept: None,
+            },
+            false => decided.rewritten,
+        })
+    }
+
+    /// Whether any middleware looks at results.
+    fn looks_at_results(&self) -> Result<bool, RuntimeError> {
+        let runtime = self.engine.runtime();
+        Ok(runtime.listens(&self.id, Stage::AfterTool)?
+            || runtime.listens(&self.id, Stage::PersistResult)?)
     }
 
     fn return_of(
@@ -183,32 +214,18 @@ impl<'a> Session<'a> {
         self.deliver(input, key, None, Some(returned))
     }
 
-    /// The same for a result that may have come back before, in a process that died: what is told of
-    /// it, and what stays of it; `None` if no middleware looks at results.
+    /// The same as text, for our own loop; `None` if no middleware looks at results.
     pub(crate) fn passed(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
     ) -> Result<Option<Looked>, RuntimeError> {
-        const WITHHELD: &str = "withheld: the run was interrupted while middleware looked at this result; \
-            if you need it, ask for it again";
-        let runtime = self.engine.runtime();
-        let looked = runtime.listens(&self.id, Stage::AfterTool)?
-            || runtime.listens(&self.id, Stage::PersistResult)?;
-        let decided = self.return_of(call, result, error)?;
-        Ok(looked.then(|| match decided.repeated {
-            true => Looked {
-                given: Some(WITHHELD.to_owned()),
-                kept: None,
-            },
-            false => {
-                let Rewritten { given, kept } = decided.rewritten;
-                Looked {
-                    given: given.as_ref().map(text_of),
-                    kept: kept.as_ref().map(text_of),
-                }
-            }
+        let looked = self.looks_at_results()?;
+        let Rewritten { given, kept } = self.returned(call, result, error)?;
+        Ok(looked.then(|| Looked {
+            given: given.as_ref().map(text_of),
+            kept: kept.as_ref().map(text_of),
         }))
     }
 

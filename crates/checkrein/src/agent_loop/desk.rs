@@ -15,7 +15,8 @@ use futures_channel::oneshot;
 
 use super::LoopError;
 use super::interrupt::{Over, Stop};
-use super::journal::{self, Entry, Outcome};
+use super::journal::{self, Entry};
+use super::settings;
 use crate::{Engine, Session};
 
 /// How early the clock is looked at again, once its time was up and checks had taken some of it.
@@ -25,8 +26,6 @@ type Job = Box<dyn FnOnce(&Session<'_>) + Send>;
 
 /// The agent's name in the store.
 const AGENT: &str = "agent-loop";
-/// What the calls get that were under way when a person said something else.
-const LEFT: &str = "not known: the run was interrupted, and a person says something new";
 /// What a model is told that waited for a person.
 const ANSWERED: &str = "A person has answered what you asked for. Go on.";
 
@@ -51,6 +50,10 @@ pub(super) struct Opened {
     pub(super) said: Vec<Entry>,
     /// It is over already.
     pub(super) ended: Option<Transition>,
+    /// What is said to the model first; whether that is a person's prompt.
+    pub(super) more: Option<(String, bool)>,
+    /// What it costs is bounded.
+    pub(super) capped: bool,
 }
 
 /// What a session's conversation says of itself.
@@ -88,6 +91,7 @@ impl Desk {
     pub(super) async fn open(
         engine: Engine,
         begin: Begin,
+        unpriced: Option<String>,
         stop: Stop,
     ) -> Result<(Self, Opened), LoopError> {
         let (jobs, come_in) = channel();
@@ -96,7 +100,7 @@ impl Desk {
         std::thread::Builder::new()
             .name("agent-loop".to_owned())
             .spawn(move || {
-                match begun(&engine, begin) {
+                match begun(&engine, begin, unpriced.as_deref()) {
                     Err(error) => {
                         let _ = tell.send(Err(error));
                     }
@@ -140,12 +144,16 @@ impl Drop for Desk {
     }
 }
 
-fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened, Claim), LoopError> {
+fn begun<'a>(
+    engine: &'a Engine,
+    begin: Begin,
+    unpriced: Option<&str>,
+) -> Result<(Session<'a>, Opened, Claim), LoopError> {
     let mine = |id: &SessionId| {
         let claim = engine.runtime().converse(id)?;
         claim.ok_or_else(|| LoopError::Busy(id.clone()))
     };
-    match begin {
+    let (session, mine, mut opened) = match begin {
         Begin::New {
             model,
             errand,
@@ -155,18 +163,18 @@ fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened, Claim), 
             let mine = mine(session.id())?;
             let user = Entry::User {
                 text: message.clone(),
+                prompt: true,
             };
             // Before the task begins: what has begun can be taken up.
             Entry::Begun { model, errand }.write(&session)?;
             user.write(&session)?;
-            session.prompt(&message)?;
+            session.prompt_as(0, &message)?;
             let opened = Opened {
-                session: session.id().clone(),
                 warnings,
                 said: vec![user],
-                ended: None,
+                ..Opened::of(&session)
             };
-            Ok((session, opened, mine))
+            (session, mine, opened)
         }
         Begin::Again { session: id, more } => {
             if engine.runtime().messages(&id)?.is_empty() {
@@ -174,80 +182,64 @@ fn begun(engine: &Engine, begin: Begin) -> Result<(Session<'_>, Opened, Claim), 
             }
             let mine = mine(&id)?;
             let (session, warnings) = engine.session_of(AGENT, id, SessionSource::Resume)?;
-            let mut said = journal::read(&session)?;
-            let ended = taken_up(&session, &mut said, more)?;
+            let said = journal::read(&session)?;
+            let (ended, more) = taken_up(&session, &said, more)?;
             let opened = Opened {
-                session: session.id().clone(),
                 warnings,
                 said,
                 ended,
+                more,
+                ..Opened::of(&session)
             };
-            Ok((session, opened, mine))
+            (session, mine, opened)
+        }
+    };
+    if let Some((_, policy)) = session.peek()? {
+        settings::priced(unpriced, &policy)?;
+        opened.capped = policy.caps.cost.or(policy.session_caps.cost).is_some();
+    }
+    Ok((session, opened, mine))
+}
+
+impl Opened {
+    fn of(session: &Session<'_>) -> Self {
+        Self {
+            session: session.id().clone(),
+            warnings: Vec::new(),
+            said: Vec::new(),
+            ended: None,
+            more: None,
+            capped: false,
         }
     }
 }
 
-/// Where a conversation goes on; its ending if it does not.
+/// Where a conversation goes on: its ending if it does not, and what is said to the model first.
 fn taken_up(
     session: &Session<'_>,
-    said: &mut Vec<Entry>,
+    said: &[Entry],
     more: Option<String>,
-) -> Result<Option<Transition>, LoopError> {
+) -> Result<(Option<Transition>, Option<(String, bool)>), LoopError> {
+    if let Some(Entry::User { text, prompt: true }) = said.last() {
+        // The process may have died before its task began; if not, this is known.
+        let answers = said.iter().filter(|entry| entry.is_an_answer()).count();
+        session.prompt_as(answers, text)?;
+    }
+    if let Some(more) = more {
+        return Ok((None, Some((more, true))));
+    }
     let task = session.peek()?.and_then(|(state, _)| state.task);
-    let Some(more) = more else {
-        return match task {
-            Some(task) if is_answered(&task) => {
-                say(session, said, ANSWERED.to_owned())?;
-                Ok(None)
-            }
-            Some(task) => Ok(task.ended),
-            // It died before its task began.
-            None => match said.last() {
-                Some(Entry::User { text }) => Ok(session.prompt(text).map(|()| None)?),
-                _ => Err(LoopError::NothingSaid(session.id().clone())),
-            },
-        };
-    };
-    say(session, said, more.clone())?;
-    session.prompt(&more)?;
-    Ok(None)
+    let task = task.ok_or_else(|| LoopError::NothingSaid(session.id().clone()))?;
+    Ok(match is_answered(&task) {
+        true => (None, Some((ANSWERED.to_owned(), false))),
+        false => (task.ended, None),
+    })
 }
 
 /// A person said what the task ended waiting for.
 fn is_answered(task: &Task) -> bool {
     let ended = task.ended.as_ref();
     ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.spent.is_none()
-}
-
-/// A person's word, in a conversation in which every call has a result.
-fn say(session: &Session<'_>, said: &mut Vec<Entry>, text: String) -> Result<(), LoopError> {
-    let mut open = Vec::new();
-    for entry in said.iter() {
-        match entry {
-            Entry::Answer(answer) => open = answer.calls(),
-            Entry::Result(_) if !open.is_empty() => drop(open.remove(0)),
-            Entry::Begun { .. }
-            | Entry::User { .. }
-            | Entry::Result(_)
-            | Entry::Passed(_)
-            | Entry::Reflected(_) => {}
-        }
-    }
-    let left = open.into_iter().map(|call| {
-        Entry::Result(Outcome {
-            call: call.id,
-            tool: call.tool,
-            text: LEFT.to_owned(),
-            failed: true,
-            advice: None,
-            ran: None,
-        })
-    });
-    for entry in left.chain([Entry::User { text }]) {
-        entry.write(session)?;
-        said.push(entry);
-    }
-    Ok(())
 }
 
 fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {

@@ -4,8 +4,8 @@
 use checkrein_models::{Call, Message, Usage};
 use checkrein_runtime::RuntimeError;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::LoopError;
 use crate::{Session, Spent};
 
 /// One entry. The form is ours, whatever a provider's is.
@@ -19,7 +19,12 @@ pub(super) enum Entry {
         errand: Option<String>,
     },
     /// From the person, or from us in their place.
-    User { text: String },
+    User {
+        text: String,
+        /// It begins a task, or is one more thing to be done in it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        prompt: bool,
+    },
     /// From the model.
     Answer(Answer),
     /// What came of a call.
@@ -99,7 +104,8 @@ struct KeptCall {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Arguments {
-    Json(Value),
+    /// JSON, as a text: within an entry it would nest deeper than what reads it allows.
+    Json(String),
     Text(String),
 }
 
@@ -123,7 +129,7 @@ impl Answer {
             id: call.id,
             tool: call.tool,
             arguments: match call.arguments {
-                Ok(value) => Arguments::Json(value),
+                Ok(value) => Arguments::Json(value.to_string()),
                 Err(text) => Arguments::Text(text),
             },
             kept: call.kept,
@@ -147,7 +153,7 @@ impl Answer {
             id: call.id.clone(),
             tool: call.tool.clone(),
             arguments: match &call.arguments {
-                Arguments::Json(value) => Ok(value.clone()),
+                Arguments::Json(text) => serde_json::from_str(text).map_err(|_| text.clone()),
                 Arguments::Text(text) => Err(text.clone()),
             },
             kept: call.kept.clone(),
@@ -173,11 +179,16 @@ impl Answer {
 }
 
 impl Entry {
+    /// Whether the model was asked for it: such are counted.
+    pub(super) fn is_an_answer(&self) -> bool {
+        matches!(self, Self::Answer(_) | Self::Reflected(_))
+    }
+
     /// As a provider is told of it; `None` if that is nothing.
     pub(super) fn message(&self) -> Option<Message> {
         Some(match self {
             Self::Begun { .. } | Self::Passed(_) | Self::Reflected(_) => return None,
-            Self::User { text } => Message::User(text.clone()),
+            Self::User { text, .. } => Message::User(text.clone()),
             Self::Answer(answer) => Message::Assistant {
                 text: answer.text.clone(),
                 calls: answer.calls(),
@@ -198,19 +209,30 @@ impl Entry {
     }
 }
 
-/// All of a conversation. What this build cannot read is left out, as is what came after it: an
-/// answer to something unknown is none.
-pub(super) fn read(session: &Session<'_>) -> Result<Vec<Entry>, RuntimeError> {
+/// All of a conversation. One of which a part cannot be read is none: what follows is keyed by what
+/// came before.
+pub(super) fn read(session: &Session<'_>) -> Result<Vec<Entry>, LoopError> {
     let kept = session.messages()?;
-    let entries = kept
-        .iter()
-        .map_while(|body| serde_json::from_slice(body).ok());
-    Ok(entries.collect())
+    let entries = kept.iter().enumerate().map(|(nth, body)| {
+        serde_json::from_slice(body).map_err(|error| LoopError::Unreadable {
+            session: session.id().clone(),
+            nth,
+            what: error.to_string(),
+        })
+    });
+    entries.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As deep as what is read from a provider may be.
+    fn deep(levels: usize) -> serde_json::Value {
+        (0..levels).fold(serde_json::json!("x"), |within, _| {
+            serde_json::json!([within])
+        })
+    }
 
     #[test]
     fn a_conversation_is_read_as_it_was_written() {
@@ -222,6 +244,7 @@ mod tests {
         };
         let calls = vec![
             call(Ok(serde_json::json!({ "command": "ls" }))),
+            call(Ok(deep(124))),
             call(Err("{\"command".to_owned())),
         ];
         let usage = Usage {

@@ -177,6 +177,16 @@ pub enum LoopError {
     /// There is no conversation to be taken up.
     #[error("session '{}' has no conversation to take up", .0.as_str())]
     NothingSaid(SessionId),
+    /// A part of the conversation cannot be read, by this build at least.
+    #[error("message {nth} of the conversation of session '{}' cannot be read: {what}; it cannot be taken up", .session.as_str())]
+    Unreadable {
+        /// Whose.
+        session: SessionId,
+        /// Which, from 0 on.
+        nth: usize,
+        /// Why.
+        what: String,
+    },
     /// Another process, or another run of this one, has that conversation.
     #[error("session '{}' is at work already, in another process or run", .0.as_str())]
     Busy(SessionId),
@@ -397,10 +407,11 @@ impl AgentLoop {
         let mut settings = self.settings.clone();
         settings.check()?;
         let name = self.model.name();
-        settings.unpriced = match self.prices.price(name, 0) {
+        let unpriced = match self.prices.price(name, 0) {
             Some(_) => None,
             None => Some(name.to_owned()),
         };
+        settings.unpriced.clone_from(&unpriced);
         let required = hosts.clone();
         let engine = engine
             .sealing(move |compiled| settings.apply(compiled, &required))
@@ -409,7 +420,7 @@ impl AgentLoop {
             // Tools and conversation are the loop's, whoever the engine was made for.
             .at_stages(Stages::OURS)
             .asking(hosts);
-        let (desk, opened) = Desk::open(engine, begin, stop.clone()).await?;
+        let (desk, opened) = Desk::open(engine, begin, unpriced, stop.clone()).await?;
         let request = Request {
             system: self.system.clone().into(),
             messages: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use checkrein_core::budget;
 use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
 use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
@@ -28,6 +29,10 @@ const OVER: &str = "not run: the task is over";
 const CUT: &str = "not run: the output limit cut this answer";
 /// What a model is told whose answer was cut.
 const GO_ON: &str = "Your answer was cut by its output limit. Go on, in smaller pieces.";
+/// What a call gets that waited while a person said something new.
+const LEFT: &str = "not known: the run was interrupted, and a person says something new";
+/// Why a run ends whose cost cannot be known.
+const NO_COST: &str = "caps.cost_usd cannot be held: the model's answer does not say what it used";
 /// What a call gets during which the process died.
 const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
@@ -41,6 +46,10 @@ pub(super) struct Run<'a> {
     rounds: u32,
     /// The answer before was cut by its output limit.
     cut_before: bool,
+    /// Revisions by its own judgement since a person said something.
+    revised: u32,
+    /// What it costs is bounded.
+    capped: bool,
     usage: Usage,
     cost: Option<u64>,
     fading: Fading,
@@ -70,6 +79,8 @@ impl<'a> Run<'a> {
             output: String::new(),
             rounds: 0,
             cut_before: false,
+            revised: 0,
+            capped: false,
             usage: Usage {
                 input: none,
                 cached: none,
@@ -96,7 +107,13 @@ impl<'a> Run<'a> {
                         outcome.ran = None;
                     }
                 }
-                Entry::User { .. } => last = None,
+                Entry::User { prompt, .. } => {
+                    last = None;
+                    if prompt {
+                        cut = false;
+                        self.revised = 0;
+                    }
+                }
                 Entry::Reflected(reflected) => {
                     self.think(&reflected);
                     self.reflected = Some(reflected);
@@ -121,9 +138,14 @@ impl<'a> Run<'a> {
 
     pub(super) async fn finish(mut self, mut opened: Opened) -> LoopResult {
         let last = self.recall(std::mem::take(&mut opened.said));
-        let going_on = match opened.ended.take() {
-            Some(transition) => Ok(transition),
-            None => self.rounds(last).await,
+        self.capped = opened.capped;
+        let going_on = match (opened.ended.take(), opened.more.take()) {
+            (Some(transition), _) => Ok(transition),
+            (None, None) => self.rounds(last).await,
+            (None, Some((text, prompt))) => match self.more(last, text, prompt).await {
+                Ok(()) => self.rounds(None).await,
+                Err(broken) => Err(broken),
+            },
         };
         let ended = match going_on {
             // What was under way when it was ended may have failed for that alone.
@@ -157,6 +179,43 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Something is said to the model before its answer was dealt with, if it was not: that is counted
+    /// and judged first, and what it still wanted done is not.
+    async fn more(
+        &mut self,
+        last: Option<(Answer, Vec<Outcome>)>,
+        text: String,
+        prompt: bool,
+    ) -> Result<(), Broken> {
+        if let Some((answer, told)) = last {
+            let calls = answer.calls();
+            if answer.cut && !self.cut_before {
+                self.cut(&answer, &calls, told.len()).await?;
+            } else if answer.cut || calls.is_empty() {
+                self.claim(&answer, &calls, told.len()).await?;
+            } else {
+                self.settle(&calls, &told).await?;
+                for call in calls.iter().skip(told.len()) {
+                    self.refuse(call, LEFT.to_owned()).await?;
+                }
+                self.round(&answer).await?;
+            }
+        }
+        if prompt {
+            self.cut_before = false;
+            self.revised = 0;
+        }
+        let said = text.clone();
+        self.keep(Entry::User { text, prompt }).await?;
+        if prompt {
+            let nth = self.rounds as usize;
+            self.desk
+                .ask(move |session| session.prompt_as(nth, &said))
+                .await?;
+        }
+        Ok(())
+    }
+
     async fn rounds(
         &mut self,
         mut last: Option<(Answer, Vec<Outcome>)>,
@@ -177,6 +236,9 @@ impl<'a> Run<'a> {
                     (self.take(reply).await?, Vec::new())
                 }
             };
+            if self.capped && answer.spent().cost.is_none() {
+                return self.ended_by(NO_COST.to_owned(), None).await;
+            }
             let calls = answer.calls();
             let ended = if answer.cut && !self.cut_before {
                 self.cut(&answer, &calls, told.len()).await?;
@@ -257,7 +319,7 @@ impl<'a> Run<'a> {
         }
         self.round(answer).await?;
         let text = GO_ON.to_owned();
-        self.keep(Entry::User { text }).await
+        self.keep(ours(text)).await
     }
 
     async fn round(&self, answer: &Answer) -> Result<(), Broken> {
@@ -284,8 +346,7 @@ impl<'a> Run<'a> {
             // The process died after it.
             Some(reflected) => reflected,
             None => {
-                let revised = self.reflections.iter().filter(|one| one.revised).count();
-                if revised >= reflect.revisions as usize {
+                if self.revised >= reflect.revisions || self.is_spent().await? {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let quotes = Quotes::fresh();
@@ -311,7 +372,7 @@ impl<'a> Run<'a> {
         self.round_of(self.rounds - 1, answer).await?;
         self.round(&reflected.answer).await?;
         self.of.tell(Happening::SentBack { feedback: &text });
-        self.keep(Entry::User { text }).await?;
+        self.keep(ours(text)).await?;
         Ok(ControlFlow::Break(None))
     }
 
@@ -348,8 +409,15 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether a cap is reached: the answer is judged then as it is.
+    async fn is_spent(&self) -> Result<bool, Broken> {
+        let stands = self.desk.ask(|session| session.peek()).await?;
+        Ok(stands.is_some_and(|(state, policy)| budget::at_stop(&policy, &state).is_some()))
+    }
+
     fn think(&mut self, reflected: &Reflected) {
         self.spend(&reflected.answer);
+        self.revised += u32::from(reflected.feedback.is_some());
         self.reflections.push(Reflection {
             score: reflected.score.clone(),
             revised: reflected.feedback.is_some(),
@@ -386,7 +454,7 @@ impl<'a> Run<'a> {
             StopDecision::Continue { .. } => {
                 let text = decided.text.unwrap_or_default();
                 self.of.tell(Happening::SentBack { feedback: &text });
-                self.keep(Entry::User { text }).await?;
+                self.keep(ours(text)).await?;
                 Ok(None)
             }
             StopDecision::Accept { .. } | StopDecision::Halt { .. } => Ok(Some(ending(&decided))),
@@ -401,11 +469,7 @@ impl<'a> Run<'a> {
         calls: &[Call],
         told: &[Outcome],
     ) -> Result<Option<Transition>, Broken> {
-        if let Some((nth, last)) = told.iter().enumerate().next_back()
-            && let Some(call) = calls.get(nth)
-        {
-            self.returned(nth, call, last).await?;
-        }
+        self.settle(calls, told).await?;
         let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
             let ended = self.call(nth, call).await;
@@ -419,6 +483,17 @@ impl<'a> Run<'a> {
         }
         self.round(answer).await?;
         Ok(None)
+    }
+
+    /// What came back last before the process died may not have been counted, and looked at.
+    async fn settle(&mut self, calls: &[Call], told: &[Outcome]) -> Result<(), Broken> {
+        match told.iter().enumerate().next_back() {
+            Some((nth, last)) => match calls.get(nth) {
+                Some(call) => self.returned(nth, call, last).await,
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
     }
 
     fn tool(&self, call: &Call) -> Option<&'a std::sync::Arc<dyn Tool>> {
@@ -585,15 +660,28 @@ impl<'a> Run<'a> {
 
     /// The model retries by itself what can be retried.
     async fn failed(&self, error: &ModelError) -> Result<Transition, Broken> {
+        let what = format!("the model did not answer: {error}");
+        self.ended_by(what, Some(error.to_string())).await
+    }
+
+    async fn ended_by(&self, what: String, native: Option<String>) -> Result<Transition, Broken> {
         let failed = ProcessFailed {
             exit_code: None,
-            what: format!("the model did not answer: {error}"),
-            native_reason: Some(error.to_string()),
+            native_reason: native.or_else(|| Some(what.clone())),
+            what,
         };
         let said = self
             .desk
             .ask(|session| session.take(Input::ProcessFailed(failed)));
         Ok(ending(&said.await?))
+    }
+}
+
+/// What we say in a person's place.
+fn ours(text: String) -> Entry {
+    Entry::User {
+        text,
+        prompt: false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_core::detectors;
 use checkrein_core::ids::DetectorName;
-use checkrein_core::policy::TokenBudget;
+use checkrein_core::policy::{Policy, TokenBudget};
 use checkrein_runtime::Hosts;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 
@@ -131,13 +131,20 @@ impl Settings {
             let what = "is the name of a verifier of the config, too; give it another";
             wrong(&format!("verifier '{}'", name.as_str()), what)
         })?;
-        if let (Some(model), Some(_)) = (&self.unpriced, policy.caps.cost) {
+        priced(self.unpriced.as_deref(), policy)
+    }
+}
+
+/// Whether the caps of a policy can be held; `unpriced` is the model, if nobody knows what it costs.
+pub(super) fn priced(unpriced: Option<&str>, policy: &Policy) -> Result<(), ConfigError> {
+    match unpriced {
+        Some(model) if policy.caps.cost.or(policy.session_caps.cost).is_some() => {
             let what = format!(
                 "cannot be held: nobody knows what '{model}' costs; give its price, or leave it out"
             );
-            return Err(wrong("caps.cost_usd", &what));
+            Err(wrong("caps.cost_usd", &what))
         }
-        Ok(())
+        _ => Ok(()),
     }
 }
 

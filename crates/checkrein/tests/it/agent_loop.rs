@@ -15,6 +15,8 @@ use checkrein::{
     AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Reflect, Shell,
     Tool, ToolOutput, ToolUse,
 };
+use checkrein_core::ids::SessionId;
+use checkrein_store::{MemoryStore, Store as _};
 use serde_json::{Value, json};
 
 type Script = dyn Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync;
@@ -757,4 +759,56 @@ fn reflect_settings_that_cannot_be_meant() {
             "{error}"
         );
     }
+}
+
+/// A conversation of which a part cannot be read is not taken up: what came after would be answered by
+/// what came before.
+#[test]
+fn a_conversation_that_cannot_be_read_is_not_taken_up() {
+    let store = Arc::new(MemoryStore::new());
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
+    let agent = agent.store(store.clone());
+    let session = ends(&agent).session;
+    store
+        .put_message(&session, br#"{"type":"of a newer build"}"#)
+        .unwrap();
+    let again = wait(agent.resume(session.clone(), Some("more"))).unwrap_err();
+    assert!(
+        matches!(again, LoopError::Unreadable { nth: 3, .. }),
+        "{again}"
+    );
+    let nobody = wait(agent.resume(SessionId::new("nobody"), None)).unwrap_err();
+    assert!(matches!(nobody, LoopError::NothingSaid(_)), "{nobody}");
+}
+
+/// Where a cap on the cost is set an answer that does not say what it used ends the run.
+#[test]
+fn a_cost_that_is_not_told_cannot_be_held() {
+    let mut silent = calls("note", json!({}));
+    silent.usage.input = None;
+    let (_root, agent) = in_folder(InProcess::one_by_one(vec![silent]));
+    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+        cost: Some(50_000),
+        ..HardCaps::default()
+    });
+    let result = ends(&agent);
+    assert_eq!(
+        (reason(&result), result.rounds),
+        ((Reason::Error, Some("agent")), 1)
+    );
+    let native = result.transition.native_reason.unwrap();
+    assert!(native.contains("cost_usd cannot be held"), "{native}");
+}
+
+/// Who has nothing left to spend does not spend it on thinking about it.
+#[test]
+fn reflect_asks_nothing_once_a_cap_is_reached() {
+    let model = reflecting(&["Never right, May."], &[LOW]);
+    let (_root, agent) = in_folder(model.clone());
+    let agent = agent.tool(Notes::new()).reflect(Reflect::default());
+    let result = ends(&agent.hard_caps(HardCaps {
+        token_budget: 1,
+        ..HardCaps::default()
+    }));
+    assert!(result.reflections.len() <= 1, "{:?}", result.reflections);
 }

@@ -245,7 +245,15 @@ fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<Strin
             "checkrein check shows what still fails; a new prompt starts a new task".to_owned()
         }
         Reason::HardCap => {
-            format!("if the work was worth it, raise caps.{detail} in checkrein.toml")
+            let key = match detail {
+                "iterations" => "max_iterations",
+                "tokens" => "token_budget",
+                "cost" => "cost_usd",
+                other => other,
+            };
+            format!(
+                "if the work was worth it, raise caps.{key} in checkrein.toml, or the goal's budget"
+            )
         }
         Reason::DiminishingReturns => "split the task, or raise caps.token_budget".to_owned(),
         Reason::LoopDetected => format!(

@@ -189,7 +189,10 @@ fn two_flights_of_one_goal_do_not_meet() {
     assert_eq!(crate::world::read_line(&ready), "ready\n");
     let second = fly(&world, &coder);
     assert_eq!(second.code, Some(1), "{second:?}");
-    assert!(second.stderr.contains("at work already"), "{second:?}");
+    assert!(
+        second.stderr.contains("that goal is at work already"),
+        "{second:?}"
+    );
     std::fs::write(go, "go\n").unwrap();
     let first = Said::of(&first.wait_with_output().unwrap());
     assert_eq!(first.code, Some(11), "{first:?}");
@@ -218,4 +221,84 @@ fn mistakes_in_a_goal_are_told() {
     );
     fails(Some(&clash), "criterion 'tests'");
     assert!(coder.heard().is_empty());
+}
+
+/// An edit that no gate saw is a finding, and what was edited is another goal: that is said.
+#[test]
+fn a_goal_that_was_edited_is_another_one() {
+    let world = repo(true);
+    goal(&world, "iterations = 4");
+    let coder = Coder::start(|heard| match heard.turns {
+        0 => Turn::patch(
+            "*** Begin Patch\n*** Add File: e.sh\n+sed -i 's/grep -q right notes/true/' G*L.toml\n*** End Patch",
+        ),
+        1 => Turn::shell("sh e.sh"),
+        2 => Turn::patch(FIX),
+        _ => Turn::say("Reached."),
+    });
+    let coder = coder.unwrap();
+    let first = fly(&world, &coder);
+    assert_ne!(first.code, Some(0), "{first:?}");
+    assert!(read(&world, "GOAL.toml").contains("run = \"true\""));
+    let shown = world.says(&["show"]).stdout;
+    assert!(shown.contains("GOAL.toml"), "{shown}");
+    let second = fly(&world, &coder);
+    assert!(second.stderr.contains("this is another goal"), "{second:?}");
+}
+
+/// The same goal in another tree is another flight.
+#[test]
+fn another_tree_has_a_flight_of_its_own() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    goal(&world, "iterations = 9");
+    let other = world.outside("other");
+    world.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
+    let ready = world.pipe("ready");
+    let coder = Coder::start(|heard| match heard.turns {
+        0 if heard.whole.contains("reached when") => Turn::shell(
+            "if [ -p ../ready ]; then echo ready > ../ready; rm ../ready; sleep 611; fi",
+        ),
+        1 => Turn::patch(FIX),
+        2 => Turn::shell("echo right > notes"),
+        _ => Turn::say("Reached."),
+    });
+    let coder = coder.unwrap();
+    let mut first = run(&world, &coder, name, &["--autopilot", "GOAL.toml"]);
+    let first = first
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut first = first.spawn().unwrap();
+    assert_eq!(crate::world::read_line(&ready), "ready\n");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    gone(&world);
+    let mut second = run(&world, &coder, name, &["--autopilot", "GOAL.toml"]);
+    let second = says(second.current_dir(&other));
+    assert_eq!(second.code, Some(0), "{second:?}");
+    assert!(!second.stderr.contains("goes on with"), "{second:?}");
+    assert_eq!(read(&world, "answer"), "41\n");
+    assert_eq!(
+        std::fs::read_to_string(other.join("answer")).unwrap(),
+        "42\n"
+    );
+}
+
+/// What was found before the last edits is not told as if it stood.
+#[test]
+fn old_evidence_is_told_as_old() {
+    let world = repo(true);
+    goal(&world, "iterations = 5");
+    let coder = Coder::start(|heard| match heard.turns {
+        0 => Turn::shell("echo right > notes"),
+        1 => Turn::say("Reached."),
+        2 => Turn::shell("echo wrong > notes"),
+        n => Turn::shell(&format!("echo {n}")),
+    });
+    let said = fly(&world, &coder.unwrap());
+    assert_eq!(said.code, Some(12), "{said:?}");
+    let criteria = &said.json()["criteria"];
+    assert_eq!(criteria[0]["verdict"], "pass");
+    assert_eq!(criteria[0]["stands"], false);
 }

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use crate::coder::{FIX, GOAL, read, repo, run, says};
 use crate::crash::{Dice, cut_down, kills};
 use crate::world::gone;
+use crate::world::{World, read_line};
 
 /// Steps of the script, each of which leaves a line outside of the tree.
 const STEPS: usize = 8;
@@ -117,4 +118,171 @@ fn what_is_over_is_told_again_and_goes_on_with_more_to_do() {
         "{last:?}"
     );
     assert_eq!(world.tasks().len(), 2, "a task of its own");
+}
+
+fn session(world: &World) -> String {
+    world.task()["session"].as_str().unwrap().to_owned()
+}
+
+/// Kills a run once it says that it is ready.
+fn killed(world: &World, coder: &Coder, name: &str, ready: &std::path::Path) {
+    let mut run = run(world, coder, name, &["--model", name, "--json", GOAL]);
+    let child = run
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    assert_eq!(read_line(ready), "ready\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    gone(world);
+}
+
+/// What was under way when a run was killed is counted once, also if a person says something new.
+#[test]
+fn more_to_do_finds_nothing_left_over() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    let ready = world.pipe("ready");
+    let coder = Coder::start(|heard| match heard.turns {
+        0 => Turn::shell("echo ready > ../ready; sleep 609"),
+        1 => Turn::patch(FIX),
+        _ => Turn::say("Mended."),
+    });
+    let coder = coder.unwrap();
+    killed(&world, &coder, name, &ready);
+    let args = ["--resume", &session(&world), "--json", "now the notes"];
+    let said = says(&mut run(&world, &coder, name, &args));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let last = coder.heard().pop().unwrap().whole;
+    assert!(
+        last.contains("a person says something new") && last.contains("now the notes"),
+        "{last}"
+    );
+    let spent = world.task()["output_tokens"].as_u64();
+    assert_eq!(spent, Some(USED.1 * 3), "{}", world.task());
+    assert_eq!(world.task()["rounds"], 3);
+}
+
+/// A result that middleware had not passed when the process died reaches no model as it was.
+#[test]
+fn a_result_that_nobody_passed_is_not_told() {
+    let (name, ..) = WIRES[2];
+    for more in [Some("now the notes"), None] {
+        let world = repo(true);
+        world.write("secret", "SECRET-123\n");
+        world.write(
+            "clean.sh",
+            "cat > /dev/null; if [ -e ../was ]; then echo '{\"result\":\"clean\"}'; else touch ../was; \
+             echo ready > ../ready; sleep 610; fi\n",
+        );
+        let config = read(&world, "checkrein.toml");
+        world.config(&format!(
+            "{config}\n[[middleware]]\nname = \"clean\"\non = [\"after_tool\"]\nrun = \"sh clean.sh\"\ntimeout = \"10m\"\n"
+        ));
+        world.commit();
+        let ready = world.pipe("ready");
+        let coder = Coder::start(|heard| match heard.turns {
+            0 => Turn::shell("cat secret"),
+            1 => Turn::patch(FIX),
+            _ => Turn::say("Mended."),
+        });
+        let coder = coder.unwrap();
+        killed(&world, &coder, name, &ready);
+        let session = session(&world);
+        let args: Vec<&str> = ["--resume", &session, "--json"]
+            .into_iter()
+            .chain(more)
+            .collect();
+        let said = says(&mut run(&world, &coder, name, &args));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let heard = coder.heard();
+        assert!(
+            heard
+                .iter()
+                .all(|heard| !heard.whole.contains("SECRET-123")),
+            "{more:?}"
+        );
+        assert!(heard.last().unwrap().whole.contains("clean"), "{more:?}");
+    }
+}
+
+/// However deep its arguments nest, a call is taken up as it was; so no later claim is taken for an
+/// earlier one.
+#[test]
+fn what_a_model_nests_is_read_again() {
+    let (name, ..) = WIRES[2];
+    let world = repo(true);
+    let deep = (0..120).fold(serde_json::json!("x"), |within, _| {
+        serde_json::json!([within])
+    });
+    let coder = Coder::start(move |heard| match heard.turns {
+        0 => Turn::call(
+            "shell",
+            serde_json::json!({ "command": "true", "why": deep }),
+        ),
+        1 => Turn::patch(FIX),
+        2 => Turn::say("Mended."),
+        _ => Turn::say("Done."),
+    });
+    let coder = coder.unwrap();
+    let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    world.write("answer", "41\n");
+    let args = ["--resume", &session(&world), "make it 42 again"];
+    let said = says(&mut run(&world, &coder, name, &args));
+    assert_eq!(said.code, Some(11), "{said:?}");
+    assert_eq!(world.tasks().len(), 2);
+}
+
+/// A cap on what it costs holds for whoever goes on.
+#[test]
+fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
+    let ((name, ..), (local, ..)) = (WIRES[0], WIRES[4]);
+    let world = repo(true);
+    let config = read(&world, "checkrein.toml");
+    world.config(&format!("[caps]\ncost_usd = 0.5\n{config}"));
+    let coder = Coder::by_turns(vec![Turn::patch(FIX), Turn::say("Mended.")]).unwrap();
+    let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let args = ["--resume", &session(&world), "--model", local, "more"];
+    let said = says(&mut run(&world, &coder, local, &args));
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("nobody knows what"), "{said:?}");
+}
+
+/// Each task has its own cut answers.
+#[test]
+fn a_further_task_may_be_cut_once_as_well() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    let coder = Coder::start(|heard| match heard.turns {
+        0 | 1 => Turn::Cut("one".to_owned()),
+        2 => Turn::Cut("two".to_owned()),
+        3 => Turn::patch(FIX),
+        _ => Turn::say("Mended."),
+    });
+    let coder = coder.unwrap();
+    let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
+    assert_eq!(said.code, Some(18), "{said:?}");
+    let said = says(&mut run(
+        &world,
+        &coder,
+        name,
+        &["--resume", &session(&world), "more"],
+    ));
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+#[test]
+fn instructions_that_are_no_file_hold_nobody_up() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    let coder = Coder::by_turns(vec![Turn::patch(FIX), Turn::say("Mended.")]).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.root().join("AGENTS.md"))
+        .status();
+    assert!(made.unwrap().success());
+    let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
+    assert_eq!(said.code, Some(0), "{said:?}");
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein::conversation;
+use checkrein::{LoopResult, conversation};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::{Cause, Verdict};
@@ -11,9 +11,9 @@ use checkrein_core::ids::{Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
-use checkrein_runtime::Seal;
 use checkrein_runtime::config::{self, Goal};
-use checkrein_store::{SqliteStore, Store as _};
+use checkrein_runtime::{Look, Seal, whole};
+use checkrein_store::{Claim, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::commands::engine;
@@ -43,6 +43,8 @@ struct Found {
     verdict: Verdict,
     cause: Option<Cause>,
     evidence: Digest,
+    /// It is about the tree as it was accepted; else about what was looked at last.
+    stands: bool,
 }
 
 impl Autopilot {
@@ -76,24 +78,78 @@ impl Autopilot {
         text
     }
 
-    /// Which goal a conversation is about: a file that was changed is another.
+    /// Which goal a conversation is about: where its file is, and what it says.
     pub(super) fn errand(&self) -> String {
-        self.goal.digest.to_hex()
+        json!({ "goal": self.file, "digest": self.goal.digest }).to_string()
     }
 
-    /// The session of this goal that is not over, or waits for a person.
-    pub(super) fn earlier(&self, store: &SqliteStore) -> Option<SessionId> {
-        let tasks = store.tasks(None, LOOK_BACK).ok()?;
-        let mut of_goal = tasks.into_iter().filter(|task| {
-            let of = conversation(store, &task.session).ok().flatten();
-            of.and_then(|of| of.errand) == Some(self.errand())
-        });
-        // The newest one says how the goal stands.
-        let newest = of_goal.next()?;
-        let goes_on = [None, Some(Reason::AwaitingHuman.as_str())];
-        goes_on
-            .contains(&newest.reason.as_deref())
-            .then_some(newest.session)
+    /// The right to work for this goal in this tree, for one process at a time.
+    pub(super) fn alone(
+        &self,
+        store: &SqliteStore,
+        located: &Located,
+    ) -> Result<Claim, CommandError> {
+        let root = located.place.root.as_os_str().as_encoded_bytes();
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let claim = store.claim(&Digest::of_parts([&b"autopilot"[..], file, root]))?;
+        claim
+            .ok_or_else(|| CommandError::failed("that goal is at work already, in another process"))
+    }
+
+    /// The session of this goal in this tree that is not over, or waits for a person. That of a goal
+    /// which was another one before is not taken up, and that is said.
+    pub(super) fn earlier(
+        &self,
+        store: &SqliteStore,
+        located: &Located,
+        say: &dyn Fn(&str),
+    ) -> Result<Option<SessionId>, CommandError> {
+        let root = located.place.root.display().to_string();
+        for task in store.tasks(None, LOOK_BACK)? {
+            if task.root != root || task.agent.as_str() != "agent-loop" {
+                continue;
+            }
+            let errand = conversation(store, &task.session)?.and_then(|of| of.errand);
+            let Some(errand) = errand else { continue };
+            let named: Value = serde_json::from_str(&errand).unwrap_or_default();
+            if named.get("goal") != Some(&json!(self.file)) {
+                continue;
+            }
+            // The newest one says how the goal stands.
+            let goes_on = [None, Some(Reason::AwaitingHuman.as_str())];
+            let goes_on = goes_on.contains(&task.reason.as_deref());
+            let session = task.session;
+            if errand != self.errand() {
+                say(&format!(
+                    "checkrein: {} is not what it was in session {}: this is another goal, which begins anew",
+                    self.file.display(),
+                    session.as_str()
+                ));
+                return Ok(None);
+            }
+            if goes_on {
+                say(&format!(
+                    "checkrein: goes on with session {}",
+                    session.as_str()
+                ));
+            }
+            return Ok(goes_on.then_some(session));
+        }
+        Ok(None)
+    }
+
+    /// The guarded files of the place, and the goal with them: an edit is a finding.
+    pub(super) fn look(&self, located: &Located) -> Box<Look> {
+        let (located, file) = (located.clone(), self.file.clone());
+        Box::new(move |root| {
+            let mut seen = guarded::look(&located, root);
+            if let Ok(Some(bytes)) = whole::read(&file, whole::CONFIG) {
+                let name = file.strip_prefix(root).unwrap_or(&file);
+                let name = name.display().to_string();
+                seen.others.insert(name, Digest::of(&bytes));
+            }
+            seen
+        })
     }
 
     /// The policy of the place, under which the goal is required too; its file is nobody's to change.
@@ -114,10 +170,11 @@ impl Autopilot {
     pub(super) fn found(
         &self,
         store: &SqliteStore,
-        session: &SessionId,
+        result: &LoopResult,
     ) -> Result<Vec<Criterion>, CommandError> {
+        let stands = result.transition.reason == Reason::TaskComplete;
         let mut facts = Vec::new();
-        for raw in store.events(session, Seq(0))? {
+        for raw in store.events(&result.session, Seq(0))? {
             if let Ok(Event::Input(stamped)) = event::decode(&raw.payload)
                 && let Input::EvidenceArrived(arrived) = stamped.input
             {
@@ -133,6 +190,7 @@ impl Autopilot {
                     verdict: fact.verdict,
                     cause: fact.cause,
                     evidence: fact.key,
+                    stands,
                 }),
             }
         });
@@ -163,7 +221,12 @@ pub(super) fn show(criteria: &[Criterion]) {
                     Verdict::Fail => "FAIL",
                     Verdict::Inconclusive => "????",
                 };
-                (mark, format!("evidence {key}"))
+                let when = if found.stands {
+                    ""
+                } else {
+                    ", when it was looked at last"
+                };
+                (mark, format!("evidence {key}{when}"))
             }
         };
         ui::answer(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
@@ -180,6 +243,7 @@ pub(super) fn document(criteria: &[Criterion]) -> Value {
             "verdict": found.map(|found| found.verdict),
             "cause": found.and_then(|found| found.cause),
             "evidence": found.map(|found| found.evidence),
+            "stands": found.map(|found| found.stands),
         })
     });
     criteria.collect()

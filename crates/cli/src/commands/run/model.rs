@@ -12,7 +12,7 @@ use checkrein::{
     AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Progress, Shell, conversation,
 };
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::Stages;
+use checkrein_runtime::{Stages, whole};
 use checkrein_store::SqliteStore;
 
 use super::autopilot::{Autopilot, Criterion};
@@ -27,6 +27,8 @@ use crate::{notify, signals};
 
 /// More of a project's own instructions is not told.
 const MOST_RULES: usize = 32 * 1024;
+/// A longer file is none of instructions.
+const LONGEST: u64 = 1 << 20;
 /// How long Ctrl-C may take to be noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -148,15 +150,18 @@ pub(super) fn drive(
     let store = engine::store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
-    let resume = plan.resume.clone().or_else(|| match &plan.goal {
-        Some(goal) => goal.earlier(&store),
-        None => None,
-    });
-    if let (None, Some(session)) = (&plan.resume, &resume) {
-        checks.say(&format!(
-            "checkrein: goes on with session {}",
-            session.as_str()
-        ));
+    // Until the end: two flights of one goal would work in one tree.
+    let _alone = plan
+        .goal
+        .as_ref()
+        .map(|goal| goal.alone(&store, located))
+        .transpose()?;
+    let resume = match (&plan.resume, &plan.goal) {
+        (None, Some(goal)) => goal.earlier(&store, located, &|line| checks.say(line))?,
+        (resume, _) => resume.clone(),
+    };
+    if resume.is_some() && plan.attempts.is_some() {
+        checks.say("checkrein: --attempts counts for a session that begins; this one keeps what it began with");
     }
     let seal = match &plan.goal {
         Some(goal) => goal.seal(located, plan.attempts),
@@ -164,9 +169,13 @@ pub(super) fn drive(
     };
     let engine = engine::run(located, store.clone(), seal, level(None), show);
     let engine = engine.at_stages(Stages::OURS);
+    let engine = match &plan.goal {
+        Some(goal) => engine.guarding(goal.look(located)),
+        None => engine,
+    };
     let result = work(located, plan, resume, engine, checks)?;
     let criteria = match &plan.goal {
-        Some(goal) => goal.found(&store, &result.session)?,
+        Some(goal) => goal.found(&store, &result)?,
         None => Vec::new(),
     };
     for warning in &result.warnings {
@@ -255,7 +264,8 @@ fn system(root: &Path) -> String {
          *** Add File: b.txt\n+its line\n*** Delete File: c.txt\n*** End Patch\n",
         root.display()
     );
-    if let Ok(rules) = std::fs::read_to_string(root.join("AGENTS.md")) {
+    // What cannot be read, or is no file, is not told.
+    if let Ok(Some(rules)) = whole::read_text(&root.join("AGENTS.md"), LONGEST) {
         let end = rules.floor_char_boundary(MOST_RULES.min(rules.len()));
         let rules = rules.get(..end).unwrap_or_default();
         text.push_str("\nWhat this project says of itself (AGENTS.md):\n");
