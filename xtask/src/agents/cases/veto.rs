@@ -35,7 +35,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         ]),
     };
     let second = Witness::start(|body, _| {
-        let call = prompt(body).rsplit("\"tool\"").next().unwrap_or_default();
+        let call = prompt(body).rsplit("\ntool: ").next().unwrap_or_default();
         let (verdict, arguments) = if call.contains("vetoed.txt") {
             ("veto", None)
         } else if call.contains("wrong.txt") {
