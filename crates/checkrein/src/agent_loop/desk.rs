@@ -42,16 +42,27 @@ pub(super) enum Begin {
     },
 }
 
+/// How a conversation goes on.
+pub(super) enum Next {
+    /// Where it is.
+    On,
+    /// With this said to the model first.
+    Told {
+        text: String,
+        /// By a person.
+        prompt: bool,
+    },
+    /// It is over already.
+    Over(Transition),
+}
+
 /// What is known once a session has begun.
 pub(super) struct Opened {
     pub(super) session: SessionId,
     pub(super) warnings: Vec<String>,
     /// The conversation so far.
     pub(super) said: Vec<Entry>,
-    /// It is over already.
-    pub(super) ended: Option<Transition>,
-    /// What is said to the model first; whether that is a person's prompt.
-    pub(super) more: Option<(String, bool)>,
+    pub(super) next: Next,
     /// What it costs is bounded.
     pub(super) capped: bool,
 }
@@ -183,12 +194,11 @@ fn begun<'a>(
             let mine = mine(&id)?;
             let (session, warnings) = engine.session_of(AGENT, id, SessionSource::Resume)?;
             let said = journal::read(&session)?;
-            let (ended, more) = taken_up(&session, &said, more)?;
+            let next = taken_up(&session, &said, more)?;
             let opened = Opened {
                 warnings,
                 said,
-                ended,
-                more,
+                next,
                 ..Opened::of(&session)
             };
             (session, mine, opened)
@@ -207,33 +217,34 @@ impl Opened {
             session: session.id().clone(),
             warnings: Vec::new(),
             said: Vec::new(),
-            ended: None,
-            more: None,
+            next: Next::On,
             capped: false,
         }
     }
 }
 
-/// Where a conversation goes on: its ending if it does not, and what is said to the model first.
 fn taken_up(
     session: &Session<'_>,
     said: &[Entry],
     more: Option<String>,
-) -> Result<(Option<Transition>, Option<(String, bool)>), LoopError> {
+) -> Result<Next, LoopError> {
     if let Some(Entry::User { text, prompt: true }) = said.last() {
         // The process may have died before its task began; if not, this is known.
         let answers = said.iter().filter(|entry| entry.is_an_answer()).count();
         session.prompt_as(answers, text)?;
     }
-    if let Some(more) = more {
-        return Ok((None, Some((more, true))));
+    if let Some(text) = more {
+        return Ok(Next::Told { text, prompt: true });
     }
     let task = session.peek()?.and_then(|(state, _)| state.task);
     let task = task.ok_or_else(|| LoopError::NothingSaid(session.id().clone()))?;
-    Ok(match is_answered(&task) {
-        true => (None, Some((ANSWERED.to_owned(), false))),
-        false => (task.ended, None),
-    })
+    if is_answered(&task) {
+        return Ok(Next::Told {
+            text: ANSWERED.to_owned(),
+            prompt: false,
+        });
+    }
+    Ok(task.ended.map_or(Next::On, Next::Over))
 }
 
 /// A person said what the task ended waiting for.

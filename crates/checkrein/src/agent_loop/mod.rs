@@ -1,6 +1,7 @@
 //! An agent loop of our own: a model, tools, and the engine between them. Every call is gated, every
 //! claim of done is judged, every run ends with a typed reason.
 
+mod conversation;
 mod desk;
 mod fading;
 mod hands;

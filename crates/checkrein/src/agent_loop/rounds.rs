@@ -8,15 +8,15 @@ use checkrein_core::ids::TaskId;
 use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_models::quoted::Quotes;
-use checkrein_models::{Call, Ended, Message, ModelError, Reply, Request, Usage};
+use checkrein_models::{Call, Ended, ModelError, Reply, Request, Usage};
 use checkrein_runtime::Decided;
 use serde_json::Value;
 
-use super::desk::{Desk, Opened};
-use super::fading::Fading;
+use super::conversation::Conversation;
+use super::desk::{Desk, Next, Opened};
 use super::interrupt::{Over, Stop};
 use super::journal::{Answer, Entry, Outcome, Passed, Reflected};
-use super::reflect::{self, Reflect, Reflection};
+use super::reflect::{self, Reflect};
 use super::verifier::View;
 use super::{AgentLoop, Happening, LoopResult, LoopState};
 use crate::session::Looked;
@@ -41,21 +41,9 @@ pub(super) struct Run<'a> {
     desk: Desk,
     stop: Stop,
     view: View,
-    request: Request,
-    output: String,
-    rounds: u32,
-    /// The answer before was cut by its output limit.
-    cut_before: bool,
-    /// Revisions by its own judgement since a person said something.
-    revised: u32,
+    talk: Conversation,
     /// What it costs is bounded.
     capped: bool,
-    usage: Usage,
-    cost: Option<u64>,
-    fading: Fading,
-    /// What the model thought of the answer that is the last.
-    reflected: Option<Reflected>,
-    reflections: Vec<Reflection>,
 }
 
 /// Checkrein itself cannot go on.
@@ -69,80 +57,23 @@ impl<'a> Run<'a> {
         view: View,
         request: Request,
     ) -> Self {
-        let none = Some(0);
         Self {
             of,
             desk,
             stop,
             view,
-            request,
-            output: String::new(),
-            rounds: 0,
-            cut_before: false,
-            revised: 0,
+            talk: Conversation::new(request),
             capped: false,
-            usage: Usage {
-                input: none,
-                cached: none,
-                written: none,
-                output: none,
-            },
-            cost: none,
-            fading: Fading::default(),
-            reflected: None,
-            reflections: Vec::new(),
         }
-    }
-
-    /// Goes through what was said before; what is left of it to be done is the first thing to do.
-    fn recall(&mut self, said: Vec<Entry>) -> Option<(Answer, Vec<Outcome>)> {
-        let mut last: Option<(Answer, Vec<Outcome>)> = None;
-        let mut cut = false;
-        for entry in said {
-            self.hear(&entry);
-            match entry {
-                Entry::Begun { .. } => {}
-                Entry::Passed(_) => {
-                    if let Some(outcome) = last.as_mut().and_then(|(_, told)| told.last_mut()) {
-                        outcome.ran = None;
-                    }
-                }
-                Entry::User { prompt, .. } => {
-                    last = None;
-                    if prompt {
-                        cut = false;
-                        self.revised = 0;
-                    }
-                }
-                Entry::Reflected(reflected) => {
-                    self.think(&reflected);
-                    self.reflected = Some(reflected);
-                }
-                Entry::Answer(answer) => {
-                    self.cut_before = std::mem::replace(&mut cut, answer.cut);
-                    self.count(&answer);
-                    last = Some((answer, Vec::new()));
-                }
-                Entry::Result(outcome) => {
-                    if let Some((_, outcomes)) = &mut last {
-                        outcomes.push(outcome);
-                    }
-                }
-            }
-        }
-        if last.is_none() {
-            self.cut_before = cut;
-        }
-        last
     }
 
     pub(super) async fn finish(mut self, mut opened: Opened) -> LoopResult {
-        let last = self.recall(std::mem::take(&mut opened.said));
+        let last = self.talk.recall(std::mem::take(&mut opened.said));
         self.capped = opened.capped;
-        let going_on = match (opened.ended.take(), opened.more.take()) {
-            (Some(transition), _) => Ok(transition),
-            (None, None) => self.rounds(last).await,
-            (None, Some((text, prompt))) => match self.more(last, text, prompt).await {
+        let going_on = match std::mem::replace(&mut opened.next, Next::On) {
+            Next::Over(transition) => Ok(transition),
+            Next::On => self.rounds(last).await,
+            Next::Told { text, prompt } => match self.more(last, text, prompt).await {
                 Ok(()) => self.rounds(None).await,
                 Err(broken) => Err(broken),
             },
@@ -162,19 +93,19 @@ impl<'a> Run<'a> {
         // What cannot be read now was said by the ending already.
         let state = self.desk.ask(|session| session.peek()).await.ok().flatten();
         let task = state.and_then(|(state, _)| state.task);
-        self.fading.fade(&mut self.request.messages);
+        self.talk.fading.fade(&mut self.talk.request.messages);
         self.leave(&transition).await;
         LoopResult {
             task: task.as_ref().map_or(TaskId(1), |task| task.id),
             attempts: task.map_or(0, |task| task.stops),
             transition,
-            output: self.output,
-            messages: self.request.messages,
-            rounds: self.rounds,
-            usage: self.usage,
-            cost: self.cost,
+            output: self.talk.output,
+            messages: self.talk.request.messages,
+            rounds: self.talk.rounds,
+            usage: self.talk.usage,
+            cost: self.talk.cost,
             session: opened.session,
-            reflections: self.reflections,
+            reflections: self.talk.reflections,
             warnings: opened.warnings,
         }
     }
@@ -189,7 +120,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), Broken> {
         if let Some((answer, told)) = last {
             let calls = answer.calls();
-            if answer.cut && !self.cut_before {
+            if answer.cut && !self.talk.cut_before {
                 self.cut(&answer, &calls, told.len()).await?;
             } else if answer.cut || calls.is_empty() {
                 self.claim(&answer, &calls, told.len()).await?;
@@ -202,13 +133,13 @@ impl<'a> Run<'a> {
             }
         }
         if prompt {
-            self.cut_before = false;
-            self.revised = 0;
+            self.talk.cut_before = false;
+            self.talk.revised = 0;
         }
         let said = text.clone();
         self.keep(Entry::User { text, prompt }).await?;
         if prompt {
-            let nth = self.rounds as usize;
+            let nth = self.talk.rounds as usize;
             self.desk
                 .ask(move |session| session.prompt_as(nth, &said))
                 .await?;
@@ -225,9 +156,9 @@ impl<'a> Run<'a> {
                 Some(last) => last,
                 None => {
                     self.of.tell(Happening::Asked {
-                        round: self.rounds + 1,
+                        round: self.talk.rounds + 1,
                     });
-                    let asked = self.of.model.ask(&self.request);
+                    let asked = self.of.model.ask(&self.talk.request);
                     let reply = match self.stop.unless(asked).await {
                         None => return self.stopped().await,
                         Some(Err(error)) => return self.failed(&error).await,
@@ -240,7 +171,7 @@ impl<'a> Run<'a> {
                 return self.ended_by(NO_COST.to_owned(), None).await;
             }
             let calls = answer.calls();
-            let ended = if answer.cut && !self.cut_before {
+            let ended = if answer.cut && !self.talk.cut_before {
                 self.cut(&answer, &calls, told.len()).await?;
                 None
             } else if answer.cut || calls.is_empty() {
@@ -251,7 +182,7 @@ impl<'a> Run<'a> {
             } else {
                 self.calls(&answer, &calls, &told).await?
             };
-            self.cut_before = answer.cut;
+            self.talk.cut_before = answer.cut;
             if let Some(transition) = ended {
                 return Ok(transition);
             }
@@ -263,7 +194,7 @@ impl<'a> Run<'a> {
         let cost = self.of.prices.cost(self.of.model.name(), &reply.usage);
         let cut = reply.ended == Ended::Cut;
         let answer = Answer::new(reply.text, reply.calls, cut, &reply.usage, cost);
-        self.count(&answer);
+        self.talk.count(&answer);
         if !answer.text.trim().is_empty() {
             self.of.tell(Happening::Said { text: &answer.text });
         }
@@ -271,45 +202,10 @@ impl<'a> Run<'a> {
         Ok(answer)
     }
 
-    /// Adds to the conversation.
-    fn hear(&mut self, entry: &Entry) {
-        let messages = &mut self.request.messages;
-        match entry {
-            Entry::Answer(_) => self.fading.fade(messages),
-            Entry::Passed(passed) => {
-                if let Some(Message::Result { text, .. }) = messages.last_mut() {
-                    text.clone_from(&passed.given);
-                }
-                self.fading.keep(messages, passed.kept.as_deref());
-            }
-            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Reflected(_) => {}
-        }
-        messages.extend(entry.message());
-    }
-
-    /// The same, and to what is kept of it.
+    /// Adds to the conversation, and to what is kept of it.
     async fn keep(&mut self, entry: Entry) -> Result<(), Broken> {
-        self.hear(&entry);
+        self.talk.hear(&entry);
         self.desk.ask(move |session| entry.write(session)).await
-    }
-
-    fn count(&mut self, answer: &Answer) {
-        self.output.clone_from(&answer.text);
-        self.reflected = None;
-        self.spend(answer);
-    }
-
-    fn spend(&mut self, answer: &Answer) {
-        self.rounds += 1;
-        let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
-        let used = answer.usage();
-        self.usage = Usage {
-            input: sum(self.usage.input, used.input),
-            cached: sum(self.usage.cached, used.cached.or(Some(0))),
-            written: sum(self.usage.written, used.written.or(Some(0))),
-            output: sum(self.usage.output, used.output),
-        };
-        self.cost = sum(self.cost, answer.spent().cost);
     }
 
     /// One answer that was cut is no word on whether the work is done.
@@ -323,7 +219,7 @@ impl<'a> Run<'a> {
     }
 
     async fn round(&self, answer: &Answer) -> Result<(), Broken> {
-        self.round_of(self.rounds, answer).await
+        self.round_of(self.talk.rounds, answer).await
     }
 
     async fn round_of(&self, nth: u32, answer: &Answer) -> Result<(), Broken> {
@@ -342,17 +238,17 @@ impl<'a> Run<'a> {
         let Some(reflect) = self.of.settings.reflect.filter(|_| !answer.cut) else {
             return Ok(ControlFlow::Continue(()));
         };
-        let reflected = match self.reflected.take() {
+        let reflected = match self.talk.reflected.take() {
             // The process died after it.
             Some(reflected) => reflected,
             None => {
-                if self.revised >= reflect.revisions || self.is_spent().await? {
+                if self.talk.revised >= reflect.revisions || self.is_spent().await? {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let quotes = Quotes::fresh();
-                let question = reflect::question(&self.request, quotes);
+                let question = reflect::question(&self.talk.request, quotes);
                 self.of.tell(Happening::Asked {
-                    round: self.rounds + 1,
+                    round: self.talk.rounds + 1,
                 });
                 let asked = self.of.model.ask(&question);
                 let heard = match self.stop.unless(asked).await {
@@ -360,7 +256,7 @@ impl<'a> Run<'a> {
                     Some(heard) => heard,
                 };
                 let reflected = self.thought(heard, quotes, reflect);
-                self.think(&reflected);
+                self.talk.think(&reflected);
                 self.keep(Entry::Reflected(reflected.clone())).await?;
                 reflected
             }
@@ -369,7 +265,7 @@ impl<'a> Run<'a> {
             self.round(&reflected.answer).await?;
             return Ok(ControlFlow::Continue(()));
         };
-        self.round_of(self.rounds - 1, answer).await?;
+        self.round_of(self.talk.rounds - 1, answer).await?;
         self.round(&reflected.answer).await?;
         self.of.tell(Happening::SentBack { feedback: &text });
         self.keep(ours(text)).await?;
@@ -415,15 +311,6 @@ impl<'a> Run<'a> {
         Ok(stands.is_some_and(|(state, policy)| budget::at_stop(&policy, &state).is_some()))
     }
 
-    fn think(&mut self, reflected: &Reflected) {
-        self.spend(&reflected.answer);
-        self.revised += u32::from(reflected.feedback.is_some());
-        self.reflections.push(Reflection {
-            score: reflected.score.clone(),
-            revised: reflected.feedback.is_some(),
-        });
-    }
-
     /// The model wants nothing done any more: it says that it is done, or was cut.
     async fn claim(
         &mut self,
@@ -435,16 +322,16 @@ impl<'a> Run<'a> {
             self.refuse(call, CUT.to_owned()).await?;
         }
         self.view.show(LoopState {
-            messages: self.request.messages.clone(),
+            messages: self.talk.request.messages.clone(),
             output: answer.text.clone(),
-            rounds: self.rounds,
+            rounds: self.talk.rounds,
         });
         let last = LastAnswer {
             spent: answer.spent(),
             truncated: answer.cut,
             calls_pending: !calls.is_empty(),
         };
-        let (message, key) = (answer.text.clone(), self.rounds.to_string());
+        let (message, key) = (answer.text.clone(), self.talk.rounds.to_string());
         let judged = self
             .desk
             .ask(move |session| session.answered_as(key, &message, last));
@@ -503,7 +390,7 @@ impl<'a> Run<'a> {
 
     /// Ids of providers may come twice, and what comes twice is judged once.
     fn gated(&self, nth: usize, call: &Call) -> ToolCall {
-        gated(format!("{}.{nth}", self.rounds), call, self.tool(call))
+        gated(format!("{}.{nth}", self.talk.rounds), call, self.tool(call))
     }
 
     /// A result is known: it is counted, and middleware says what is told of it.
@@ -521,7 +408,7 @@ impl<'a> Run<'a> {
             Err(broken) => {
                 // Whoever had to look at it has not.
                 let given = "withheld: the task is over".to_owned();
-                self.hear(&Entry::Passed(Passed { given, kept: None }));
+                self.talk.hear(&Entry::Passed(Passed { given, kept: None }));
                 return Err(broken);
             }
         };
@@ -573,7 +460,7 @@ impl<'a> Run<'a> {
             (Some(tool), Ok(arguments)) => {
                 let running = tool.run(ToolUse {
                     arguments,
-                    history: &self.request.messages,
+                    history: &self.talk.request.messages,
                 });
                 match self.stop.unless(running).await {
                     Some(output) => output,
