@@ -19,6 +19,7 @@ TOOLS = [
     {"name": "stray", "description": "prints", "inputSchema": {"type": "object"}},
     {"name": "flood", "description": "prints on", "inputSchema": {"type": "object"}},
     {"name": "endless", "description": "one line", "inputSchema": {"type": "object"}},
+    {"name": "answer", "description": "answers with this result", "inputSchema": {"type": "object"}},
     {"name": "die", "description": "dies", "inputSchema": {"type": "object"}},
 ]
 
@@ -57,6 +58,8 @@ def call(id, name, args):
     elif name == "endless":
         while True:
             sys.stdout.write("y" * 65536)
+    elif name == "answer":
+        send({"id": id, "result": args})
     elif name == "die":
         os._exit(3)
     elif args.get("fail"):

@@ -145,6 +145,36 @@ fn a_plug_in_in_python_rewrites_what_an_mcp_server_said() {
 }
 
 #[test]
+fn a_secret_is_cut_wherever_a_result_has_it() {
+    let world = world("");
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    let secret = "password = hunter2";
+    let hello = json!({ "type": "text", "text": "hello" });
+    let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": secret } });
+    let link = json!({ "type": "resource_link", "uri": "file:///a", "name": secret });
+    for (result, expected) in [
+        (
+            json!({ "content": [hello], "structuredContent": { "password": "hunter2" } }),
+            "hello\n{\"password\":\"[cut]\"}",
+        ),
+        (
+            json!({ "content": [hello, file] }),
+            "hello\npassword = [cut]",
+        ),
+        (json!({ "content": [hello, link] }), "hello"),
+    ] {
+        let said = client.call("answer", result);
+        assert_eq!(text(&said), expected, "{said}");
+        assert!(!said.to_string().contains("hunter2"), "{said}");
+    }
+    client.bye();
+}
+
+#[test]
 fn what_a_plug_in_could_not_look_at_no_client_gets() {
     let broken = layer(
         "broken",
