@@ -166,6 +166,10 @@ fn a_secret_is_cut_wherever_a_result_has_it() {
             "hello\npassword = [cut]",
         ),
         (json!({ "content": [hello, link] }), "hello"),
+        (
+            json!({ "content": [hello], "_meta": { "x": secret }, "y": secret }),
+            "hello",
+        ),
     ] {
         let said = client.call("answer", result);
         assert_eq!(text(&said), expected, "{said}");
