@@ -179,6 +179,35 @@ fn a_secret_is_cut_wherever_a_result_has_it() {
 }
 
 #[test]
+fn an_answer_that_nobody_waits_for_goes_past_no_plug_in() {
+    let world = world("");
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    // The second may be judged still when the server answers it: it has not heard of it.
+    let calls = [(); 2].map(|()| client.begin("tools/call", json!({ "name": "unasked" })));
+    for call in calls {
+        let answer = client.hear();
+        assert_eq!(answer["id"], call, "{answer}");
+        assert_eq!(text(&answer["result"]), "asked");
+    }
+    // A client that takes a call back may get its answer all the same.
+    let taken_back = client.begin("tools/call", json!({ "name": "wait" }));
+    assert_eq!(client.hear()["params"]["data"], "waits");
+    let cancel = json!({ "requestId": taken_back });
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
+    assert_eq!(client.hear()["params"]["data"], "cancelled");
+    assert_eq!(client.ran("release", json!({})), "released");
+    assert_eq!(client.ran("echo", json!({ "text": "last" })), "last");
+    let (code, stderr) = client.bye();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(stderr.matches("nobody waits for").count(), 1, "{stderr}");
+}
+
+#[test]
 fn what_a_plug_in_could_not_look_at_no_client_gets() {
     let broken = layer(
         "broken",
