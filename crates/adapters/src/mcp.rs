@@ -254,7 +254,7 @@ pub fn nudged(result: &mut Value, text: &str) {
 }
 
 /// A result in whose place this comes: a text takes the place of all that it says, whatever its
-/// form; anything else is the result itself.
+/// form, and nothing else of it stays but whether it failed; an object is the result itself.
 pub fn rewritten(result: &Value, given: &Value) -> Value {
     if given.is_object() {
         return given.clone();
@@ -263,14 +263,17 @@ pub fn rewritten(result: &Value, given: &Value) -> Value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let mut made = match result {
-        Value::Object(result) => result.clone(),
-        _ => Map::new(),
-    };
-    made.remove("structuredContent");
-    let content = serde_json::json!([{ "type": "text", "text": text }]);
-    made.insert("content".to_owned(), content);
-    Value::Object(made)
+    let failed = result.get("isError").and_then(Value::as_bool);
+    let mut made = serde_json::json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": failed.unwrap_or(false),
+    });
+    if result.get("resultType").is_some()
+        && let Some(made) = made.as_object_mut()
+    {
+        made.insert("resultType".to_owned(), Value::from("complete"));
+    }
+    made
 }
 
 /// What a result says: without what is new in each answer.
@@ -415,6 +418,29 @@ mod tests {
         assert_eq!(outcome(Ok(&one)), outcome(Ok(&two)));
         assert!(outcome(Ok(&json!({"isError": true}))).1);
         assert!(outcome(Err(&json!({"code": 1}))).1);
+    }
+
+    #[test]
+    fn a_text_takes_the_place_of_all_of_a_result() {
+        let check = |result: Value, expected: Value| {
+            assert_eq!(rewritten(&result, &json!("cut")), expected, "{result}");
+        };
+        let cut = json!([{"type": "text", "text": "cut"}]);
+        check(
+            json!({"content": [], "structuredContent": {"a": "x"}, "_meta": {"b": "x"}, "c": "x"}),
+            json!({"content": cut, "isError": false}),
+        );
+        check(
+            json!({"content": "x", "isError": true, "resultType": "x"}),
+            json!({"content": cut, "isError": true, "resultType": "complete"}),
+        );
+        check(
+            json!({"content": [], "isError": "x"}),
+            json!({"content": cut, "isError": false}),
+        );
+        check(json!("x"), json!({"content": cut, "isError": false}));
+        let whole = json!({"content": [], "_meta": {}});
+        assert_eq!(rewritten(&json!({"d": 1}), &whole), whole);
     }
 
     #[test]

@@ -42,12 +42,17 @@ pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested, layer
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer(seq, scope, accept, vec![Because::Halted]);
     }
-    // Who waits for a person is not sent back.
-    let waits = task.asked.is_some();
     let against: Vec<&LayerFact> = layers.iter().filter(|fact| fact.is_against()).collect();
-    match against.is_empty() || waits {
-        true => ask(draft, scope),
-        false => turn_back(draft, scope, &against, layers),
+    match &task.asked {
+        _ if against.is_empty() => ask(draft, scope),
+        None => turn_back(draft, scope, &against, layers),
+        // Who waits for a person is not sent back. Nor is anything run: the person may answer
+        // meanwhile, and the stop would be accepted past who is against it (law 11).
+        Some(asked) => {
+            let mut why: Why = layers.iter().cloned().map(Because::Layer).collect();
+            let transition = asked_of_a_person(asked, draft.state.now, &mut why);
+            finish(draft, seq, scope, transition, why);
+        }
     }
 }
 

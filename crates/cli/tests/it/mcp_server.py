@@ -19,6 +19,8 @@ TOOLS = [
     {"name": "stray", "description": "prints", "inputSchema": {"type": "object"}},
     {"name": "flood", "description": "prints on", "inputSchema": {"type": "object"}},
     {"name": "endless", "description": "one line", "inputSchema": {"type": "object"}},
+    {"name": "answer", "description": "answers with this result", "inputSchema": {"type": "object"}},
+    {"name": "unasked", "description": "answers more than it was asked", "inputSchema": {"type": "object"}},
     {"name": "die", "description": "dies", "inputSchema": {"type": "object"}},
 ]
 
@@ -57,6 +59,12 @@ def call(id, name, args):
     elif name == "endless":
         while True:
             sys.stdout.write("y" * 65536)
+    elif name == "answer":
+        send({"id": id, "result": args})
+    elif name == "unasked":
+        for more in ({"id": "nobody"}, {"id": id + 1}, {"id": None}, {"id": id, "method": "x"}):
+            send({**more, "result": {"content": [{"type": "text", "text": "unasked"}]}})
+        says(id, "asked")
     elif name == "die":
         os._exit(3)
     elif args.get("fail"):

@@ -145,6 +145,69 @@ fn a_plug_in_in_python_rewrites_what_an_mcp_server_said() {
 }
 
 #[test]
+fn a_secret_is_cut_wherever_a_result_has_it() {
+    let world = world("");
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    let secret = "password = hunter2";
+    let hello = json!({ "type": "text", "text": "hello" });
+    let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": secret } });
+    let link = json!({ "type": "resource_link", "uri": "file:///a", "name": secret });
+    for (result, expected) in [
+        (
+            json!({ "content": [hello], "structuredContent": { "password": "hunter2" } }),
+            "hello\n{\"password\":\"[cut]\"}",
+        ),
+        (
+            json!({ "content": [hello, file] }),
+            "hello\npassword = [cut]",
+        ),
+        (json!({ "content": [hello, link] }), "hello"),
+        (
+            json!({ "content": [hello], "_meta": { "x": secret }, "y": secret }),
+            "hello",
+        ),
+    ] {
+        let said = client.call("answer", result);
+        assert_eq!(text(&said), expected, "{said}");
+        assert!(!said.to_string().contains("hunter2"), "{said}");
+    }
+    client.bye();
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_goes_past_no_plug_in() {
+    let world = world("");
+    if !has_python(&world) {
+        return;
+    }
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    // The second may be judged still when the server answers it: it has not heard of it.
+    let calls = [(); 2].map(|()| client.begin("tools/call", json!({ "name": "unasked" })));
+    for call in calls {
+        let answer = client.hear();
+        assert_eq!(answer["id"], call, "{answer}");
+        assert_eq!(text(&answer["result"]), "asked");
+    }
+    // A client that takes a call back may get its answer all the same.
+    let taken_back = client.begin("tools/call", json!({ "name": "wait" }));
+    assert_eq!(client.hear()["params"]["data"], "waits");
+    let cancel = json!({ "requestId": taken_back });
+    client
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
+    assert_eq!(client.hear()["params"]["data"], "cancelled");
+    assert_eq!(client.ran("release", json!({})), "released");
+    assert_eq!(client.ran("echo", json!({ "text": "last" })), "last");
+    let (code, stderr) = client.bye();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(stderr.matches("nobody waits for").count(), 1, "{stderr}");
+}
+
+#[test]
 fn what_a_plug_in_could_not_look_at_no_client_gets() {
     let broken = layer(
         "broken",

@@ -3,8 +3,8 @@
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::explain::Because;
 use checkrein_core::feedback;
-use checkrein_core::ids::ScopeId;
-use checkrein_core::input::RuleDecision;
+use checkrein_core::ids::{Millis, ScopeId};
+use checkrein_core::input::{ApprovalFact, RuleDecision};
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::transition::{Reason, Transition};
 
@@ -249,5 +249,33 @@ fn a_halted_task_is_not_saved_past_a_layer_that_refuses() {
             panic!("not accepted");
         };
         assert_eq!(ended.reason, Reason::HardCap, "{says:?}");
+    }
+}
+
+#[test]
+fn a_person_who_answers_meanwhile_lifts_no_layers_refusal_of_the_stop() {
+    for says in [LayerSays::Deny, LayerSays::Blocked] {
+        let mut world = World::new(policy("a", ""));
+        world.approval = Some(ApprovalFact {
+            id: "ap-1".to_owned(),
+            until: Millis(2_000_000),
+            answer: None,
+        });
+        world.prompt();
+        world.tree = Some(2);
+        let asked = call(&mut world, &[], Some(RuleDecision::Prompt));
+        assert!(matches!(asked, ToolDecision::Ask { .. }), "{asked:?}");
+        // It is over before anybody can answer: no check runs.
+        world.layers = vec![guard(says)];
+        let made = world.ask_stop(&ScopeId::main());
+        assert!(made.effects.is_empty(), "{:?}", made.effects);
+        let expected = Transition::new(Reason::AwaitingHuman, "parked");
+        let accept = StopDecision::Accept {
+            transition: Some(expected),
+        };
+        assert_eq!(made.decision, Some(Decision::Stop(accept)));
+        let why = &world.decisions().last().unwrap().why;
+        assert!(why.contains(&Because::Layer(guard(says))), "{why:?}");
+        replays(&world);
     }
 }

@@ -166,20 +166,65 @@ pub(super) enum Says {
     Seen,
 }
 
-/// What a model reads of a result.
+/// What a model can read of a result: its texts, those of files that it carries, and what it says
+/// in JSON, unless a text says the same.
 pub fn text_of(result: &Value) -> String {
     if let Value::String(text) = result {
         return text.clone();
     }
-    let content = result.get("content").and_then(Value::as_array);
-    let texts = content.into_iter().flatten();
-    let texts: Vec<&str> = texts
-        .filter_map(|one| one.get("text").and_then(Value::as_str))
-        .collect();
-    match (content, result.get("message")) {
-        (Some(_), _) => texts.join("\n"),
+    let structured = result.get("structuredContent");
+    let structured = structured.filter(|structured| !structured.is_null());
+    let Some(content) = result.get("content").and_then(Value::as_array) else {
         // An error of the protocol.
-        (None, Some(Value::String(message))) => message.clone(),
-        (None, _) => result.to_string(),
+        let message = result.get("message").and_then(Value::as_str);
+        let message = message.filter(|_| structured.is_none());
+        return message.map_or_else(|| result.to_string(), str::to_owned);
+    };
+    let text = |one: &Value| one.get("text").and_then(Value::as_str).map(str::to_owned);
+    let mut texts: Vec<String> = content
+        .iter()
+        .flat_map(|one| [text(one), one.get("resource").and_then(text)])
+        .flatten()
+        .collect();
+    let said = |structured: &&Value| {
+        let mut read = texts.iter().map(|text| serde_json::from_str::<Value>(text));
+        read.any(|read| read.is_ok_and(|read| read == **structured))
+    };
+    let unsaid = structured.filter(|structured| !said(structured));
+    texts.extend(unsaid.map(Value::to_string));
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_that_a_model_can_read_is_left_out() {
+        let check = |result: Value, expected: &str| {
+            assert_eq!(text_of(&result), expected, "{result}");
+        };
+        check(json!("a"), "a");
+        check(json!({"code": 1, "message": "gone"}), "gone");
+        check(json!({"other": 1}), r#"{"other":1}"#);
+        let a = json!({"type": "text", "text": "a"});
+        let file = json!({"type": "resource", "resource": {"uri": "file:///b", "text": "b"}});
+        check(json!({"content": [a, file]}), "a\nb");
+        let structured = json!({"n": 1, "m": [2]});
+        check(
+            json!({"content": [a], "structuredContent": structured}),
+            "a\n{\"m\":[2],\"n\":1}",
+        );
+        check(
+            json!({"structuredContent": {"n": 1}, "message": "m"}),
+            r#"{"message":"m","structuredContent":{"n":1}}"#,
+        );
+        // As servers do for clients that read no other.
+        let same = json!({"type": "text", "text": "{ \"n\": 1, \"m\": [2] }"});
+        check(
+            json!({"content": [same], "structuredContent": structured}),
+            "{ \"n\": 1, \"m\": [2] }",
+        );
     }
 }

@@ -144,6 +144,11 @@ impl Gate {
         }
     }
 
+    /// Whether middleware looks at results: none goes to the client that it has not seen.
+    pub(super) fn rewrites(&self) -> bool {
+        self.rewrites
+    }
+
     /// A call came to nothing.
     pub(super) fn failed(&self, call: &mcp::ServerCall, why: &str) {
         self.note(call.failed(why));

@@ -40,6 +40,8 @@ pub(super) struct Passing {
     pub(super) asked: OnceLock<Instant>,
     /// Whether the server has answered anything.
     pub(super) answered: OnceLock<()>,
+    /// Whether it was said that it answers what nobody waits for.
+    unasked: OnceLock<()>,
 }
 
 /// A call that is to be judged.
@@ -93,6 +95,7 @@ impl Passing {
             down: Mutex::new(Some(down)),
             asked: OnceLock::new(),
             answered: OnceLock::new(),
+            unasked: OnceLock::new(),
         }
     }
 
@@ -275,9 +278,16 @@ impl Passing {
             self.declared.forget();
         }
         let open = match (&message.method, message.key()) {
-            (None, Some(key)) => lock(&self.open).remove(&key),
+            (None, Some(key)) => self.waits_for(&key),
             _ => None,
         };
+        // There are readers to whom a request with a result is an answer.
+        let answers =
+            message.method.is_none() || message.result.is_some() || message.error.is_some();
+        if open.is_none() && answers && self.gate.rewrites() {
+            self.is_unasked();
+            return Stray::No;
+        }
         match open {
             Some(Open::List(number)) => {
                 let page = value(message.result.as_deref());
@@ -292,6 +302,26 @@ impl Passing {
         }
         up_as_it_is(line);
         Stray::No
+    }
+
+    /// Who waits for this answer.
+    fn waits_for(&self, key: &str) -> Option<Open> {
+        let mut open = lock(&self.open);
+        // The server has not heard of a call that is being judged.
+        let early = matches!(open.get(key), Some(Open::Judged(_)));
+        match early && self.gate.rewrites() {
+            true => None,
+            false => open.remove(key),
+        }
+    }
+
+    /// The server answers what nobody waits for, and middleware would not see it.
+    fn is_unasked(&self) {
+        if self.unasked.set(()).is_ok() {
+            ui::say(
+                "checkrein mcp-proxy: the server sent an answer that nobody waits for; such answers are not passed on, as middleware looks at results",
+            );
+        }
     }
 
     fn result(&self, line: &str, message: Message, passed: &Passed) -> Stray {
