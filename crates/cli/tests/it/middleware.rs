@@ -336,6 +336,34 @@ fn the_rest_of_a_session_is_seen() {
 }
 
 #[test]
+fn who_is_told_of_the_end_does_not_hold_up_who_is_to_go() {
+    let world = World::new();
+    if !has_python(&world) {
+        return;
+    }
+    let more = "timeout = \"10m\"\nstance = \"allow\"";
+    let slow = layer("slow", "\"session_end\"", "sleep 600; true", more);
+    let quick = layer("quick", "\"session_end\"", "true", "");
+    world.config(&format!("{quick}{slow}"));
+    world.commit();
+    let command = ["mcp-proxy", "--", "python3", SERVER];
+    let mut client = Client::greeted(&world, &command, "files");
+    client.ran("release", json!({}));
+    crate::world::signal(&client.process, rustix::process::Signal::TERM);
+    let (code, stderr) = client.over();
+    assert_eq!(code, Some(130), "{stderr}");
+    let layers = layers(&world);
+    let says: Vec<&str> = layers
+        .iter()
+        .map(|one| one["says"].as_str().unwrap())
+        .collect();
+    assert_eq!(says, ["pass", "passed_over"], "{layers:?}");
+    // Not for want of time.
+    let why = layers[1]["reason"].as_str().unwrap();
+    assert!(why.contains("it was given up"), "{why}");
+}
+
+#[test]
 fn what_a_front_door_does_not_ask_is_said_once() {
     let world = world("");
     let agent = Agent::new(&world, "claude-code");

@@ -1,6 +1,7 @@
 //! Whom to ask about what came in, one after the other, and what of it is put down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, ToolDecision};
@@ -23,8 +24,10 @@ use crate::error::RuntimeError;
 use crate::repeats::scope_of;
 use crate::{clock, fit};
 
-/// Nobody wants it to end.
-static NEVER: AtomicBool = AtomicBool::new(false);
+/// Who is told that a session is over gets so long once somebody wants us to go.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How often it is looked at whether somebody does.
+const TICK: Duration = Duration::from_millis(25);
 
 /// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
 pub(crate) struct AsItCame<'a> {
@@ -277,22 +280,23 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> (LayerFact, Option<Value>) {
         let began = Instant::now();
-        // Who is told that it is over is often told so because somebody wanted us to go.
-        let cancelled = match stage {
-            Stage::SessionEnd => &NEVER,
-            _ => patience.cancelled,
-        };
         let said = match limit(layer.limit, patience) {
             None => Err("it was not asked: the answer was due".to_owned()),
-            Some(limit) => match &layer.who {
-                Who::Here {
-                    middleware,
-                    hanging,
-                } => hand::ask(middleware, hanging, question, limit, cancelled),
-                Who::Program(run) => {
-                    exec::ask(&self.place, &layer.name, run, &question, limit, cancelled)
+            Some(limit) => {
+                let ask = |cancelled: &AtomicBool| match &layer.who {
+                    Who::Here {
+                        middleware,
+                        hanging,
+                    } => hand::ask(middleware, hanging, question, limit, cancelled),
+                    Who::Program(run) => {
+                        exec::ask(&self.place, &layer.name, run, &question, limit, cancelled)
+                    }
+                };
+                match stage {
+                    Stage::SessionEnd => with_farewell(patience.cancelled, ask),
+                    _ => ask(patience.cancelled),
                 }
-            },
+            }
         };
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut fact = LayerFact {
@@ -353,6 +357,29 @@ impl Runtime {
         }
         (fact, made)
     }
+}
+
+/// Who is told that a session is over is often told so because somebody wanted us to go: what it is
+/// given up by comes a while after that.
+fn with_farewell<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
+    let up = AtomicBool::new(false);
+    let given_up = &up;
+    let (over, is_over) = channel::<()>();
+    std::thread::scope(move |scope| {
+        let watch = move || {
+            let mut until = None;
+            while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if cancelled.load(Ordering::Relaxed) {
+                    let until = *until.get_or_insert_with(|| Instant::now() + FAREWELL);
+                    given_up.store(Instant::now() >= until, Ordering::Relaxed);
+                }
+            }
+        };
+        let watches = std::thread::Builder::new().spawn_scoped(scope, watch);
+        let said = ask(if watches.is_ok() { given_up } else { cancelled });
+        drop(over);
+        said
+    })
 }
 
 /// Its own, or most of what is left before the answer is due.
