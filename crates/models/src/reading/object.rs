@@ -153,10 +153,40 @@ fn key(text: &str, at: usize) -> Next<Cow<'_, str>> {
     }
 }
 
+/// How long the number without sign and exponent is that a text begins with: for any other, and for
+/// what only looks like one, the library is asked.
+fn number(json: &str) -> Option<usize> {
+    let bytes = json.as_bytes();
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let whole = digits(0);
+    let zero = bytes.first() == Some(&b'0');
+    let mut end = match whole {
+        0 => return None,
+        2.. if zero => return None,
+        whole => whole,
+    };
+    if bytes.get(end) == Some(&b'.') {
+        let parts = digits(end + 1);
+        end += 1 + parts;
+        if parts == 0 {
+            return None;
+        }
+    }
+    let over = matches!(
+        bytes.get(end),
+        None | Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t')
+    );
+    over.then_some(end)
+}
+
 fn value(text: &str, at: usize) -> Next<&str> {
     let rest = text.get(at..).unwrap_or_default();
-    match plain(rest) {
-        Some((_, length)) => Next::Read(rest.get(..length).unwrap_or_default(), at + length),
+    let length = plain(rest).map(|(_, length)| length);
+    match length.or_else(|| number(rest)) {
+        Some(length) => Next::Read(rest.get(..length).unwrap_or_default(), at + length),
         None => match next::<&RawValue>(text, at) {
             Next::Read(raw, end) => Next::Read(raw.get(), end),
             Next::Ended => Next::Ended,
@@ -200,4 +230,30 @@ fn past_blanks(text: &str, mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is read without the library is read as by it.
+    #[test]
+    fn numbers_are_read_as_the_library_reads_them() {
+        let parts = [
+            "0", "1", "42", "007", "0.5", "1.25", "1.", ".5", "-3", "1e9", "2E-4", "1.5e3", "0e1",
+            "+1", "1.2.3", "1-2", "0x1", "9_0",
+        ];
+        for part in parts {
+            for after in ["", ",", "}", " ", "]", "a", "\"", "e", "."] {
+                let text = format!("{part}{after}");
+                let Some(length) = number(&text) else {
+                    continue;
+                };
+                let mut values = Deserializer::from_str(&text).into_iter::<&RawValue>();
+                let theirs = values.next().and_then(Result::ok).map(RawValue::get);
+                assert_eq!(theirs, text.get(..length), "{text}");
+            }
+        }
+        assert_eq!((number("48213947,"), number("0.92}")), (Some(8), Some(4)));
+    }
 }
