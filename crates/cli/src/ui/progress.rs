@@ -80,8 +80,9 @@ impl Checks {
     /// A line of the conversation, above what is live.
     pub(crate) fn say(&self, line: &str) {
         match &self.bars {
-            // Printing above the bars fails only if the terminal is gone.
-            Some(bars) => drop(bars.println(printable::shown(line))),
+            // Not by printing through the bars: where none is left such a line is filled up to their
+            // width, and the next one begins behind it.
+            Some(bars) => bars.suspend(|| say(line)),
             None => say(line),
         }
     }
@@ -102,14 +103,10 @@ impl Checks {
             } => {
                 let line = self.line(&verifier, verdict, cause, duration_ms, cached);
                 let bar = self.lock().remove(&verifier);
-                match (bar, &self.bars) {
-                    (Some(bar), Some(bars)) => {
-                        bar.finish_and_clear();
-                        // Printing above the bars fails only if the terminal is gone.
-                        let _ = bars.println(printable::shown(&line));
-                    }
-                    _ => say(&line),
+                if let Some(bar) = bar {
+                    bar.finish_and_clear();
                 }
+                self.say(&line);
             }
         }
     }
