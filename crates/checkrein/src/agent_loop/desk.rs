@@ -93,7 +93,9 @@ pub fn conversation(
 }
 
 pub(super) struct Desk {
-    jobs: Sender<Job>,
+    jobs: Option<Sender<Job>>,
+    /// Says when its thread has let go of everything.
+    gone: Option<oneshot::Receiver<()>>,
     stop: Stop,
 }
 
@@ -107,6 +109,7 @@ impl Desk {
     ) -> Result<(Self, Opened), LoopError> {
         let (jobs, come_in) = channel();
         let (tell, opened) = oneshot::channel();
+        let (went, gone) = oneshot::channel();
         let of_thread = stop.clone();
         std::thread::Builder::new()
             .name("agent-loop".to_owned())
@@ -115,16 +118,23 @@ impl Desk {
                     Err(error) => {
                         let _ = tell.send(Err(error));
                     }
-                    Ok((session, opened, _mine)) => {
+                    Ok((session, opened, mine)) => {
                         // Nobody waits for it any more if the run was dropped.
                         if tell.send(Ok(opened)).is_ok() {
                             work(&session, &come_in, &of_thread);
                         }
+                        drop(mine);
                     }
                 }
+                // Nobody waits for that if the run was dropped.
+                let _ = went.send(());
             })
             .map_err(LoopError::Thread)?;
-        let desk = Self { jobs, stop };
+        let desk = Self {
+            jobs: Some(jobs),
+            gone: Some(gone),
+            stop,
+        };
         let opened = opened
             .await
             .unwrap_or(Err(RuntimeError::Cancelled.into()))?;
@@ -142,9 +152,21 @@ impl Desk {
             // Nobody waits for it any more if the run was dropped.
             let _ = tell.send(what(session));
         };
-        self.jobs.send(Box::new(job)).map_err(|_| GONE.to_owned())?;
+        let jobs = self.jobs.as_ref().ok_or_else(|| GONE.to_owned())?;
+        jobs.send(Box::new(job)).map_err(|_| GONE.to_owned())?;
         let answer = told.await.map_err(|_| GONE.to_owned())?;
         answer.map_err(|error| error.to_string())
+    }
+}
+
+impl Desk {
+    /// Nothing more is to be done: whoever comes next finds the conversation free.
+    pub(super) async fn close(mut self) {
+        drop(self.jobs.take());
+        if let Some(gone) = self.gone.take() {
+            // It is gone either way.
+            let _ = gone.await;
+        }
     }
 }
 

@@ -95,6 +95,7 @@ impl<'a> Run<'a> {
         let task = state.and_then(|(state, _)| state.task);
         self.talk.fading.fade(&mut self.talk.request.messages);
         self.leave(&transition).await;
+        self.desk.close().await;
         LoopResult {
             task: task.as_ref().map_or(TaskId(1), |task| task.id),
             attempts: task.map_or(0, |task| task.stops),
