@@ -51,7 +51,11 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     // What is wrong with the config is said by whoever needs it.
     let policy = located.compile(Driver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
+    let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
     let checks = Arc::new(Checks::of(checks));
+    if capped && !is_ours(args) && args.resume.is_none() {
+        checks.say("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
+    }
     let outcome = driven(args, &located, &checks);
     checks.clear();
     let outcome = outcome?;
@@ -82,14 +86,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
 }
 
 fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
-    let ours = args.model.is_some() || args.autopilot.is_some();
-    if let (false, Ok(compiled)) = (ours, located.compile(Driver::Run))
-        && compiled.policy.caps.cost.is_some()
-        && args.resume.is_none()
-    {
-        checks.say("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
-    }
-    if (ours || args.resume.is_some())
+    if (is_ours(args) || args.resume.is_some())
         && let Some(plan) = model::Plan::of(args, located)?
     {
         model::drive(located, &plan, checks)
@@ -104,6 +101,11 @@ fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome
         let show = Arc::new(move |progress| show.show(progress));
         command::drive(located, &plan, &|line| checks.say(line), show)
     }
+}
+
+/// A run of our own loop, which knows what it costs.
+fn is_ours(args: &Run) -> bool {
+    args.model.is_some() || args.autopilot.is_some()
 }
 
 fn confinement(args: &Run, located: &Located) -> Result<Option<Confinement>, CommandError> {
