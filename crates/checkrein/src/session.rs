@@ -185,9 +185,8 @@ impl<'a> Session<'a> {
 
     /// Whether any middleware looks at results.
     fn looks_at_results(&self) -> Result<bool, RuntimeError> {
-        let runtime = self.engine.runtime();
-        Ok(runtime.listens(&self.id, Stage::AfterTool)?
-            || runtime.listens(&self.id, Stage::PersistResult)?)
+        let stages = [Stage::AfterTool, Stage::PersistResult];
+        self.engine.runtime().listens(&self.id, &stages)
     }
 
     fn return_of(
@@ -348,7 +347,7 @@ impl<'a> Session<'a> {
     /// The conversation is over, if a layer of middleware wants to know.
     pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
         let runtime = self.engine.runtime();
-        match runtime.listens(&self.id, Stage::SessionEnd)? {
+        match runtime.listens(&self.id, &[Stage::SessionEnd])? {
             true => self.take(Input::SessionEnded(ended)).map(drop),
             false => Ok(()),
         }

@@ -161,7 +161,7 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be read.
     pub fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
-        Ok(self.store.messages(session)?)
+        Ok(self.store.messages(session, usize::MAX)?)
     }
 
     /// The policy of a new session is sealed as `change` leaves it.

@@ -160,7 +160,7 @@ impl Runtime {
                     };
                     rewritten = self.consult(&mut delivery, &came, &policy, &state, patience)?;
                 }
-                self.watch(&mut delivery, beside, patience)?;
+                self.watch(&mut delivery, beside, (&policy, &state), patience)?;
                 continue;
             }
             match outcome {

@@ -44,26 +44,28 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         beside: Beside<'_>,
+        (policy, state): (&Policy, &State),
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let (Input::ToolRequested(request), Beside::Call(asked)) = (&delivery.input, beside) else {
-            return Ok(());
-        };
-        let Some((state, policy)) = self.peek(&delivery.session)? else {
             return Ok(());
         };
         let risky = match &policy.veto {
             Some(terms) => terms.all || self.is_risky(request, delivery),
             None => false,
         };
-        if !risky && policy.progress.is_none() || refused(self, &policy, &state, delivery) {
+        let wanted = risky || policy.progress.is_some();
+        // What is refused, or put to a person, is so whatever a model says.
+        if !wanted
+            || !self
+                .as_it_stands(policy, state, delivery)
+                .is_some_and(may_run)
+        {
             return Ok(());
         }
-        let story = self.story(&delivery.session, &request.scope, &state)?;
+        let story = self.story(&delivery.session, &request.scope, state)?;
         let rating = match &policy.progress {
-            Some(terms) if story.is_due(&state) => {
-                Some(self.rate(terms, &state, &story, patience)?)
-            }
+            Some(terms) if story.is_due(state) => Some(self.rate(terms, state, &story, patience)?),
             _ => None,
         };
         let word = match &policy.veto {
@@ -74,7 +76,7 @@ impl Runtime {
                     terms.model.as_bytes(),
                     story.goal.as_bytes(),
                 ]);
-                let word = self.word(terms, key, &state, &story, request, asked.args, patience)?;
+                let word = self.word(terms, key, state, &story, request, asked.args, patience)?;
                 Some(word)
             }
             _ => None,
@@ -84,6 +86,25 @@ impl Runtime {
             request.facts.progress = rating.map(Box::new);
         }
         Ok(())
+    }
+
+    /// How this call would be answered by all that is known of it so far; `None` if it is no call.
+    pub(crate) fn as_it_stands(
+        &self,
+        policy: &Policy,
+        state: &State,
+        delivery: &Delivery<'_>,
+    ) -> Option<ToolDecision> {
+        let stamped = Stamped {
+            at: clock::now(),
+            source: delivery.source.clone(),
+            input: self.complete(policy, state, delivery),
+            layers: delivery.layers.clone().into(),
+        };
+        match step(policy, &mut state.clone(), stamped).decision {
+            Some(Decision::Tool(decision)) => Some(decision),
+            Some(Decision::Stop(_) | Decision::Noted) | None => None,
+        }
     }
 
     /// Whether a call could do harm: what our own table of programs does not take for ordinary
@@ -281,22 +302,8 @@ fn nothing(says: VetoSays, reason: String) -> VetoFact {
     }
 }
 
-/// Whether the call is refused, or put to a person, whatever a model says.
-fn refused(runtime: &Runtime, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> bool {
-    let input = runtime.complete(policy, state, delivery);
-    let stamped = Stamped {
-        at: clock::now(),
-        source: delivery.source.clone(),
-        input,
-        layers: delivery.layers.clone().into(),
-    };
-    let made = step(policy, &mut state.clone(), stamped);
-    !matches!(
-        made.decision,
-        Some(Decision::Tool(
-            ToolDecision::Allow | ToolDecision::Nudge { .. }
-        ))
-    )
+fn may_run(decision: ToolDecision) -> bool {
+    matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
 }
 
 /// Half of what is left before the answer is due.

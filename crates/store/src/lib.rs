@@ -131,11 +131,12 @@ pub trait Store: Send + Sync {
     /// If the store cannot be written.
     fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError>;
 
-    /// The conversation of this session, oldest message first; empty if it has none.
+    /// The conversation of this session, oldest message first, and at most so many of them; empty if
+    /// it has none.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError>;
+    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError>;
 
     /// The right to perform the effect with this key, or `None` while somebody else
     /// holds it. It ends when the [`Claim`] is dropped, or when its holder dies, however

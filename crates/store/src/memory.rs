@@ -286,9 +286,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError> {
-        let messages = lock(&self.world).messages.get(session).cloned();
-        Ok(messages.unwrap_or_default())
+    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let world = lock(&self.world);
+        let messages = world.messages.get(session).into_iter().flatten();
+        Ok(messages.take(limit).cloned().collect())
     }
 
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {

@@ -84,7 +84,7 @@ pub fn conversation(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<Conversation>, StoreError> {
-    let said = store.messages(session)?;
+    let said = store.messages(session, 1)?;
     let begun = said.first().map(|body| serde_json::from_slice(body));
     Ok(match begun {
         Some(Ok(Entry::Begun { model, errand })) => Some(Conversation { model, errand }),

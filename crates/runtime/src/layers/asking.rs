@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::decision::ToolDecision;
 use checkrein_core::ids::{LayerName, ScopeId, SessionId};
-use checkrein_core::input::{Input, SessionSource, Stamped};
+use checkrein_core::input::{Input, SessionSource};
 use checkrein_core::layers::{LayerFact, LayerSays, Stage, withheld};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
-use checkrein_core::step::step;
 use serde_json::Value;
 
 use super::question::{Question, Says, text_of};
@@ -21,8 +20,8 @@ use super::{
 use crate::delivery::{Delivery, Patience, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::fit;
 use crate::repeats::scope_of;
-use crate::{clock, fit};
 
 /// Who is told that a session is over gets so long once somebody wants us to go.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -48,14 +47,18 @@ impl Runtime {
         !stages.is_empty() && self.layers_of(policy).listen(&stages)
     }
 
-    /// Whether any layer of this session is asked at this stage.
+    /// Whether any layer of this session is asked at one of these stages.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn listens(&self, session: &SessionId, stage: Stage) -> Result<bool, RuntimeError> {
+    pub fn listens(&self, session: &SessionId, stages: &[Stage]) -> Result<bool, RuntimeError> {
+        let asked = |stage: &&Stage| self.stages.asked.contains(stage);
+        let stages: Vec<Stage> = stages.iter().filter(asked).copied().collect();
+        if stages.is_empty() {
+            return Ok(false);
+        }
         let policy = self.peek(session)?.map(|(_, policy)| policy);
-        let here = self.stages.asked.contains(&stage);
-        Ok(here && policy.is_some_and(|policy| self.layers_of(&policy).listen(&[stage])))
+        Ok(policy.is_some_and(|policy| self.layers_of(&policy).listen(&stages)))
     }
 
     fn layers_of<'a>(&'a self, policy: &'a Policy) -> All<'a> {
@@ -184,18 +187,10 @@ impl Runtime {
     /// Whether a call is refused whatever layers say. What only a person could let run is asked
     /// about: a layer that is against it saves them the question.
     fn is_refused(&self, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> bool {
-        let stamped = Stamped {
-            at: clock::now(),
-            source: delivery.source.clone(),
-            input: self.complete(policy, state, delivery),
-            layers: Box::default(),
-        };
-        let made = step(policy, &mut state.clone(), stamped);
+        let decision = self.as_it_stands(policy, state, delivery);
         matches!(
-            made.decision,
-            Some(Decision::Tool(
-                ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
-            ))
+            decision,
+            Some(ToolDecision::Deny { .. } | ToolDecision::Halt { .. })
         )
     }
 

@@ -150,9 +150,14 @@ pub(super) fn conversations_are_kept(subject: &dyn Subject) -> Result<(), StoreE
     let again = subject.open()?;
     again.put_message(&a, b"")?;
     let said: [&[u8]; 4] = [b"one", b"two", b"one", b""];
-    assert_eq!(store.messages(&a)?, said, "in order, none lost");
-    assert_eq!(again.messages(&b)?, [b"other"]);
-    assert!(store.messages(&SessionId::from("c"))?.is_empty());
+    assert_eq!(store.messages(&a, usize::MAX)?, said, "in order, none lost");
+    assert_eq!(store.messages(&a, 2)?, said[..2], "no more than wanted");
+    assert_eq!(again.messages(&b, usize::MAX)?, [b"other"]);
+    assert!(
+        store
+            .messages(&SessionId::from("c"), usize::MAX)?
+            .is_empty()
+    );
 
     let census = store.census()?;
     let bytes = |census: &crate::Census| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
@@ -163,8 +168,11 @@ pub(super) fn conversations_are_kept(subject: &dyn Subject) -> Result<(), StoreE
         kept: Vec::new(),
     };
     assert!(store.forget(&census, &gone)?);
-    assert!(store.messages(&a)?.is_empty(), "they go with their session");
-    assert_eq!(store.messages(&b)?, [b"other"]);
+    assert!(
+        store.messages(&a, usize::MAX)?.is_empty(),
+        "they go with their session"
+    );
+    assert_eq!(store.messages(&b, usize::MAX)?, [b"other"]);
     Ok(())
 }
 

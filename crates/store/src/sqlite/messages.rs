@@ -14,8 +14,13 @@ pub(crate) fn put(tx: &Connection, session: &SessionId, body: &[u8]) -> rusqlite
 }
 
 /// In the order in which they were put.
-pub(crate) fn list(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Vec<u8>>> {
-    conn.prepare_cached("SELECT body FROM message WHERE session = ?1 ORDER BY nth")?
-        .query_map([session.as_str()], |row| row.get(0))?
+pub(crate) fn list(
+    conn: &Connection,
+    session: &SessionId,
+    limit: usize,
+) -> rusqlite::Result<Vec<Vec<u8>>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    conn.prepare_cached("SELECT body FROM message WHERE session = ?1 ORDER BY nth LIMIT ?2")?
+        .query_map((session.as_str(), limit), |row| row.get(0))?
         .collect()
 }

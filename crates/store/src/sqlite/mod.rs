@@ -211,8 +211,8 @@ impl Store for SqliteStore {
             })
     }
 
-    fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.read(|conn| messages::list(conn, session))
+    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.read(|conn| messages::list(conn, session, limit))
     }
 
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {

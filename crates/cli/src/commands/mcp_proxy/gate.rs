@@ -71,7 +71,7 @@ impl Gate {
         for warning in &started.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
-        gate.rewrites = gate.runtime.listens(&gate.session, Stage::AfterTool)?;
+        gate.rewrites = gate.runtime.listens(&gate.session, &[Stage::AfterTool])?;
         Ok(gate)
     }
 
