@@ -54,6 +54,9 @@ pub struct Policy {
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
     pub single_task: bool,
+    /// What an accepted stop says in the agent's screen. It decides nothing.
+    #[serde(default, skip_serializing_if = "VerifiedNotice::is_default")]
+    pub verified_notice: VerifiedNotice,
 }
 
 impl Policy {
@@ -228,6 +231,23 @@ impl Default for Stances {
             tool: Stance::Block,
             stop: Stance::Allow,
         }
+    }
+}
+
+/// `[ui] verified`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifiedNotice {
+    /// Nothing.
+    #[default]
+    Silent,
+    /// One line.
+    Line,
+}
+
+impl VerifiedNotice {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -10,6 +10,7 @@ use checkrein_core::explain::Why;
 use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, TokenUse};
 use checkrein_core::layers::LayerFact;
+use checkrein_core::policy::VerifiedNotice;
 use checkrein_core::state::State;
 use checkrein_core::transition::Transition;
 use checkrein_store::Approval;
@@ -127,6 +128,8 @@ pub struct Decided {
     pub parked: Vec<Approval>,
     /// The command that tells them, as the sealed policy has it.
     pub notify: Option<String>,
+    /// What an accepted stop says in the agent's screen, as the sealed policy has it.
+    pub verified_notice: VerifiedNotice,
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
 }

@@ -130,6 +130,7 @@ impl Runtime {
             warnings: settled.warnings,
             parked: settled.parked,
             notify: settled.notify,
+            verified_notice: settled.verified_notice,
             repeated: settled.repeated,
         })
     }

@@ -11,7 +11,7 @@ use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
-use checkrein_core::policy::{Policy, Tier};
+use checkrein_core::policy::{Policy, Tier, VerifiedNotice};
 use checkrein_core::state::{State, Task};
 use checkrein_store::Approval;
 use checkrein_verifiers::judge::Case;
@@ -39,6 +39,7 @@ pub(crate) struct Settled {
     pub(crate) parked: Vec<Approval>,
     /// By this command.
     pub(crate) notify: Option<String>,
+    pub(crate) verified_notice: VerifiedNotice,
 }
 
 impl Runtime {
@@ -54,6 +55,7 @@ impl Runtime {
         let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
         let repeated = first.repeated;
         let notify = first.policy.approvals.notify.clone();
+        let verified_notice = first.policy.verified_notice;
         let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
             return Ok(Settled {
@@ -65,6 +67,7 @@ impl Runtime {
                 rewritten: first.rewritten,
                 parked,
                 notify,
+                verified_notice,
             });
         }
         let mut handled = first;
@@ -107,6 +110,7 @@ impl Runtime {
                     rewritten: Rewritten::default(),
                     parked,
                     notify,
+                    verified_notice,
                 });
             }
         }

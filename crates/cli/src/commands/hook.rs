@@ -536,17 +536,17 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
     let ending = decided
         .ending()
         .filter(|_| decided.decision != Decision::Noted)
-        .filter(|transition| transition.reason != checkrein_core::transition::Reason::TaskComplete)
-        .map(|transition| {
+        .and_then(|transition| {
             let task = decided
                 .state
                 .task
                 .as_ref()
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
-            words::ending_line(
+            words::notice_line(
                 &transition,
                 &decided.why,
                 &lookup::short(&knock.session, task),
+                decided.verified_notice,
             )
         });
     let mut said: Vec<String> = ending.into_iter().collect();

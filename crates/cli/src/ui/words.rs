@@ -3,9 +3,10 @@
 use checkrein_core::event::Cap;
 use checkrein_core::evidence::{Cause, Testimony, Verdict};
 use checkrein_core::explain::Because;
+use checkrein_core::ids::VerifierName;
 use checkrein_core::input::{Calling, StanceAt, VetoSays};
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
-use checkrein_core::policy::Stance;
+use checkrein_core::policy::{Stance, VerifiedNotice};
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
@@ -104,6 +105,9 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
         Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
         Reason::Unverified => match detail {
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
+            "no_change" if why.contains(&Because::KnownFailing) => {
+                "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()
+            }
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
             "advisory_only" => "Let through unchecked: all verifiers are advisory.".to_owned(),
             _ => "Let through without full evidence: a check, or checkrein itself, could not tell, and the stance allows that.".to_owned(),
@@ -407,7 +411,61 @@ pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
     )
 }
 
-/// The line that every ending other than `task_complete` shows a person.
+/// What an accepted stop says in the agent's screen, if anything.
+pub(crate) fn notice_line(
+    transition: &Transition,
+    why: &[Because],
+    id: &str,
+    verified: VerifiedNotice,
+) -> Option<String> {
+    match (transition.reason, verified) {
+        (Reason::TaskComplete, VerifiedNotice::Silent) => None,
+        (Reason::TaskComplete, VerifiedNotice::Line) => Some(verified_line(why, id)),
+        _ if is_plain_question(transition, why) => None,
+        _ => Some(ending_line(transition, why, id)),
+    }
+}
+
+/// Nothing changed since the prompt, and nothing that is known speaks against the work: a
+/// question was answered. A line after each would teach people to overlook the others.
+fn is_plain_question(transition: &Transition, why: &[Because]) -> bool {
+    let in_shadow = |name: &VerifierName| {
+        let mut shadows = why.iter();
+        shadows
+            .any(|because| matches!(because, Because::Shadow { verifier, .. } if verifier == name))
+    };
+    let fails = |because: &Because| match because {
+        Because::Verdict {
+            verifier,
+            verdict: Verdict::Fail,
+            ..
+        } => !in_shadow(verifier),
+        other => matches!(other, Because::KnownFailing | Because::LayerPassedOver),
+    };
+    let no_change = transition.detail.as_deref() == Some("no_change");
+    transition.reason == Reason::Unverified && no_change && !why.iter().any(fails)
+}
+
+/// Names the required checks that pass.
+fn verified_line(why: &[Because], id: &str) -> String {
+    let passing = why.iter().filter_map(|because| match because {
+        Because::Verdict {
+            verifier,
+            verdict: Verdict::Pass,
+            required: true,
+            ..
+        } => Some(verifier.as_str()),
+        _ => None,
+    });
+    let names: Vec<&str> = passing.collect();
+    let pass = if names.len() == 1 { "passes" } else { "pass" };
+    format!(
+        "checkrein: verified: {} {pass}. Details: checkrein show {id}",
+        names.join(", ")
+    )
+}
+
+/// The line that says how a task ended, and where its reasons are.
 pub(crate) fn ending_line(transition: &Transition, why: &[Because], id: &str) -> String {
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",

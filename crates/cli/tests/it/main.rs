@@ -41,6 +41,7 @@ mod report;
 mod review;
 mod risk_set;
 mod run;
+mod screen;
 mod sealed;
 mod secrets;
 mod seeing;

@@ -18,7 +18,8 @@ use checkrein_core::input::{
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::policy::{
     ApprovalMode, Approvals, BudgetMode, Caps, JudgeTerms, Loops, Policy, SessionCaps, Stance,
-    Stances, SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+    Stances, SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifiedNotice,
+    VerifierSpec, VerifyOn,
 };
 use checkrein_core::state::State;
 use checkrein_core::step::{Step, step};
@@ -79,6 +80,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         middleware: Vec::new(),
         verifiers: specs,
         single_task: false,
+        verified_notice: VerifiedNotice::default(),
     }
 }
 

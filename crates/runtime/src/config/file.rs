@@ -33,6 +33,8 @@ pub struct ConfigFile {
     pub policy: PolicyTable,
     /// What waits for a person.
     pub approvals: ApprovalsTable,
+    /// What a person is told in the agent's screen.
+    pub ui: UiTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// A second model, asked about calls before they run.
@@ -74,6 +76,8 @@ pub struct ProfileTable {
     pub policy: PolicyTable,
     /// What waits for a person.
     pub approvals: ApprovalsTable,
+    /// What a person is told in the agent's screen.
+    pub ui: UiTable,
     /// What is kept of the past.
     pub store: StoreTable,
     /// A second model, asked about calls before they run.
@@ -274,6 +278,25 @@ pub struct ApprovalsTable {
     /// rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a
     /// clean environment; one in the person's own config takes the place of the repo's.
     pub notify: Option<String>,
+}
+
+/// `[ui]`
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct UiTable {
+    /// What the agent's screen shows when a task ends verified.
+    pub verified: Option<VerifiedText>,
+}
+
+/// `[ui] verified`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifiedText {
+    /// Nothing.
+    Silent,
+    /// One line that names the checks.
+    Line,
 }
 
 /// `[store]`
@@ -641,6 +664,8 @@ pub(super) const KNOWN: &[&str] = &[
     "approvals",
     "approvals.expires",
     "approvals.notify",
+    "ui",
+    "ui.verified",
     "store",
     "store.keep",
     "store.max_size",

@@ -24,14 +24,15 @@ use checkrein_core::detectors;
 use checkrein_core::ids::{DetectorName, VerifierName};
 use checkrein_core::policy::{
     ApprovalMode, Approvals, BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances,
-    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifierSpec, VerifyOn,
+    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifiedNotice, VerifierSpec,
+    VerifyOn,
 };
 
 use serde::{Deserialize, Serialize};
 
 use file::{
-    ApprovalText, CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifierTable,
-    VerifyOnText,
+    ApprovalText, CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifiedText,
+    VerifierTable, VerifyOnText,
 };
 pub use file::{ConfigFile, Span};
 pub use gathered::Gathered;
@@ -514,7 +515,18 @@ fn policy_of(
         middleware: middleware::layers(name, &file.middleware)?,
         verifiers,
         single_task: driver == Driver::Run,
+        verified_notice: file
+            .ui
+            .verified
+            .map_or_else(VerifiedNotice::default, verified_notice),
     })
+}
+
+fn verified_notice(text: VerifiedText) -> VerifiedNotice {
+    match text {
+        VerifiedText::Silent => VerifiedNotice::Silent,
+        VerifiedText::Line => VerifiedNotice::Line,
+    }
 }
 
 fn approval(text: ApprovalText) -> ApprovalMode {

@@ -107,6 +107,10 @@ pub(super) fn tighten(
         let kept = &mut policy.approvals.expires_ms;
         *kept = approvals.expires_ms.min(*kept);
     }
+    // What their own screen shows is theirs to say.
+    if let Some(verified) = own.ui.verified {
+        policy.verified_notice = super::verified_notice(verified);
+    }
     // It is this person who is told.
     if approvals.notify.is_some() {
         policy.approvals.notify = approvals.notify;
