@@ -72,7 +72,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "rows",
-        "what the documents behind judges and supervisor promise, row by row, and the test that sees it; --run runs them",
+        "what the documents behind Checkrein promise, row by row, and the test that sees it or the issue that builds it; --run runs the tests",
         rows::run,
     ),
     (

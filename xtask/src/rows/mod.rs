@@ -1,8 +1,9 @@
-//! `rows`: what the documents that judges and the supervisor were asked for with say, row by row, each beside a
-//! test that observes it from outside: requests that a model on loopback got, text that was delivered, an exit code.
-//! A row without such a test is red. `rows --run` runs exactly these tests.
+//! `rows`: what the documents that Checkrein was asked for with say, row by row, each beside a test that observes
+//! it from outside: requests that a model on loopback got, text that was delivered, an exit code. A row that is not
+//! built yet names the issue that builds it instead. A row with neither is red. `rows --run` runs exactly these tests.
 
 mod binaries;
+mod counts;
 mod names;
 mod table;
 
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use binaries::{Binaries, Outcome};
 use names::Suite;
-use table::Row;
+use table::{Observation, Row, RowStatus};
 
 /// The command.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
@@ -22,7 +23,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     wrong.extend(unwritten(&rows, root));
     match (words.as_slice(), wrong.is_empty()) {
         ([], sound) => {
-            rows.iter().for_each(|row| print(row, &row.sees));
+            for (row, observation) in held(&rows) {
+                print(row, observation, &observation.sees);
+            }
             // Nothing is built for a list that is wrong.
             if sound {
                 wrong.extend(absent(&rows, root)?);
@@ -32,8 +35,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         (["--run"], false) => {}
         _ => return Err(format!("'{}' is nothing; there is --run", words.join(" "))),
     }
-    let tests: BTreeSet<_> = rows.iter().map(|row| &row.test).collect();
-    println!("{} rows, {} tests", rows.len(), tests.len());
+    print_later(&rows);
+    let tests: BTreeSet<_> = held(&rows)
+        .map(|(_, observation)| &observation.test)
+        .collect();
+    println!("\n{} rows, {} tests", rows.len(), tests.len());
+    print!("{}", counts::by_document(&rows));
     wrong.iter().for_each(|what| eprintln!("RED: {what}"));
     Ok(match wrong.is_empty() && !rows.is_empty() {
         true => ExitCode::SUCCESS,
@@ -47,22 +54,47 @@ fn root() -> Result<&'static Path, String> {
         .ok_or_else(|| "xtask has no parent folder".to_owned())
 }
 
-fn print(row: &Row, last: &str) {
+/// Rows that hold, each with what observes it.
+fn held(rows: &[Row]) -> impl Iterator<Item = (&Row, &Observation)> {
+    rows.iter()
+        .filter_map(|row| row.observation().map(|observation| (row, observation)))
+}
+
+fn print(row: &Row, observation: &Observation, last: &str) {
+    print_promise(row);
+    println!("{:<34} → {}", "", observation.test);
+    println!("{:<34} → {last}", "");
+}
+
+fn print_promise(row: &Row) {
     println!("{:<34} {}", row.id, row.says);
     if !row.here.is_empty() {
         println!("{:<34} here: {}", "", row.here);
     }
-    println!("{:<34} → {}", "", row.test);
-    println!("{:<34} → {last}", "");
 }
 
+/// Rows that are not built yet, apart from the others.
+fn print_later(rows: &[Row]) {
+    println!("\nnot built yet:");
+    for row in rows {
+        if let RowStatus::Later(issue) = &row.status {
+            print_promise(row);
+            println!("{:<34} → later: {issue}", "");
+        }
+    }
+}
+
+/// A row beside what observes it.
+type HeldRow<'r> = (&'r Row, &'r Observation);
+
 /// Rows by the suite of their test.
-type BySuite<'r> = BTreeMap<&'r Suite, Vec<&'r Row>>;
+type BySuite<'r> = BTreeMap<&'r Suite, Vec<HeldRow<'r>>>;
 
 fn built<'r>(rows: &'r [Row], root: &Path) -> Result<(Binaries, BySuite<'r>), String> {
-    let mut suites = BTreeMap::<_, Vec<&Row>>::new();
-    for row in rows {
-        suites.entry(&row.test.suite).or_default().push(row);
+    let mut suites = BTreeMap::<_, Vec<HeldRow<'r>>>::new();
+    for (row, observation) in held(rows) {
+        let suite = suites.entry(&observation.test.suite).or_default();
+        suite.push((row, observation));
     }
     let binaries = Binaries::build(root, &suites.keys().copied().collect())?;
     Ok((binaries, suites))
@@ -70,8 +102,8 @@ fn built<'r>(rows: &'r [Row], root: &Path) -> Result<(Binaries, BySuite<'r>), St
 
 /// Rows whose test is not in the sources, told without building anything.
 fn unwritten(rows: &[Row], root: &Path) -> Vec<String> {
-    let gone = rows.iter().filter(|row| !row.test.is_in_sources(root));
-    gone.map(|row| format!("{}: {} is not in the sources", row.id, row.test))
+    let gone = held(rows).filter(|(_, observation)| !observation.test.is_in_sources(root));
+    gone.map(|(row, observation)| format!("{}: {} is not in the sources", row.id, observation.test))
         .collect()
 }
 
@@ -83,8 +115,10 @@ fn absent(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
         let there = binaries.tests(suite)?;
         let gone = rows
             .into_iter()
-            .filter(|row| !there.contains(&row.test.name));
-        wrong.extend(gone.map(|row| format!("{}: there is no test {}", row.id, row.test)));
+            .filter(|(_, observation)| !there.contains(&observation.test.name));
+        wrong.extend(gone.map(|(row, observation)| {
+            format!("{}: there is no test {}", row.id, observation.test)
+        }));
     }
     Ok(wrong)
 }
@@ -94,18 +128,21 @@ fn played(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     let (binaries, suites) = built(rows, root)?;
     for (suite, rows) in suites {
-        let names = rows.iter().map(|row| row.test.name.as_str()).collect();
+        let names = rows
+            .iter()
+            .map(|(_, observation)| observation.test.name.as_str())
+            .collect();
         let outcomes = binaries.run(suite, &names)?;
-        for row in rows {
-            let outcome = outcomes.get(&row.test.name).copied();
+        for (row, observation) in rows {
+            let outcome = outcomes.get(&observation.test.name).copied();
             let words = match outcome {
                 Some(Outcome::Passed) => "passed",
                 Some(Outcome::Failed) => "FAILED",
                 None => "DID NOT RUN",
             };
-            print(row, &format!("{words}: {}", row.sees));
+            print(row, observation, &format!("{words}: {}", observation.sees));
             if outcome != Some(Outcome::Passed) {
-                wrong.push(format!("{}: {} {words}", row.id, row.test));
+                wrong.push(format!("{}: {} {words}", row.id, observation.test));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The list of rows: lines of `rows.tsv`. A row is one thing that a document promises, in words of our own.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
 use super::names::Test;
 
@@ -15,10 +17,73 @@ pub(super) struct Row {
     pub(super) says: String,
     /// What it is here, where that is another name or another thing on purpose.
     pub(super) here: String,
-    /// Where it is observed.
+    /// Whether it holds.
+    pub(super) status: RowStatus,
+}
+
+/// Whether a row holds in this build.
+#[derive(Debug)]
+pub(super) enum RowStatus {
+    /// It holds, and this test observes it.
+    Held(Observation),
+    /// It is not built yet; this issue builds it.
+    Later(IssueName),
+}
+
+/// Where a row is observed, and what is seen there.
+#[derive(Debug)]
+pub(super) struct Observation {
     pub(super) test: Test,
-    /// What is seen there.
     pub(super) sees: String,
+}
+
+/// The name of an issue: a number, and a letter where an issue has parts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IssueName {
+    number: u32,
+    part: Option<char>,
+}
+
+impl FromStr for IssueName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (digits, part) = match text.char_indices().next_back() {
+            Some((at, letter)) if letter.is_ascii_lowercase() => {
+                (text.get(..at).unwrap_or_default(), Some(letter))
+            }
+            _ => (text, None),
+        };
+        let number = digits.parse().ok().filter(|number| *number > 0);
+        match number {
+            Some(number) => Ok(Self { number, part }),
+            None => Err(format!("'{text}' is not the name of an issue, as 7a")),
+        }
+    }
+}
+
+impl fmt::Display for IssueName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.number)?;
+        self.part.map_or(Ok(()), |part| write!(out, "{part}"))
+    }
+}
+
+impl Row {
+    /// The document that promises it.
+    pub(super) fn document(&self) -> &str {
+        self.id
+            .split_once('.')
+            .map_or(self.id.as_str(), |(document, _)| document)
+    }
+
+    /// What observes it, if it holds.
+    pub(super) fn observation(&self) -> Option<&Observation> {
+        match &self.status {
+            RowStatus::Held(observation) => Some(observation),
+            RowStatus::Later(_) => None,
+        }
+    }
 }
 
 /// The rows of a list, and what is wrong with it.
@@ -40,25 +105,49 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Vec<String>) {
 
 fn row(line: &str) -> Result<Row, String> {
     let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
-    let [id, says, here, test, sees] = columns.as_slice() else {
-        return Err(format!("has {} columns of 5: {line}", columns.len()));
+    let (id, says, here, test, sees, mark) = match columns.as_slice() {
+        [id, says, here, test, sees] => (*id, *says, *here, *test, *sees, ""),
+        [id, says, here, test, sees, mark] => (*id, *says, *here, *test, *sees, *mark),
+        _ => return Err(format!("has {} columns of 5 or 6: {line}", columns.len())),
     };
-    let empty = [
-        ("id", id),
-        ("row", says),
-        ("test", test),
-        ("observation", sees),
-    ];
-    if let Some((column, _)) = empty.iter().find(|(_, text)| text.is_empty()) {
+    if let Some((column, _)) = [("id", id), ("row", says)]
+        .iter()
+        .find(|(_, text)| text.is_empty())
+    {
         return Err(format!("{id} has no {column}"));
     }
     Ok(Row {
-        id: (*id).to_owned(),
-        says: (*says).to_owned(),
-        here: (*here).to_owned(),
-        test: test.parse().map_err(|what| format!("{id}: {what}"))?,
-        sees: (*sees).to_owned(),
+        id: id.to_owned(),
+        says: says.to_owned(),
+        here: here.to_owned(),
+        status: status(test, sees, mark).map_err(|what| format!("{id}: {what}"))?,
     })
+}
+
+/// A row has a test, or the name of the issue that builds it; never both, never neither.
+fn status(test: &str, sees: &str, mark: &str) -> Result<RowStatus, String> {
+    if mark.is_empty() {
+        if test.is_empty() {
+            return Err("has no test, and no issue builds it later".to_owned());
+        }
+        if sees.is_empty() {
+            return Err("has no observation".to_owned());
+        }
+        return Ok(RowStatus::Held(Observation {
+            test: test.parse()?,
+            sees: sees.to_owned(),
+        }));
+    }
+    let Some(issue) = mark.strip_prefix("later:") else {
+        return Err(format!("'{mark}' is not `later: ISSUE`"));
+    };
+    let issue = issue.trim().parse()?;
+    match test.is_empty() && sees.is_empty() {
+        true => Ok(RowStatus::Later(issue)),
+        false => Err(format!(
+            "has a test, and is marked as built later by {issue}"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -66,13 +155,21 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "000.a\tsays\t\tcheckrein-cli::it judge::x\tone request";
+    const LATER: &str = "000.b\tsays\tin part\t\t\tlater: 7a";
+
+    #[track_caller]
+    fn refused(text: &str, said: &str) {
+        let (_, wrong) = read(text);
+        assert_eq!(wrong.len(), 1, "{text}: {wrong:?}");
+        assert!(wrong.iter().all(|what| what.contains(said)), "{wrong:?}");
+    }
 
     #[test]
     fn a_row_has_a_test_and_says_what_is_seen() {
         let (rows, wrong) = read(&format!("# a comment\n\n{GOOD}\n"));
         assert_eq!((rows.len(), wrong.len()), (1, 0));
-        let row = rows.first().unwrap();
-        assert_eq!(row.test.to_string(), "checkrein-cli::it judge::x");
+        let observation = rows.first().unwrap().observation().unwrap();
+        assert_eq!(observation.test.to_string(), "checkrein-cli::it judge::x");
         for (bad, said) in [
             (GOOD.replace("checkrein-cli::it judge::x", ""), "no test"),
             (GOOD.replace("one request", " "), "no observation"),
@@ -82,9 +179,44 @@ mod tests {
             (GOOD.replace("::it", ""), "PACKAGE::SUITE"),
             (format!("{GOOD}\n{GOOD}"), "twice"),
         ] {
-            let (_, wrong) = read(&bad);
-            assert_eq!(wrong.len(), 1, "{bad}: {wrong:?}");
-            assert!(wrong.iter().all(|what| what.contains(said)), "{wrong:?}");
+            refused(&bad, said);
         }
+    }
+
+    #[test]
+    fn a_row_that_is_not_built_yet_names_the_issue_that_builds_it() {
+        let (rows, wrong) = read(&format!("{GOOD}\n{LATER}\n"));
+        assert_eq!((rows.len(), wrong), (2, Vec::new()));
+        let row = rows.last().unwrap();
+        assert_eq!(row.document(), "000");
+        assert!(
+            matches!(&row.status, RowStatus::Later(issue) if issue.to_string() == "7a"),
+            "{row:?}"
+        );
+        for (bad, said) in [
+            (LATER.replace("later: 7a", ""), "no issue builds it later"),
+            (LATER.replace("7a", ""), "not the name of an issue"),
+            (LATER.replace("7a", "soon"), "not the name of an issue"),
+            (LATER.replace("7a", "0"), "not the name of an issue"),
+            (LATER.replace("later: ", ""), "not `later: ISSUE`"),
+            (format!("{GOOD}\tlater: 7a"), "has a test, and is marked"),
+            (
+                LATER.replace("\t\t\t", "\t\tone request\t"),
+                "has a test, and is marked",
+            ),
+            (format!("{LATER}\t"), "7 columns"),
+        ] {
+            refused(&bad, said);
+        }
+    }
+
+    #[test]
+    fn issues_are_sorted_by_number_and_then_by_part() {
+        let mut names = ["12", "7b", "7", "8", "7a"].map(|name| name.parse::<IssueName>().unwrap());
+        names.sort();
+        assert_eq!(
+            names.map(|name| name.to_string()),
+            ["7", "7a", "7b", "8", "12"]
+        );
     }
 }
