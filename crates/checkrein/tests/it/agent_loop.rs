@@ -243,6 +243,21 @@ fn s003_hard_cap() {
     assert_eq!((notes.0.load(Ordering::Relaxed), result.rounds), (3, 5));
 }
 
+/// Nobody has to set a cap for a loop to end.
+#[test]
+fn without_settings_the_caps_of_the_loop_hold() {
+    type Make = fn(Arc<dyn Model>) -> AgentLoop;
+    let kinds: [(Make, u32); 2] = [(AgentLoop::new, 90), (AgentLoop::seed, 30)];
+    for (make, rounds) in kinds {
+        let notes = Notes::new();
+        let model = InProcess::by(|_, nth| Ok(calls("note", json!({ "nth": nth }))));
+        let root = tempfile::tempdir().unwrap();
+        let result = ends(&make(model).root(root.path()).tool(notes.clone()));
+        assert_eq!(reason(&result), (Reason::HardCap, Some("iterations")));
+        assert_eq!(notes.0.load(Ordering::Relaxed), rounds);
+    }
+}
+
 /// While nobody says anything the clock does.
 #[test]
 fn s003_hard_cap_of_time() {

@@ -107,6 +107,23 @@ fn a_call_that_a_plug_in_in_shell_refuses_does_not_run() {
 }
 
 #[test]
+fn a_call_that_a_plug_in_would_make_with_other_arguments_is_made_by_the_agent() {
+    let run = r#"if grep -q prod.example; then echo '{"answer": "rewrite", "args": {"command": "ssh test.example"}, "reason": "not on prod"}'; else echo '{"answer": "pass"}'; fi"#;
+    for name in BOTH {
+        let world = hooked(&layer("hosts", "\"before_tool\"", run, ""));
+        let agent = Agent::new(&world, name);
+        agent.prompt("How long is it up?");
+        let answer = agent.shell("ssh prod.example", "");
+        let text = answer.denied();
+        for part in ["'hosts'", "not on prod", "ssh test.example"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(agent.shell("ssh test.example", "up"), Answer::Nothing);
+        world.replays(&agent.session);
+    }
+}
+
+#[test]
 fn a_plug_in_in_python_rewrites_what_an_mcp_server_said() {
     let world = world("");
     if !has_python(&world) {
