@@ -113,6 +113,25 @@ const PURE: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Files of shipped code that start programs. Each is a decision: what it starts must be what a
+/// person named, or a part of Checkrein, and never what a repository's own settings name.
+const STARTERS: &[&str] = &[
+    "crates/cli/src/commands/demo.rs",
+    "crates/cli/src/commands/doctor/binary.rs",
+    "crates/cli/src/commands/doctor/firing/mod.rs",
+    "crates/cli/src/commands/doctor/mod.rs",
+    "crates/cli/src/commands/doctor/shell.rs",
+    "crates/cli/src/commands/mcp_proxy/mod.rs",
+    "crates/cli/src/confine/enter.rs",
+    "crates/cli/src/confine/mod.rs",
+    "crates/cli/src/notify/mod.rs",
+    "crates/cli/src/notify/surroundings.rs",
+    "crates/models/src/key.rs",
+    "crates/verifiers/src/command/process/mod.rs",
+    "crates/verifiers/src/command/process/windows.rs",
+    "crates/verifiers/src/plugin.rs",
+];
+
 /// Packages in the lock file, ours included.
 const LOCK_BUDGET: usize = 450;
 
@@ -356,6 +375,76 @@ fn prints_is_not_fooled() {
         ("let println = 3;", false),
     ] {
         assert_eq!(prints(code), expected, "{code}");
+    }
+}
+
+/// Git runs what a repository's config names, so nothing shipped starts it: repositories are
+/// read by `checkrein_verifiers::git`.
+#[test]
+fn nothing_shipped_starts_git() {
+    let root = root();
+    let mut wrong = Vec::new();
+    let mut starters = Vec::new();
+    for file in rust_files() {
+        let name = file.display().to_string();
+        // The scripted models and agents are for tests and demonstrations.
+        let is_shipped = name.starts_with("crates/")
+            && name.split('/').nth(2) == Some("src")
+            && !name.starts_with("crates/scripted/")
+            && !name.ends_with("/tests.rs");
+        if !is_shipped {
+            continue;
+        }
+        let text = read(&root.join(&file));
+        for (number, line) in shipped_lines(&text) {
+            // Rules and effects speak of programs; `STARTERS` keeps them from starting any.
+            if names_git(line) && !name.starts_with("crates/execpolicy/") {
+                wrong.push(format!("{name}:{number} names git: {}", line.trim()));
+            }
+            if starts_a_program(line) && starters.last() != Some(&name) {
+                starters.push(name.clone());
+            }
+        }
+    }
+    assert_eq!(starters, STARTERS, "the files that start programs");
+    nothing_wrong("git as a program", &wrong);
+}
+
+/// Numbered lines of code before the tests of a file.
+fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines());
+    lines
+        .take_while(|(_, line)| !(line.starts_with("#[cfg(") && line.contains("test")))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// A literal that is git's name as a program: alone, with an ending, or at the end of a path.
+fn names_git(line: &str) -> bool {
+    line.split('"').skip(1).step_by(2).any(|literal| {
+        let name = literal.rsplit(['/', '\\']).next().unwrap();
+        let is_program = name == "git" || name.starts_with("git{") || name == "git.exe";
+        is_program || literal.starts_with("git ") && line.contains("sh")
+    })
+}
+
+fn starts_a_program(line: &str) -> bool {
+    ["Command::new(", ".exec()", "libc::exec", "posix_spawn("]
+        .iter()
+        .any(|call| line.contains(call))
+}
+
+#[test]
+fn a_start_of_git_is_seen() {
+    for (line, expected) in [
+        ("Command::new(\"git\")", true),
+        ("programs::outside(\"git\", root)", true),
+        ("folder.join(format!(\"git{}\", EXE_SUFFIX))", true),
+        ("Command::new(\"/usr/bin/git\")", true),
+        ("shell(\"git status\")", true),
+        ("folder.join(\".git\")", false),
+        ("home.join(\".config/git/config\")", false),
+    ] {
+        assert_eq!(names_git(line), expected, "{line}");
     }
 }
 

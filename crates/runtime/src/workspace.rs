@@ -21,7 +21,7 @@ pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 /// Longer a list of tracked files is not believed.
 const LARGEST_LIST: u64 = 256 << 20;
 
-/// Stands for a list that git did not give. No list begins so: no name is empty.
+/// Stands for a list that could not be read. No list begins so: no name is empty.
 const UNKNOWN: &str = "\0";
 
 /// A tree and its state folder.
@@ -58,8 +58,8 @@ impl Place {
     }
 
     /// Takes down which files are tracked now: they count from here on, whatever
-    /// ignore files say later. If git does not tell within `limit`, what is known from before
-    /// stays, and that nothing is known is taken down too.
+    /// ignore files say later. If the index cannot be read within `limit`, what is known from
+    /// before stays, and that nothing is known is taken down too.
     pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> BTreeSet<String> {
         let file = self.tracked_file(session);
         let now = tracked_files(&self.root, limit);
@@ -82,8 +82,8 @@ impl Place {
         now.unwrap_or_default()
     }
 
-    /// Whether git did not tell in time, when the session's newest task began, which files it
-    /// tracks: of those that ignore files name nothing is seen then.
+    /// Whether it could not be read, when the session's newest task began, which files git
+    /// tracks: those that match an ignore rule are missed then.
     pub fn tracked_unknown(&self, session: &SessionId) -> bool {
         self.taken_down(session).is_some_and(|text| text == UNKNOWN)
     }

@@ -16,6 +16,7 @@
 
 mod command;
 mod findings;
+pub mod git;
 mod job;
 pub mod judge;
 mod logs;

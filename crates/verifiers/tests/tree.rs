@@ -282,6 +282,45 @@ fn tracked_files_cannot_be_hidden() {
 }
 
 /// Size, time of modification and inode are as before; only the change time tells.
+/// A sparse index names a folder instead of the files in it.
+#[test]
+fn what_a_sparse_index_does_not_name_counts_as_well() {
+    let world = project();
+    git(
+        &world,
+        &[
+            "sparse-checkout",
+            "set",
+            "--cone",
+            "--sparse-index",
+            "tests",
+        ],
+    );
+    let reader = reader(&world);
+    assert!(reader.always.contains("app/"), "{:?}", reader.always);
+    let check = |what: &str, differs: bool, change: &dyn Fn()| {
+        check(&world, &reader, what, differs, change);
+    };
+    check("a file that is back", true, &|| {
+        world.write("app/core.py", "1");
+    });
+    check("an ignore file that names it", true, &|| {
+        world.write(".gitignore", "app/\n*.log\n");
+    });
+    check("an edit under it", true, &|| {
+        world.write("app/core.py", "2")
+    });
+    check("another ignored file there", true, &|| {
+        world.write("app/deep/x.log", "2");
+    });
+    check("a repository there", false, &|| {
+        world.write("app/deep/.git/x", "2");
+    });
+    check("an ignored file elsewhere", false, &|| {
+        world.write("tests/x.log", "2");
+    });
+}
+
 #[test]
 fn a_file_dated_back_is_read_again() {
     let world = project();

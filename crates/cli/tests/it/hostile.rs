@@ -560,13 +560,24 @@ fn a_command_is_judged_by_whatever_tool_it_comes() {
     }
 }
 
-/// A program that waits for ever must not make a hook outstay its deadline: the agents then go
-/// on as if the answer were yes.
+/// What waits for ever must not make a hook outstay its deadline: the agents then go on as if the
+/// answer were yes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_git_that_hangs_keeps_no_hook_waiting() {
-    for planted in [".git/HEAD", ".git/config", "home/.gitconfig"] {
-        let world = World::with_check("exit 1");
+fn a_pipe_among_gits_files_keeps_no_hook_waiting() {
+    for (planted, is_known) in [
+        (".git/HEAD", true),
+        ("home/.gitconfig", true),
+        (".git/config", false),
+        (".git/index", false),
+        (".git/commondir", false),
+    ] {
+        // The one change is made to a file that is tracked although an ignore file names it.
+        let world = World::with_check("! grep -q bad made.log");
+        world.write(".gitignore", "*.log\n");
+        world.write("made.log", "good");
+        world.git(&["add", "-f", "made.log"]);
+        world.commit();
         let mut agent = Agent::new(&world, "claude-code");
         agent.extra = ["--deadline", "20"].map(str::to_owned).into();
         let file = match planted.strip_prefix("home/") {
@@ -577,14 +588,17 @@ fn a_git_that_hangs_keeps_no_hook_waiting() {
         let made = std::process::Command::new("mkfifo").arg(&file).status();
         assert!(made.unwrap().success());
         agent.prompt("mend it");
-        world.write("work", "1");
-        // Whoever waited for git was ended by its deadline, and answered by the stance.
+        world.write("made.log", "bad");
+        if !is_known {
+            world.write("work", "1");
+        }
         let answer = agent.stop();
         assert!(answer.sent_back().contains("tests"), "{planted} {answer:?}");
         assert_eq!(world.runs("tests"), 1, "{planted}");
         let said = world.says(&["show"]);
-        assert!(
-            said.stderr.contains("git did not tell in time"),
+        assert_eq!(
+            said.stderr.contains("git index could not be read"),
+            !is_known,
             "{planted} {said:?}"
         );
         let left = world.alive();

@@ -26,7 +26,7 @@ use checkrein_core::ids::VerifierName;
 pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
-pub use tracked::{git, tracked_files};
+pub use tracked::tracked_files;
 
 pub(crate) use walk::is_ours_to_count;
 
@@ -53,7 +53,8 @@ pub struct TreeReader {
     /// Our own stat cache, one file per tree, in the state folder; made when missing.
     pub cache_file: PathBuf,
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
-    /// to the root, as [`tracked_files`] gives them.
+    /// to the root, as [`tracked_files`] gives them. A name that ends with `/` is a folder, and
+    /// everything in it counts.
     pub always: BTreeSet<String>,
     /// A folder that is no part of the tree wherever it lies: our own state.
     pub apart: Option<PathBuf>,

@@ -88,7 +88,7 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
         ..
     } = walk;
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    add_always(root, always, &mut found, time)?;
+    add_always(reader, &mut found, time)?;
     Ok(Walked { found, left_out })
 }
 
@@ -172,14 +172,21 @@ impl Walk<'_> {
 
 /// Adds the files that count whatever their folders are, sorted into place.
 fn add_always(
-    root: &Path,
-    always: &BTreeSet<String>,
+    reader: &TreeReader,
     found: &mut Vec<Found>,
     time: &Time<'_>,
 ) -> Result<(), TreeError> {
+    let root = &reader.root;
     let mut more = Vec::new();
     let mut real_folders = BTreeMap::new();
-    for name in always {
+    for name in &reader.always {
+        if let Some(folder) = name.strip_suffix('/') {
+            let is_ours = folder.is_empty() || is_ours_to_count(folder);
+            if is_ours && is_real_folder(root, folder, &mut real_folders) {
+                add_all_below(reader, folder, found, &mut more, time)?;
+            }
+            continue;
+        }
         let known = found
             .binary_search_by(|entry| (*entry.path).cmp(name.as_bytes()))
             .is_ok();
@@ -211,6 +218,76 @@ fn add_always(
     if !more.is_empty() {
         found.append(&mut more);
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // A file can be named itself and lie in a folder that is named.
+        found.dedup_by(|a, b| a.path == b.path);
+    }
+    Ok(())
+}
+
+/// Adds to `more` what is in a folder of the tree and is not in `found`, whatever ignore files
+/// say.
+fn add_all_below(
+    reader: &TreeReader,
+    folder: &str,
+    found: &[Found],
+    more: &mut Vec<Found>,
+    time: &Time<'_>,
+) -> Result<(), TreeError> {
+    let mut prefix = folder.as_bytes().to_vec();
+    if !prefix.is_empty() {
+        prefix.push(b'/');
+    }
+    let mut folders = vec![(reader.root.join(folder), prefix)];
+    while let Some((path, prefix)) = folders.pop() {
+        time.check()?;
+        let unreadable = |kind: ErrorKind| Found {
+            path: trimmed(&prefix),
+            what: What::Unreadable(kind),
+        };
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(err) if err.kind() == ErrorKind::NotFound => continue,
+            Err(err) => {
+                more.push(unreadable(err.kind()));
+                continue;
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(err) => {
+                    more.push(unreadable(err.kind()));
+                    break;
+                }
+            };
+            let name = entry.file_name();
+            let name = bytes(&name);
+            let full = path.join(entry.file_name());
+            let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
+            if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
+                continue;
+            }
+            let relative = [prefix.as_slice(), &name].concat();
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => {
+                    folders.push((full, [relative.as_slice(), b"/"].concat()));
+                }
+                Ok(metadata) => {
+                    let known = found.binary_search_by(|entry| entry.path.cmp(&relative));
+                    if known.is_err() {
+                        more.push(Found {
+                            path: relative,
+                            what: what(&metadata),
+                        });
+                    }
+                }
+                Err(err) if err.kind() == ErrorKind::NotFound => {}
+                Err(err) => more.push(Found {
+                    path: relative,
+                    what: What::Unreadable(err.kind()),
+                }),
+            }
+        }
     }
     Ok(())
 }

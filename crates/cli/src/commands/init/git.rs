@@ -1,62 +1,113 @@
-//! What `init` asks git: where the repo is, and which files it would take up.
+//! What `init` has to know of the git repository: where it is, which files it tracks, and which
+//! it ignores. Read in process: no git is started.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use checkrein_verifiers::process::brief::{self, Answer, Bounds};
-use checkrein_verifiers::tree::git;
+use checkrein_verifiers::git::{GitRepository, tracked_below};
+use checkrein_verifiers::regular;
+use ignore::Match;
+use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
 
-/// Longest wait for an answer, and longest answer.
-const BOUNDS: Bounds = Bounds {
-    time: Duration::from_secs(20),
-    bytes: 1024 * 1024,
-    errors: false,
-};
+/// Longest reading of an index.
+const LONGEST: Duration = Duration::from_secs(20);
 
-/// What git says in a folder; `None` if it does not answer, or with no.
-fn asked(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new(git(folder)?);
-    command.arg("-C").arg(folder).args(arguments);
-    match brief::ask(command, BOUNDS) {
-        Answer::Said(text) => Some(String::from_utf8(text).ok()?.trim_end().to_owned()),
-        Answer::None | Answer::Cut => None,
-    }
+/// The repository; `None` also for one that cannot be read.
+fn repository(folder: &Path) -> Option<GitRepository> {
+    GitRepository::discover(folder).ok()?
 }
 
 /// The top of the worktree.
 pub(super) fn root(here: &Path) -> Option<PathBuf> {
-    let top = asked(here, &["rev-parse", "--show-toplevel"])?;
-    PathBuf::from(top).canonicalize().ok()
+    Some(repository(here)?.worktree)
 }
 
 /// The top of the worktree that the repo was made with.
 pub(super) fn main_worktree(root: &Path) -> Option<PathBuf> {
-    let common = asked(
-        root,
-        &["rev-parse", "--path-format=absolute", "--git-common-dir"],
-    )?;
-    let common = PathBuf::from(common).canonicalize().ok()?;
-    if !common.ends_with(".git") {
-        return None;
-    }
-    common.parent().map(Path::to_owned)
+    repository(root)?.main_worktree()
 }
 
 /// Whether the file is committed, or about to be.
 pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
-    let file = file.to_string_lossy();
-    asked(root, &["ls-files", "--error-unmatch", "--", &file]).is_some()
+    let Ok(name) = file.strip_prefix(root) else {
+        return false;
+    };
+    let tracked = tracked_below(root, Instant::now() + LONGEST);
+    tracked.is_ok_and(|tracked| tracked.files.contains(name.as_os_str().as_encoded_bytes()))
 }
 
-/// Whether git passes the file over.
+/// Whether an ignore file has git pass the file over: those of the folders above it, the
+/// person's own of this repo, or the one for all their repos.
 pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
-    let file = file.to_string_lossy();
-    asked(root, &["check-ignore", "--quiet", "--", &file]).is_some()
+    let Some(repository) = repository(root) else {
+        return false;
+    };
+    let top = &repository.worktree;
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let Some(file) = file
+        .strip_prefix(root)
+        .ok()
+        .map(|name| real_root.join(name))
+    else {
+        return false;
+    };
+    let above = file
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(top));
+    let mut sources: Vec<(PathBuf, PathBuf)> = above
+        .map(|folder| (folder.to_owned(), folder.join(".gitignore")))
+        .collect();
+    sources.push((top.clone(), exclude_file(&repository)));
+    sources.extend(person_excludes().map(|excludes| (top.clone(), excludes)));
+    // What is nearest decides; a folder that is ignored takes all in it along.
+    let parts: Vec<&Path> = file.ancestors().take_while(|part| part != top).collect();
+    parts.iter().rev().any(|part| {
+        let is_folder = *part != file;
+        let verdicts = sources
+            .iter()
+            .filter(|(folder, _)| part.starts_with(folder) && part != folder)
+            .map(|(folder, source)| matched(folder, source, part, is_folder));
+        verdicts
+            .into_iter()
+            .find(|verdict| !verdict.is_none())
+            .is_some_and(|verdict| verdict.is_ignore())
+    })
+}
+
+fn matched(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
+    // A pipe in its place would keep us waiting.
+    if regular::open(source).is_err() {
+        return Match::None;
+    }
+    let mut builder = GitignoreBuilder::new(folder);
+    // Lines that are no patterns are skipped, as git does.
+    let _ = builder.add(source);
+    let Ok(patterns) = builder.build() else {
+        return Match::None;
+    };
+    patterns.matched(part, is_folder).map(|_| ())
+}
+
+/// The patterns of this person for all repos.
+fn person_excludes() -> Option<PathBuf> {
+    let home = std::env::home_dir()?;
+    let configs = std::env::var_os("XDG_CONFIG_HOME")
+        .filter(|folder| !folder.is_empty())
+        .map_or_else(|| home.join(".config"), PathBuf::from);
+    let settings = [home.join(".gitconfig"), configs.join("git/config")];
+    let readable = |file: &PathBuf| !file.exists() || regular::open(file).is_ok();
+    settings
+        .iter()
+        .all(readable)
+        .then(gitconfig_excludes_path)?
 }
 
 /// The file of patterns that are this person's own.
 pub(super) fn exclude(root: &Path) -> Option<PathBuf> {
-    let path = asked(root, &["rev-parse", "--git-path", "info/exclude"])?;
-    Some(root.join(path))
+    Some(exclude_file(&repository(root)?))
+}
+
+fn exclude_file(repository: &GitRepository) -> PathBuf {
+    repository.common_dir.join("info/exclude")
 }

@@ -204,13 +204,7 @@ impl Scene {
             model,
             from: root.to_owned(),
         };
-        // Both agents work without a repo too.
-        if let Some(git) = programs::outside("git", root) {
-            let mut git = Command::new(git);
-            git.args(["init", "--quiet"]);
-            scene.clean(&mut git, Vec::new());
-            let _ = bounded::run(git, Duration::from_secs(20), scene.folder.path());
-        }
+        make_repository(&scene.repo)?;
         canary.settle(&scene, settings, agreed)?;
         Ok(scene)
     }
@@ -249,6 +243,19 @@ impl Scene {
         let store = SqliteStore::open_read_only(&place.state).ok()?;
         store.tasks(None, 1).ok()?.into_iter().next()
     }
+}
+
+/// Makes the folder a repository without a commit, as `git init` does: no git is started here.
+fn make_repository(folder: &Path) -> Result<()> {
+    let git = folder.join(".git");
+    for made in ["objects", "refs/heads"] {
+        std::fs::create_dir_all(git.join(made))?;
+    }
+    put(
+        &git.join("config"),
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+    )?;
+    put(&git.join("HEAD"), "ref: refs/heads/main\n")
 }
 
 /// Where the agents' own proxy and model is.

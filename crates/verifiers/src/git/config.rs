@@ -1,0 +1,157 @@
+//! The two settings of a repository's config that say how its index is read. Git takes both
+//! from this one file, without the files that it includes.
+
+/// What a config file says of the repository.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct RepositoryConfig {
+    /// `core.worktree`.
+    pub(super) worktree: Option<String>,
+    /// `extensions.objectFormat`.
+    pub(super) object_format: ObjectFormat,
+}
+
+/// How objects are named.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ObjectFormat {
+    #[default]
+    Sha1,
+    Sha256,
+}
+
+impl ObjectFormat {
+    /// Bytes of a name.
+    pub(super) fn name_len(self) -> usize {
+        match self {
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+        }
+    }
+}
+
+impl RepositoryConfig {
+    /// What git would stop at is skipped.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut config = Self::default();
+        let mut section = String::new();
+        let mut lines = text.trim_start_matches('\u{feff}').lines();
+        while let Some(line) = lines.next() {
+            let mut rest = line.trim_start();
+            if let Some(header) = rest.strip_prefix('[') {
+                let Some((name, after)) = section_name(header) else {
+                    continue;
+                };
+                section = name.to_ascii_lowercase();
+                // A setting may follow on the same line.
+                rest = after.trim_start();
+            }
+            if rest.is_empty() || rest.starts_with(['#', ';']) {
+                continue;
+            }
+            let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+            let value = unquoted(value, &mut lines);
+            match (&*section, &*key.trim_end().to_ascii_lowercase()) {
+                ("core", "worktree") => config.worktree = Some(value),
+                ("extensions", "objectformat") => {
+                    config.object_format = match &*value.to_ascii_lowercase() {
+                        "sha256" => ObjectFormat::Sha256,
+                        _ => ObjectFormat::Sha1,
+                    };
+                }
+                _ => {}
+            }
+        }
+        config
+    }
+}
+
+/// The name of a section without `[`, and what follows its `]`. A `]` may stand in the quoted
+/// part of a name.
+fn section_name(header: &str) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, c) in header.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => {
+                let (name, after) = header.split_at_checked(at)?;
+                return Some((name, after.strip_prefix(']')?));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A value without quotes, escapes and comments; it goes on where its line ends in a backslash.
+fn unquoted<'t>(first: &'t str, lines: &mut impl Iterator<Item = &'t str>) -> String {
+    let mut value = String::new();
+    // Blanks at the end do not count, unless they are quoted.
+    let mut kept = 0;
+    let mut quoted = false;
+    let mut line = first.trim_start();
+    loop {
+        let mut goes_on = false;
+        let mut chars = line.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => quoted = !quoted,
+                '#' | ';' if !quoted => break,
+                '\\' => match chars.next() {
+                    None => goes_on = true,
+                    Some('n') => value.push('\n'),
+                    Some('t') => value.push('\t'),
+                    Some('b') => drop(value.pop()),
+                    Some(other) => value.push(other),
+                },
+                _ => value.push(c),
+            }
+            if quoted || !c.is_whitespace() {
+                kept = value.len();
+            }
+        }
+        if !goes_on {
+            break;
+        }
+        let Some(next) = lines.next() else { break };
+        line = next;
+    }
+    value.truncate(kept);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_git_reads_them() {
+        let check = |text: &str, worktree: Option<&str>, object_format| {
+            let expected = RepositoryConfig {
+                worktree: worktree.map(str::to_owned),
+                object_format,
+            };
+            assert_eq!(RepositoryConfig::parse(text), expected, "{text:?}");
+        };
+        use ObjectFormat::{Sha1, Sha256};
+        check("", None, Sha1);
+        check("[core]\n\tworktree = ../x\n", Some("../x"), Sha1);
+        check("[CORE] WorkTree=../x # there\n", Some("../x"), Sha1);
+        check("[core]\nworktree = \"a # b \" ; c\n", Some("a # b "), Sha1);
+        check("[core]\nworktree = a\\\n/b  \n", Some("a/b"), Sha1);
+        check("[core]\nx = \\\nworktree = a\n", None, Sha1);
+        check("[core \"x\"]\nworktree = a\n", None, Sha1);
+        check("[a \"]\"]\nb = c\n[core]\nworktree = a\n", Some("a"), Sha1);
+        check(
+            "# [core]\n[extensions]\nobjectFormat = sha256\n",
+            None,
+            Sha256,
+        );
+        check(
+            "[extensions]\nobjectformat = sha256\nobjectformat = sha1\n",
+            None,
+            Sha1,
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! The format of git's index, versions 2 to 4: which names are in it. Anybody may have written
+//! the bytes.
+
+use std::time::Instant;
+
+use super::GitReadError;
+use super::bitmap::read_bitmap;
+
+/// How often the time is looked at.
+const NAMES_BETWEEN_LOOKS: usize = 4096;
+/// The mode of a folder of a sparse index.
+const MODE_FOLDER: u32 = 0o040_000;
+
+/// What an index holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct IndexEntries {
+    /// The names in the order of the file. A folder of a sparse index ends with `/`. In a split
+    /// index a name is empty where the entry stands for one of the shared index.
+    pub names: Vec<Vec<u8>>,
+    /// For a split index: what it takes from the shared one.
+    pub shared: Option<SharedPart>,
+}
+
+/// What a split index says of the shared one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SharedPart {
+    /// The digest in the shared index's file name.
+    pub(super) digest: Vec<u8>,
+    /// The bitmaps, which can be read once it is known how many entries there are.
+    bitmaps: Vec<u8>,
+}
+
+impl SharedPart {
+    /// Which of the shared index's entries are deleted; there are so many.
+    ///
+    /// # Errors
+    /// If the bitmaps are damaged.
+    pub fn deleted(&self, entries: usize) -> Result<Vec<bool>, GitReadError> {
+        if self.bitmaps.is_empty() {
+            return Ok(vec![false; entries]);
+        }
+        let mut bytes = ByteReader::new(&self.bitmaps);
+        let deleted = read_bitmap(&mut bytes, entries);
+        // Replaced entries keep their names, but what is damaged here is believed nowhere.
+        let replaced = read_bitmap(&mut bytes, entries);
+        let whole = deleted.filter(|_| replaced.is_some() && bytes.is_at_end());
+        whole.ok_or(GitReadError::Index("the bitmaps of its `link` are damaged"))
+    }
+}
+
+/// Reads the names of an index whose objects have names of `object_name_len` bytes.
+///
+/// # Errors
+/// If the bytes are no index, need something that this version does not know, hold names of
+/// more than `largest` bytes together, or are not read by `until`.
+pub fn parse_index(
+    bytes: &[u8],
+    object_name_len: usize,
+    largest: usize,
+    until: Instant,
+) -> Result<IndexEntries, GitReadError> {
+    // At the end is a digest of all before it, which git itself does not look at.
+    let damaged = |what| GitReadError::Index(what);
+    let end = bytes.len().checked_sub(object_name_len);
+    let (content, _digest) = end
+        .and_then(|end| bytes.split_at_checked(end))
+        .ok_or(damaged("it is cut off"))?;
+    let mut bytes = ByteReader::new(content);
+    if bytes.take(4) != Some(b"DIRC") {
+        return Err(damaged("it does not begin like one"));
+    }
+    let version = bytes.u32().ok_or(damaged("it is cut off"))?;
+    if !(2..=4).contains(&version) {
+        return Err(damaged("its version is unknown"));
+    }
+    let count = bytes.u32().ok_or(damaged("it is cut off"))?;
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut total = 0;
+    for at in 0..count as usize {
+        if at % NAMES_BETWEEN_LOOKS == 0 && Instant::now() >= until {
+            return Err(GitReadError::TooSlow);
+        }
+        let before = names.last().map_or(&[][..], Vec::as_slice);
+        let name = read_name(&mut bytes, version, object_name_len, before);
+        let name = name.ok_or(damaged("an entry is damaged"))?;
+        total += name.len();
+        if total > largest {
+            return Err(damaged("its names are too long"));
+        }
+        names.push(name);
+    }
+    let shared = read_extensions(&mut bytes, object_name_len)?;
+    if shared.is_none() && names.iter().any(Vec::is_empty) {
+        return Err(damaged("an entry has no name"));
+    }
+    Ok(IndexEntries { names, shared })
+}
+
+/// Reads one entry. `before` is the name of the one before it.
+fn read_name(
+    bytes: &mut ByteReader<'_>,
+    version: u32,
+    object_name_len: usize,
+    before: &[u8],
+) -> Option<Vec<u8>> {
+    let started = bytes.left();
+    // Two times, device and inode.
+    bytes.take(24)?;
+    let mode = bytes.u32()?;
+    // Owner, group, size.
+    bytes.take(12)?;
+    bytes.take(object_name_len)?;
+    let flags = bytes.u16()?;
+    if flags & 0x4000 != 0 {
+        if version < 3 {
+            return None;
+        }
+        bytes.u16()?;
+    }
+    let mut name = match version {
+        4 => {
+            let kept = before.len().checked_sub(bytes.varint()?)?;
+            let end = bytes.take_until_nul()?;
+            [before.get(..kept)?, end].concat()
+        }
+        _ => {
+            let name = bytes.take_until_nul()?.to_vec();
+            // Entries end at multiples of eight bytes, with one NUL at least.
+            let len = started - bytes.left();
+            bytes.take(len.next_multiple_of(8) - len)?;
+            name
+        }
+    };
+    if mode == MODE_FOLDER && !name.ends_with(b"/") {
+        name.push(b'/');
+    }
+    // Only a folder's name may end so: what else would be read as one.
+    (mode == MODE_FOLDER || !name.ends_with(b"/")).then_some(name)
+}
+
+/// Reads what follows the entries. What has a small first letter must be understood.
+fn read_extensions(
+    bytes: &mut ByteReader<'_>,
+    object_name_len: usize,
+) -> Result<Option<SharedPart>, GitReadError> {
+    const DAMAGED: GitReadError = GitReadError::Index("an extension is damaged");
+    let mut shared = None;
+    while !bytes.is_at_end() {
+        let kind = bytes.take(4).ok_or(DAMAGED)?;
+        let len = bytes.u32().ok_or(DAMAGED)?;
+        let data = bytes.take(len as usize).ok_or(DAMAGED)?;
+        match kind {
+            b"link" => {
+                let (digest, bitmaps) = data.split_at_checked(object_name_len).ok_or(DAMAGED)?;
+                shared = Some(SharedPart {
+                    digest: digest.to_vec(),
+                    bitmaps: bitmaps.to_vec(),
+                });
+            }
+            // Says only that folders may be among the entries.
+            b"sdir" => {}
+            [b'A'..=b'Z', ..] => {}
+            _ => return Err(GitReadError::Index("it needs an unknown extension")),
+        }
+    }
+    Ok(shared)
+}
+
+/// Takes bytes from the front.
+#[derive(Debug)]
+pub(super) struct ByteReader<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> ByteReader<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    /// What stands before the next NUL, which is taken too.
+    fn take_until_nul(&mut self) -> Option<&'b [u8]> {
+        let len = memchr::memchr(0, self.rest)?;
+        let taken = self.take(len)?;
+        self.u8()?;
+        Some(taken)
+    }
+
+    /// A number of seven bits a byte, the largest first; each further byte adds one, so that no
+    /// number has two forms.
+    fn varint(&mut self) -> Option<usize> {
+        let mut byte = self.u8()?;
+        let mut number = usize::from(byte & 0x7f);
+        while byte & 0x80 != 0 {
+            byte = self.u8()?;
+            number = number
+                .checked_add(1)?
+                .checked_mul(128)?
+                .checked_add(usize::from(byte & 0x7f))?;
+        }
+        Some(number)
+    }
+}

@@ -1,0 +1,171 @@
+//! Where a repository is: its worktree, its own folder, and the folder that all worktrees share.
+//!
+//! A folder that looks like a bare repository is a folder like any other. A clone can hold one
+//! as ordinary files, and git would believe its config.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::GitReadError;
+use super::config::RepositoryConfig;
+use crate::regular;
+
+/// Longer no file of git's is that names a folder, and no config.
+const SMALL_FILE: u64 = 1 << 20;
+
+/// A repository with a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitRepository {
+    /// The top of the worktree.
+    pub worktree: PathBuf,
+    /// What belongs to this worktree, its index above all.
+    pub git_dir: PathBuf,
+    /// What all worktrees share: objects, branches, config.
+    pub common_dir: PathBuf,
+}
+
+impl GitRepository {
+    /// The repository whose worktree `folder` is in, found as git finds it.
+    ///
+    /// # Errors
+    /// If the nearest `.git` is a file that leads to no repository.
+    pub fn discover(folder: &Path) -> Result<Option<Self>, GitReadError> {
+        let Ok(folder) = folder.canonicalize() else {
+            return Ok(None);
+        };
+        for worktree in folder.ancestors() {
+            let dot_git = worktree.join(".git");
+            let Ok(metadata) = std::fs::metadata(&dot_git) else {
+                continue;
+            };
+            if metadata.is_dir() {
+                if let Some(found) = Self::in_folder(worktree, dot_git)? {
+                    return Ok(Some(found));
+                }
+            } else if metadata.is_file() {
+                let pointer = read_small_file(&dot_git)?.unwrap_or_default();
+                let found = match pointer.strip_prefix(b"gitdir: ") {
+                    Some(target) => {
+                        Self::in_folder(worktree, real_path(worktree.join(to_path(target))))?
+                    }
+                    None => None,
+                };
+                return match found {
+                    Some(found) => Ok(Some(found)),
+                    None => Err(GitReadError::Pointer { path: dot_git }),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// `None` if git would not take `git_dir` for a repository either.
+    fn in_folder(worktree: &Path, git_dir: PathBuf) -> Result<Option<Self>, GitReadError> {
+        let common_dir = match read_small_file(&git_dir.join("commondir"))? {
+            Some(target) => real_path(git_dir.join(to_path(&target))),
+            None => git_dir.clone(),
+        };
+        let is_repository = git_dir.join("HEAD").symlink_metadata().is_ok()
+            && common_dir.join("objects").is_dir()
+            && common_dir.join("refs").is_dir();
+        Ok(is_repository.then(|| Self {
+            worktree: worktree.to_owned(),
+            git_dir,
+            common_dir,
+        }))
+    }
+
+    /// The main worktree, where it is the folder that holds the shared `.git`.
+    pub fn main_worktree(&self) -> Option<PathBuf> {
+        let common_dir = self.common_dir.canonicalize().ok()?;
+        let holder = common_dir.parent().filter(|_| common_dir.ends_with(".git"));
+        holder.map(Path::to_owned)
+    }
+
+    /// How git names `folder`: relative to the worktree, with `/`; the top is empty.
+    pub(super) fn name_of(&self, folder: &Path) -> Option<Vec<u8>> {
+        let folder = folder.canonicalize().ok()?;
+        let below = folder.strip_prefix(&self.worktree).ok()?;
+        let mut name = Vec::new();
+        for part in below.components() {
+            if !name.is_empty() {
+                name.push(b'/');
+            }
+            name.extend_from_slice(part.as_os_str().as_encoded_bytes());
+        }
+        Some(name)
+    }
+
+    /// The length of an object's name. What the config says of the worktree must agree with
+    /// where `.git` is: otherwise the names in the index are those of other files.
+    pub(super) fn object_name_len(&self) -> Result<usize, GitReadError> {
+        let shared = self.read_config(&self.common_dir.join("config"))?;
+        let own = self.read_config(&self.git_dir.join("config.worktree"))?;
+        // As in git, the shared config does not speak for linked worktrees.
+        let is_linked = self.git_dir != self.common_dir;
+        let named = own
+            .worktree
+            .or_else(|| shared.worktree.filter(|_| !is_linked));
+        if let Some(named) = named {
+            let named = self.git_dir.join(named).canonicalize();
+            if !named.is_ok_and(|named| named == self.worktree) {
+                return Err(GitReadError::OtherWorktree {
+                    git_dir: self.git_dir.clone(),
+                });
+            }
+        }
+        Ok(shared.object_format.name_len())
+    }
+
+    fn read_config(&self, path: &Path) -> Result<RepositoryConfig, GitReadError> {
+        let text = read_small_file(path)?.unwrap_or_default();
+        Ok(RepositoryConfig::parse(&String::from_utf8_lossy(&text)))
+    }
+}
+
+/// A small file of git's; `None` if there is none.
+fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
+    let failed = |source| GitReadError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let file = match regular::open(path) {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(SMALL_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    match bytes.len() as u64 > SMALL_FILE {
+        true => Err(GitReadError::TooLarge {
+            path: path.to_owned(),
+            limit: SMALL_FILE,
+        }),
+        false => Ok(Some(bytes)),
+    }
+}
+
+fn real_path(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
+
+/// The path in a file of git's, which ends with its line.
+fn to_path(bytes: &[u8]) -> PathBuf {
+    let line = bytes.trim_ascii_end();
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        PathBuf::from(std::ffi::OsStr::from_bytes(line))
+    }
+    #[cfg(not(unix))]
+    PathBuf::from(String::from_utf8_lossy(line).into_owned())
+}
+
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}

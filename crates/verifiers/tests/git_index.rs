@@ -1,0 +1,440 @@
+//! What git tracks, read in process, beside what `git ls-files --cached` says of the same
+//! repository.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+#![cfg(unix)]
+
+mod world;
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use checkrein_verifiers::git::{GitReadError, TrackedNames, tracked_below};
+use checkrein_verifiers::tree::tracked_files;
+use world::World;
+
+/// Git as a test starts it: nothing of this account's settings counts.
+fn git_command(world: &World, folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .env("HOME", world.outside())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_AUTHOR_NAME", "t")
+        .env("GIT_AUTHOR_EMAIL", "t@example.com")
+        .env("GIT_COMMITTER_NAME", "t")
+        .env("GIT_COMMITTER_EMAIL", "t@example.com")
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE");
+    command
+}
+
+/// Runs a shell script of git commands in the tree.
+fn script(world: &World, script: &str) {
+    let mut git = git_command(world, &world.root());
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", script]).current_dir(world.root());
+    for (name, value) in git.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let done = shell.output().unwrap();
+    assert!(
+        done.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    // Git must be there at all.
+    assert!(git.arg("--version").output().unwrap().status.success());
+}
+
+fn listed_by_git(world: &World, folder: &Path) -> BTreeSet<Vec<u8>> {
+    let mut git = git_command(world, folder);
+    // A sparse index is shown in full.
+    let out = git.args(["ls-files", "-z", "--cached"]).output().unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let names = out.stdout.split(|byte| *byte == 0);
+    names
+        .filter(|name| !name.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn in_an_hour() -> Instant {
+    Instant::now() + Duration::from_secs(3600)
+}
+
+/// The same names, where the folders of a sparse index stand for all that git lists in them.
+fn assert_same(world: &World, folder: &Path, what: &str) -> TrackedNames {
+    let read =
+        tracked_below(folder, in_an_hour()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let listed = listed_by_git(world, folder);
+    let stands_for = |name: &[u8], sparse: &[u8]| {
+        sparse.is_empty() || name.starts_with(sparse) && name.get(sparse.len()) == Some(&b'/')
+    };
+    let rest: BTreeSet<Vec<u8>> = listed
+        .iter()
+        .filter(|name| !read.folders.iter().any(|sparse| stands_for(name, sparse)))
+        .cloned()
+        .collect();
+    assert_eq!(read.files, rest, "{what}");
+    for sparse in &read.folders {
+        assert!(
+            listed.iter().any(|name| stands_for(name, sparse)),
+            "{what}: nothing is tracked in {sparse:?}"
+        );
+    }
+    read
+}
+
+/// Name of a state, and the script that leads to it.
+const STATES: &[(&str, &str)] = &[
+    ("nothing was ever added", ""),
+    ("added, no commit", "git add -A"),
+    ("a commit", "git add -A; git commit -qm x"),
+    (
+        "all is removed",
+        "git add -A; git commit -qm x; git rm -qr --cached .",
+    ),
+    (
+        "renamed",
+        "git add -A; git commit -qm x; git mv a/one a/uno; git mv b c",
+    ),
+    ("intent to add", "git add -N a/one b"),
+    (
+        "skip-worktree and assume-unchanged",
+        "git add -A; git update-index --skip-worktree a/one; git update-index --assume-unchanged b/two",
+    ),
+    (
+        "executable, link",
+        "chmod +x a/one; ln -s one a/link; git add -A",
+    ),
+    (
+        "a conflict",
+        "git add -A; git commit -qm x; git checkout -qb o; echo o > a/one; git rm -q b/two; git commit -qam o; \
+         git checkout -q -; echo m > a/one; echo m > b/two; git commit -qam m; git merge -q o || true; \
+         git ls-files -u | grep -q .",
+    ),
+    (
+        "names that are hard to write",
+        "printf x > \"$(printf 'n\\303\\274 \\377\\n\"x')\"; mkdir -p 'a/ b'; echo > 'a/ b/-c'; git add -A",
+    ),
+    (
+        "long names",
+        "for i in 1 2 3; do d=$(printf '%0200d' $i); mkdir -p $d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d; done; \
+         d=$(printf '%0200d' 1); echo > $d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/$d/f; git add -A",
+    ),
+    (
+        "a submodule",
+        "git init -q sub; git -C sub commit -q --allow-empty -m s; git add -A",
+    ),
+    (
+        "sparse checkout",
+        "git add -A; git commit -qm x; git sparse-checkout set --cone --no-sparse-index a",
+    ),
+    (
+        "sparse checkout by patterns",
+        "git add -A; git commit -qm x; git sparse-checkout set --no-cone '/a/*' '!b'",
+    ),
+    (
+        "sparse index",
+        "mkdir -p d/e/f; echo > d/e/f/g; echo > d/h; git add -A; git commit -qm x; \
+         git sparse-checkout set --cone --sparse-index a",
+    ),
+    (
+        "split index without a change",
+        "git add -A; git update-index --split-index",
+    ),
+    (
+        "split index with additions, changes and deletions",
+        "for i in $(seq 300); do echo $i > b/$i; done; git add -A; git commit -qm x; git config splitIndex.maxPercentChange 100; \
+         git update-index --split-index; echo n > a/new; git add a; echo c > a/one; git add a/one; \
+         git rm -q b/two b/100 b/101 b/102 b/2*; git mv b/7 b/seven; ls .git/sharedindex.*",
+    ),
+    (
+        "split index whose base is gone again",
+        "git add -A; git update-index --split-index; git add -A; git update-index --no-split-index",
+    ),
+    (
+        "untracked cache and end-of-index offsets",
+        "for i in $(seq 500); do echo $i > b/$i; done; git config index.threads 4; git config core.untrackedCache true; \
+         git add -A; git commit -qm x; git update-index --force-untracked-cache; git status",
+    ),
+    (
+        "fsmonitor's extension",
+        "printf '#!/bin/sh\\nprintf \"t\\\\0/\\\\0\"\\n' > .git/monitor; chmod +x .git/monitor; git add -A; git commit -qm x; \
+         git config core.fsmonitor .git/monitor; git update-index --fsmonitor; git status; grep -q FSMN .git/index",
+    ),
+    (
+        "no digest at the end",
+        "git config index.skipHash true; git add -A",
+    ),
+    (
+        "resolve-undo",
+        "git add -A; git commit -qm x; git checkout -qb o; echo o > a/one; git commit -qam o; \
+         git checkout -q -; echo m > a/one; git commit -qam m; git merge -q o || true; git add a/one",
+    ),
+];
+
+#[test]
+fn the_names_are_those_that_git_lists() {
+    let mut different = BTreeSet::new();
+    for (format, versions) in [("sha1", &["2", "3", "4"][..]), ("sha256", &["4"])] {
+        for version in versions {
+            for (name, made) in STATES {
+                let world = World::new();
+                world.write("a/one", "1");
+                world.write("b/two", "2");
+                world.write(".gitignore", "*.log\n");
+                let what = format!("{name}, {format}, version {version}");
+                script(
+                    &world,
+                    &format!(
+                        "git init -q --object-format={format} .; git config index.version {version}; {made}"
+                    ),
+                );
+                let read = assert_same(&world, &world.root(), &what);
+                different.insert(format!("{read:?}"));
+                for below in ["a", "b", "d/e"] {
+                    if world.path(below).is_dir() {
+                        assert_same(&world, &world.path(below), &format!("{what}, in {below}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        different.len() >= 10,
+        "the states differ: {}",
+        different.len()
+    );
+}
+
+#[test]
+fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
+    let world = World::new();
+    world.write("a/one", "1");
+    world.write("d/e/two", "2");
+    script(
+        &world,
+        "git init -q; git add -A; git commit -qm x; git sparse-checkout set --cone --sparse-index a",
+    );
+    world.write("d/e/two", "back again");
+    let names = |folder: &str| {
+        let names = tracked_files(&world.path(folder), Duration::from_secs(60)).unwrap();
+        names.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(names(""), ["a/one", "d/"]);
+    assert_eq!(names("d/e"), ["/"]);
+    assert_eq!(names("a"), ["one"]);
+}
+
+#[test]
+fn linked_worktrees_submodules_and_folders_elsewhere() {
+    let world = World::new();
+    world.write("a/one", "1");
+    script(
+        &world,
+        "git init -q .; git add -A; git commit -qm x; git worktree add -q ../linked; echo 2 > ../linked/two; git -C ../linked add two; \
+         git init -q --separate-git-dir=../apart ../other; echo 3 > ../other/three; git -C ../other add -A; \
+         git init -q ../lib; echo 4 > ../lib/four; git -C ../lib add -A; git -C ../lib commit -qm l; \
+         git -c protocol.file.allow=always submodule --quiet add ../lib lib; \
+         mkdir ../through; ln -s ../tree/.git ../through/.git",
+    );
+    for folder in ["tree", "linked", "other", "tree/lib", "tree/a", "through"] {
+        let read = assert_same(&world, &world.outside().join(folder), folder);
+        assert!(!read.files.is_empty(), "{folder}");
+    }
+    // A link to a folder of the tree is that folder.
+    symlink(world.path("a"), world.outside().join("link")).unwrap();
+    let read = tracked_below(&world.outside().join("link"), in_an_hour()).unwrap();
+    assert_eq!(read.files, [b"one".to_vec()].into());
+}
+
+/// What is no repository for git is none for us: the one around it counts.
+#[test]
+fn folders_that_only_look_like_a_repository() {
+    let world = World::new();
+    world.write("sub/one", "1");
+    world.write("bare/two", "1");
+    script(
+        &world,
+        "git init -q; git add -A; git init -q --bare x.git; git -C x.git config core.bare true",
+    );
+    std::fs::create_dir(world.path("sub/.git")).unwrap();
+    assert_same(&world, &world.path("sub"), "an empty .git");
+    std::fs::write(world.path("sub/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    assert_same(&world, &world.path("sub"), "a .git without objects");
+    // Git would take this one. Its config can be a stranger's, as ordinary files of a clone.
+    for entry in std::fs::read_dir(world.path("x.git")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::rename(entry.path(), world.path("bare").join(entry.file_name())).unwrap();
+    }
+    let read = tracked_below(&world.path("bare"), in_an_hour()).unwrap();
+    assert_eq!(read.files, [b"two".to_vec()].into());
+    let nowhere = World::new();
+    let read = tracked_below(&nowhere.root(), in_an_hour()).unwrap();
+    assert_eq!(read, TrackedNames::default());
+}
+
+/// What is done to a repository.
+type Damage = Box<dyn Fn(&World)>;
+
+/// Where it is not known what is tracked, nobody is told that nothing is.
+#[test]
+fn what_cannot_be_read_is_not_nothing() {
+    let put = |name: &'static str, text: &'static [u8]| {
+        move |world: &World| std::fs::write(world.path(name), text).unwrap()
+    };
+    let pipe = |name: &'static str| {
+        move |world: &World| {
+            let _ = std::fs::remove_file(world.path(name));
+            let made = Command::new("mkfifo").arg(world.path(name)).status();
+            assert!(made.unwrap().success());
+        }
+    };
+    let link = |name: &'static str, target: &'static str| {
+        move |world: &World| {
+            std::fs::remove_file(world.path(name)).unwrap();
+            symlink(target, world.path(name)).unwrap();
+        }
+    };
+    let cut = |by: u64| {
+        move |world: &World| {
+            let file = std::fs::File::options()
+                .write(true)
+                .open(world.path(".git/index"));
+            let file = file.unwrap();
+            file.set_len(file.metadata().unwrap().len() - by).unwrap();
+        }
+    };
+    let config = |text: &'static str| {
+        move |world: &World| {
+            let file = world.path(".git/config");
+            let before = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(file, before + text).unwrap();
+        }
+    };
+    let shell = |text: &'static str| move |world: &World| script(world, text);
+    let cases: Vec<(&str, Damage)> = vec![
+        ("a pipe for an index", Box::new(pipe(".git/index"))),
+        ("a pipe for a config", Box::new(pipe(".git/config"))),
+        ("a pipe for a commondir", Box::new(pipe(".git/commondir"))),
+        (
+            "a device for an index",
+            Box::new(link(".git/index", "/dev/zero")),
+        ),
+        (
+            "another file for an index",
+            Box::new(link(".git/index", "/etc/passwd")),
+        ),
+        ("no bytes", Box::new(put(".git/index", b""))),
+        (
+            "a header only",
+            Box::new(put(".git/index", b"DIRC\0\0\0\x02\xff\xff\xff\xff")),
+        ),
+        ("cut off by one byte", Box::new(cut(1))),
+        ("cut off in an entry", Box::new(cut(60))),
+        (
+            "larger than any index",
+            Box::new(|world| {
+                let file = std::fs::File::options()
+                    .write(true)
+                    .open(world.path(".git/index"));
+                file.unwrap().set_len(20 << 30).unwrap();
+            }),
+        ),
+        (
+            "names of another length",
+            Box::new(config("[extensions]\n\tobjectFormat = sha256\n")),
+        ),
+        (
+            "a worktree elsewhere",
+            Box::new(config("[core]\n\tworktree = /\n")),
+        ),
+        (
+            "no shared index",
+            Box::new(shell(
+                "git update-index --split-index; rm .git/sharedindex.*",
+            )),
+        ),
+        (
+            "a damaged shared index",
+            Box::new(shell(
+                "git update-index --split-index; for f in .git/sharedindex.*; do chmod +w $f; echo > $f; done",
+            )),
+        ),
+        (
+            "a pointer to nothing",
+            Box::new(shell("rm -rf .git; echo 'gitdir: nowhere' > .git")),
+        ),
+        (
+            "no pointer",
+            Box::new(shell("rm -rf .git; echo hello > .git")),
+        ),
+    ];
+    for (name, damage) in cases {
+        let world = World::new();
+        world.write("a/one", "1");
+        world.write("b/two", "1");
+        script(&world, "git init -q; git add -A; git commit -qm x");
+        assert!(tracked_files(&world.root(), Duration::from_secs(60)).is_some());
+        damage(&world);
+        assert_eq!(
+            tracked_files(&world.root(), Duration::from_secs(60)),
+            None,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_index_is_read_within_its_time() {
+    let world = World::new();
+    world.write("a/one", "1");
+    script(&world, "git init -q; git add -A");
+    let late = tracked_below(&world.root(), Instant::now());
+    assert!(matches!(late, Err(GitReadError::TooSlow)), "{late:?}");
+}
+
+/// Version 4 writes of each name only what differs from the one before. A small file could hold
+/// names without end.
+#[test]
+fn names_are_bounded_as_well() {
+    let world = World::new();
+    script(&world, "git init -q; git config index.version 4");
+    let mut index = b"DIRC\0\0\0\x04".to_vec();
+    let count: u32 = 40_000;
+    index.extend(count.to_be_bytes());
+    for _ in 0..count {
+        index.extend([0; 24]);
+        index.extend(0o100_644u32.to_be_bytes());
+        index.extend([0; 32]);
+        index.extend([0x0f, 0xff]);
+        // Keeps the whole name before it, and makes it longer.
+        index.extend([0]);
+        index.extend([b'a'; 20]);
+        index.extend([0]);
+    }
+    index.extend([0; 20]);
+    std::fs::write(world.path(".git/index"), &index).unwrap();
+    let read = tracked_below(&world.root(), in_an_hour());
+    assert!(
+        matches!(read, Err(GitReadError::Index(_))),
+        "{:?}",
+        read.map(|read| read.files.len())
+    );
+}
