@@ -17,7 +17,7 @@ pub(crate) struct InForce {
 pub(crate) fn now(located: &Located) -> Result<Sources, ConfigError> {
     Ok(Sources {
         repo: repo_now(located)?,
-        person: gathered(located.person.as_deref())?,
+        person: person_now(located)?,
     })
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
         None => true,
         Some(approved) => *approved == Some(repo.digest()),
     };
-    let person = gathered(located.person.as_deref())?;
+    let person = person_now(located)?;
     let repo = match repo_now(located) {
         Ok(Some(repo)) if trusted(&repo) => Some(repo),
         Ok(None) => None,
@@ -81,8 +81,8 @@ fn was(paths: &[String]) -> String {
 
 /// The repo's config; the one that a person approved for a repo that has none.
 fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
-    if let Some(gathered) = gathered(located.repo.as_deref())? {
-        return Ok(Some(gathered));
+    if let Some(source) = source(located.repo.as_deref())? {
+        return Gathered::of(source).map(Some);
     }
     Ok(trust::text(located).map(|text| {
         Gathered::alone(Source {
@@ -92,7 +92,12 @@ fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
     }))
 }
 
-fn gathered(file: Option<&std::path::Path>) -> Result<Option<Gathered>, ConfigError> {
-    let source = file.map(locate::read).transpose()?.flatten();
-    source.map(Gathered::of).transpose()
+/// The person's own config.
+fn person_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
+    let source = source(located.person.as_deref())?;
+    source.map(Gathered::of_own).transpose()
+}
+
+fn source(file: Option<&std::path::Path>) -> Result<Option<Source>, ConfigError> {
+    Ok(file.map(locate::read).transpose()?.flatten())
 }

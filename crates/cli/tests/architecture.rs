@@ -82,7 +82,6 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rmcp", &["checkrein-cli"]),
     ("rusqlite", &["checkrein-store"]),
     ("rustls", &["checkrein-models"]),
-    ("schemars", &["checkrein-runtime"]),
     ("starlark", &["checkrein-execpolicy"]),
     // The SDK of `checkrein mcp` runs on it; nothing else of the command does.
     ("tokio", &["checkrein-cli", "checkrein-models"]),

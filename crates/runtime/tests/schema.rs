@@ -1,7 +1,7 @@
-//! `schema/checkrein.schema.json` against the types it is generated from, and the samples
-//! beside it against what the config reader says of them.
+//! The files that are written from the table of keys: `schema/checkrein.schema.json` and
+//! `src/config/defaults.toml`; and the samples beside the schema against what the loader says.
 //!
-//! After a change of the config: `CHECKREIN_BLESS=1 cargo test -p checkrein-runtime --test schema`.
+//! After a change of the table: `CHECKREIN_BLESS=1 cargo test -p checkrein-runtime --test schema`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,18 +9,163 @@
     reason = "what a test needs to be there may fail as loudly as the test"
 )]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use checkrein_runtime::config::{self, Compiled, ConfigError, ConfigFile, Driver, Source};
-use serde_json::Value;
+use checkrein_runtime::config::{
+    self, Compiled, ConfigError, Driver, KEYS, KeySpec, Source, ValueKind, WordChoice,
+};
+use serde_json::{Map, Value, json};
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    root.unwrap().to_owned()
+}
 
 fn folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    root.unwrap().join("schema")
+    root().join("schema")
+}
+
+/// The rows of a table that this build acts on.
+fn rows(table: &str) -> impl Iterator<Item = &'static KeySpec> {
+    let of = KEYS.iter().filter(move |spec| spec.table() == table);
+    of.filter(|spec| spec.since.is_some())
 }
 
 fn schema() -> Value {
-    serde_json::to_value(schemars::schema_for!(ConfigFile)).unwrap()
+    let mut profile = object("");
+    profile["properties"]
+        .as_object_mut()
+        .unwrap()
+        .remove("profile");
+    let mut schema = object("");
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("checkrein.toml");
+    schema["$defs"] = json!({ "profile": profile });
+    schema
+}
+
+fn object(table: &str) -> Value {
+    let properties: Map<String, Value> = rows(table)
+        .map(|spec| (spec.name().to_owned(), property(spec)))
+        .collect();
+    let required: Vec<&str> = rows(table)
+        .filter(|spec| spec.required)
+        .map(KeySpec::name)
+        .collect();
+    let mut object =
+        json!({ "type": "object", "additionalProperties": false, "properties": properties });
+    if !required.is_empty() {
+        object["required"] = json!(required);
+    }
+    object
+}
+
+fn property(spec: &KeySpec) -> Value {
+    let one_of = |words: &[WordChoice]| {
+        let acts = words.iter().filter(|word| word.acts);
+        let choices = acts.map(|word| json!({ "const": word.text, "description": word.meaning }));
+        json!({ "oneOf": choices.collect::<Vec<_>>() })
+    };
+    let mut value = match spec.value {
+        ValueKind::Text => json!({ "type": "string" }),
+        ValueKind::Flag => json!({ "type": "boolean" }),
+        ValueKind::Count(least) => json!({ "type": "integer", "minimum": least }),
+        ValueKind::Order => json!({ "type": "integer" }),
+        ValueKind::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+        ValueKind::ShareAboveZero => {
+            json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
+        }
+        ValueKind::Dollars => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        ValueKind::Span { .. } => {
+            json!({ "type": "string", "pattern": "^([0-9]+(ms|s|m|min|h|d) ?)+$" })
+        }
+        ValueKind::Size(_) => json!({ "type": "string", "pattern": "^[0-9]+ ?(kB|KB|MB|GB)$" }),
+        ValueKind::OneOf(words) => one_of(words),
+        ValueKind::AnyOf(words) => json!({ "type": "array", "items": one_of(words) }),
+        ValueKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ValueKind::Table => object(spec.path),
+        ValueKind::Tables => json!({ "type": "array", "items": object(spec.path) }),
+        ValueKind::Profiles => {
+            json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/profile" } })
+        }
+    };
+    value["description"] = json!(spec.doc);
+    if let Some(default) = spec.default {
+        value["default"] = serde_json::to_value(toml_value(default)).unwrap();
+    }
+    value
+}
+
+fn toml_value(text: &str) -> toml::Value {
+    let table: toml::Table = format!("value = {text}").parse().unwrap();
+    table["value"].clone()
+}
+
+/// `defaults.toml`: what has a default is set, the rest is shown as a comment.
+fn manual() -> String {
+    let mut text = "\
+# Checkrein's defaults, and the manual of checkrein.toml. Every key is optional.
+# What stands here is what holds without a file; the rest is commented out.
+"
+    .to_owned();
+    for spec in rows("").filter(|spec| !spec.is_table()) {
+        line(&mut text, spec, false);
+    }
+    for table in rows("").filter(|spec| spec.is_table()) {
+        text.push('\n');
+        comment(&mut text, table.doc);
+        match table.value {
+            ValueKind::Profiles => text.push_str(PROFILE),
+            ValueKind::Tables => writeln!(text, "# [[{}]]", table.path).unwrap(),
+            _ => writeln!(text, "[{}]", table.path).unwrap(),
+        }
+        let inside_comment = matches!(table.value, ValueKind::Tables);
+        for spec in rows(table.path) {
+            line(&mut text, spec, inside_comment);
+        }
+    }
+    text
+}
+
+const PROFILE: &str = "\
+# [profile.ci]
+# verify_on = \"always\"
+# [profile.ci.stance]
+# stop = \"block\"
+";
+
+fn line(text: &mut String, spec: &KeySpec, commented: bool) {
+    text.push('\n');
+    let mut about = spec.doc.to_owned();
+    if let ValueKind::OneOf(words) | ValueKind::AnyOf(words) = spec.value {
+        let acts = words.iter().filter(|word| word.acts);
+        let words: Vec<String> = acts
+            .map(|word| format!("\"{}\": {}", word.text, word.meaning))
+            .collect();
+        write!(about, " {}.", words.join("; ")).unwrap();
+    }
+    comment(text, &about);
+    match (spec.default, spec.example) {
+        (Some(value), _) if !commented => writeln!(text, "{} = {value}", spec.name()),
+        (Some(value), _) | (None, Some(value)) => writeln!(text, "# {} = {value}", spec.name()),
+        (None, None) => unreachable!("{} has no value to show", spec.path),
+    }
+    .unwrap();
+}
+
+/// Wrapped, and without Markdown.
+fn comment(text: &mut String, words: &str) {
+    let mut width = 0;
+    for word in words.replace('`', "").split(' ') {
+        if width == 0 || width + word.chars().count() > 96 {
+            text.push_str(if width == 0 { "#" } else { "\n#" });
+            width = 1;
+        }
+        write!(text, " {word}").unwrap();
+        width += 1 + word.chars().count();
+    }
+    text.push('\n');
 }
 
 fn compile(name: &str, text: &str) -> Result<Compiled, ConfigError> {
@@ -31,87 +176,131 @@ fn compile(name: &str, text: &str) -> Result<Compiled, ConfigError> {
     config::compile(Some(&source), None, Driver::Hook)
 }
 
-#[test]
-fn the_committed_schema_is_up_to_date() {
-    let file = folder().join("checkrein.schema.json");
-    let mut generated = serde_json::to_string_pretty(&schema()).unwrap();
-    generated.push('\n');
+/// A file against what is written from the table.
+fn check_written(file: &Path, generated: &str) {
     if std::env::var_os("CHECKREIN_BLESS").is_some() {
-        std::fs::write(&file, &generated).unwrap();
+        std::fs::write(file, generated).unwrap();
     }
     // A checkout may have turned the line breaks.
-    let committed = std::fs::read_to_string(&file)
-        .unwrap()
-        .replace("\r\n", "\n");
+    let committed = std::fs::read_to_string(file).unwrap().replace("\r\n", "\n");
     assert_eq!(committed, generated, "CHECKREIN_BLESS=1 rewrites it");
 }
 
-/// `table.key` → the schema of its value.
-fn keys(of: &Value, defs: &Value, prefix: &str, found: &mut Vec<(String, Value)>) {
-    for (key, value) in of["properties"].as_object().into_iter().flatten() {
-        let path = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
-        };
-        let inner = value["items"]["$ref"].as_str().or(value["$ref"].as_str());
-        match inner.and_then(|name| defs.get(name.rsplit('/').next()?)) {
-            Some(table) if table["properties"].is_object() => keys(table, defs, &path, found),
-            _ => found.push((path, value.clone())),
+#[test]
+fn the_committed_schema_is_up_to_date() {
+    let generated = serde_json::to_string_pretty(&schema()).unwrap();
+    check_written(
+        &folder().join("checkrein.schema.json"),
+        &format!("{generated}\n"),
+    );
+}
+
+#[test]
+fn the_shipped_defaults_are_up_to_date() {
+    check_written(
+        &root().join("crates/runtime/src/config/defaults.toml"),
+        &manual(),
+    );
+}
+
+/// A config that sets this key to this value, and what else its table needs.
+fn setting(spec: &KeySpec, value: &str) -> String {
+    let line = format!("{} = {value}\n", spec.name());
+    match spec.table() {
+        "" => line,
+        "verifier" if spec.name() == "name" => format!("[[verifier]]\n{line}run = \"x\"\n"),
+        "verifier" => format!("[[verifier]]\nname = \"a\"\n{line}"),
+        "middleware" if spec.name() == "name" => format!("[[middleware]]\n{line}"),
+        "middleware" => format!("[[middleware]]\nname = \"a\"\n{line}"),
+        table => format!("[{table}]\n{line}"),
+    }
+}
+
+/// What passes the table can be read as values: nothing is wrong with a key that has no place.
+#[test]
+fn every_value_that_the_table_takes_can_be_read() {
+    let mut tried = 0;
+    for spec in KEYS
+        .iter()
+        .filter(|spec| spec.since.is_some() && !spec.is_table())
+    {
+        let mut values: Vec<String> = spec
+            .default
+            .or(spec.example)
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+        values.extend(spec.run_default.map(str::to_owned));
+        match spec.value {
+            ValueKind::OneOf(words) => {
+                values.extend(words.iter().map(|word| format!("\"{}\"", word.text)))
+            }
+            ValueKind::AnyOf(words) => {
+                values.extend(words.iter().map(|word| format!("[\"{}\"]", word.text)))
+            }
+            ValueKind::Count(_) => values.push(i64::MAX.to_string()),
+            ValueKind::Share | ValueKind::ShareAboveZero | ValueKind::Dollars => {
+                values.push("1".to_owned())
+            }
+            _ => {}
         }
+        for value in values {
+            tried += 1;
+            if let Err(ConfigError::Mistakes { mistakes, .. }) =
+                compile("checkrein.toml", &setting(spec, &value))
+            {
+                for mistake in mistakes {
+                    assert!(mistake.at.is_some(), "{} = {value}: {mistake:?}", spec.path);
+                }
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+}
+
+#[test]
+fn a_key_of_a_later_build_is_said_to_be_one() {
+    for spec in KEYS.iter().filter(|spec| spec.since.is_none()) {
+        let said = compile("checkrein.toml", &setting(spec, "1"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("this build does not act on"),
+            "{}: {said}",
+            spec.path
+        );
+        assert!(said.contains("checkrein.toml:"), "{said}");
     }
 }
 
 #[test]
 fn the_schema_names_no_key_that_is_not_acted_on() {
-    let schema = schema();
-    let mut found = Vec::new();
-    keys(&schema, &schema["$defs"], "", &mut found);
-    assert!(found.len() > 25, "{found:?}");
-    for (path, _) in found {
-        // The key alone is judged before its value; a value of the wrong type may be refused.
-        let text = match path.rsplit_once('.') {
-            Some(("verifier", key)) => format!("[[verifier]]\n{key} = 0\n"),
-            Some((table, key)) => format!("[{table}]\n{key} = 0\n"),
-            None => format!("{path} = 0\n"),
+    for spec in KEYS {
+        let table = match spec.table() {
+            "" => "/properties".to_owned(),
+            table => format!("/properties/{table}"),
         };
-        match compile("checkrein.toml", &text) {
-            Ok(compiled) => assert_eq!(compiled.warnings, Vec::<String>::new(), "{path}"),
-            Err(ConfigError::NotYet { key, .. }) => panic!("the schema offers '{key}'"),
-            Err(_) => {}
-        }
+        let schema = schema();
+        let within = |part: &str| {
+            schema
+                .pointer(&format!("{table}{part}/{}", spec.name()))
+                .is_some()
+        };
+        let named = match spec.table() {
+            "" => within(""),
+            _ => within("/properties") || within("/items/properties"),
+        };
+        assert_eq!(named, spec.since.is_some(), "{}", spec.path);
     }
 }
 
 #[test]
-fn the_defaults_name_every_key_of_the_schema() {
-    let schema = schema();
-    let mut found = Vec::new();
-    keys(&schema, &schema["$defs"], "", &mut found);
-    let mut table = String::new();
-    let mut named = Vec::new();
-    for line in config::DEFAULTS.lines() {
-        let line = line.trim_start_matches(['#', ' ']);
-        if line.starts_with('[') {
-            let name = line.trim_start_matches('[');
-            table = name.split(']').next().unwrap_or_default().to_owned();
-        } else if let Some((key, _)) = line.split_once(" = ") {
-            named.push(match table.as_str() {
-                "" => key.to_owned(),
-                table => format!("{table}.{key}"),
-            });
-        }
-    }
-    for (path, _) in &found {
-        // The session's caps are "the same", shown by one of them; so are a profile's tables.
-        if !path.starts_with("session_caps.") {
-            let within = format!("{path}.");
-            assert!(
-                named.contains(path) || named.iter().any(|named| named.starts_with(&within)),
-                "defaults.toml says nothing of '{path}'"
-            );
-        }
-    }
+fn the_table_names_each_key_once() {
+    let mut paths: Vec<&str> = KEYS.iter().map(|spec| spec.path).collect();
+    paths.sort_unstable();
+    let all = paths.len();
+    paths.dedup();
+    assert_eq!(paths.len(), all);
 }
 
 /// Each sample's text by file name.
@@ -141,17 +330,14 @@ fn valid_samples_are_taken_without_a_word() {
 
 /// The first line of an invalid sample is `# says: PART OF THE MESSAGE`.
 #[test]
-fn invalid_samples_are_refused_or_warned_of() {
+fn invalid_samples_are_refused() {
     for (name, text) in samples("invalid") {
         let expected = text
             .lines()
             .next()
             .and_then(|line| line.strip_prefix("# says: "));
         let expected = expected.unwrap_or_else(|| panic!("{name} does not begin with `# says: `"));
-        let said = match compile(&name, &text) {
-            Err(error) => error.to_string(),
-            Ok(compiled) => compiled.warnings.join("\n"),
-        };
+        let said = compile(&name, &text).unwrap_err().to_string();
         assert!(said.contains(expected), "{name} said {said:?}");
         assert!(said.contains(&name), "{said:?} does not name the file");
     }

@@ -1,11 +1,8 @@
-//! The key tables of docs/configuration.md, written from the schema (type, meaning) and from
-//! `defaults.toml` (default, or an example where there is none).
+//! The key tables of docs/configuration.md, written from the table of keys.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use checkrein_runtime::config::{Compiled, DEFAULTS, Driver, Source, compile};
-use serde_json::Value;
+use checkrein_runtime::config::{KEYS, KeySpec, ValueKind, WordChoice};
 
 use super::{read, root};
 
@@ -28,187 +25,103 @@ fn the_configuration_page_has_every_key_of_the_schema() {
     assert_eq!(shown, tables, "CHECKREIN_BLESS=1 rewrites it");
 }
 
+/// The rows of a table that this build acts on.
+fn rows_of(table: &str) -> impl Iterator<Item = &'static KeySpec> {
+    let of = KEYS.iter().filter(move |spec| spec.table() == table);
+    of.filter(|spec| spec.since.is_some())
+}
+
 fn tables() -> String {
-    let schema: Value = serde_json::from_str(&read("schema/checkrein.schema.json")).unwrap();
-    let manual = manual();
-    let mut text = String::new();
-    let mut inner = Vec::new();
-    let mut single = Vec::new();
-    for (key, value) in schema["properties"].as_object().unwrap() {
-        match table_of(&schema, value) {
-            Some(table) => inner.push((key, value, table)),
-            None if value["additionalProperties"].is_object() => {}
-            None => single.push((key, value)),
-        }
-    }
-    // As in the manual, which begins with what is set most.
-    let place = |table: &str, key: &str| {
-        let found = |line: &Line| line.table == table && (key.is_empty() || line.key == key);
-        manual.iter().position(found).unwrap_or(usize::MAX)
-    };
-    inner.sort_by_key(|(key, _, _)| place(key, ""));
-    single.sort_by_key(|(key, _)| place("", key));
-    text.push_str("\n### At the top\n\n");
-    rows(&mut text, &schema, &manual, "", &single);
-    for (key, value, table) in inner {
-        let header = match value["items"].is_object() {
-            true => format!("[[{key}]]"),
-            false => format!("[{key}]"),
+    let mut text = "\n### At the top\n\n".to_owned();
+    rows(&mut text, rows_of("").filter(|spec| !spec.is_table()));
+    for table in rows_of("").filter(|spec| spec.is_table()) {
+        let header = match table.value {
+            ValueKind::Tables => format!("[[{}]]", table.path),
+            ValueKind::Profiles => format!("[{}.NAME]", table.path),
+            _ => format!("[{}]", table.path),
         };
-        write!(text, "\n### `{header}`\n\n{}\n\n", words(value)).unwrap();
-        let mut keys: Vec<_> = table["properties"].as_object().unwrap().iter().collect();
-        keys.sort_by_key(|(inside, _)| place(key, inside));
-        rows(&mut text, &schema, &manual, key, &keys);
-    }
-    for (key, value) in schema["properties"].as_object().unwrap() {
-        if value["additionalProperties"].is_object() {
-            write!(text, "\n### `[{key}.NAME]`\n\n{}\n", words(value)).unwrap();
-            text.push_str("Its keys are those of above, for instance `[profile.ci.stance]`.\n");
+        write!(text, "\n### `{header}`\n\n{}\n", table.doc).unwrap();
+        match table.value {
+            ValueKind::Profiles => {
+                text.push_str("Its keys are those of above, for instance `[profile.ci.stance]`.\n");
+            }
+            _ => {
+                text.push('\n');
+                rows(&mut text, rows_of(table.path));
+            }
         }
     }
     text.push('\n');
     text
 }
 
-fn rows(
-    text: &mut String,
-    schema: &Value,
-    manual: &[Line],
-    table: &str,
-    keys: &[(&String, &Value)],
-) {
+fn rows(text: &mut String, specs: impl Iterator<Item = &'static KeySpec>) {
     text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
-    for (key, value) in keys {
-        let default = default(manual, table, key);
-        let (kind, meaning) = (kind(schema, value), meaning(schema, value));
-        writeln!(text, "| `{key}` | {kind} | {default} | {meaning} |").unwrap();
+    for spec in specs {
+        let (kind, default) = (kind(spec), default(spec));
+        let meaning = meaning(spec);
+        writeln!(
+            text,
+            "| `{}` | {kind} | {default} | {meaning} |",
+            spec.name()
+        )
+        .unwrap();
     }
 }
 
-/// A key in `defaults.toml`, in force or commented out.
-struct Line {
-    table: String,
-    key: String,
-    value: String,
-    in_force: bool,
+fn words(spec: &KeySpec) -> Option<impl Iterator<Item = &'static WordChoice>> {
+    match spec.value {
+        ValueKind::OneOf(words) | ValueKind::AnyOf(words) => {
+            Some(words.iter().filter(|word| word.acts))
+        }
+        _ => None,
+    }
 }
 
-fn manual() -> Vec<Line> {
-    let mut found = Vec::new();
-    let mut table = String::new();
-    for line in DEFAULTS.lines() {
-        let text = line.trim_start_matches(['#', ' ']);
-        if text.starts_with('[') {
-            let name = text.trim_start_matches('[');
-            table = name.split(']').next().unwrap_or_default().to_owned();
-        } else if let Some((key, rest)) = text.split_once(" = ") {
-            // TOML itself knows best where the value ends and the comment begins.
-            let read: toml_edit::DocumentMut = format!("{key} = {rest}").parse().unwrap();
-            let value = read[key].as_value().unwrap().clone();
-            found.push(Line {
-                table: table.clone(),
-                key: key.to_owned(),
-                value: value.decorated("", "").to_string(),
-                in_force: !line.starts_with('#'),
-            });
+fn kind(spec: &KeySpec) -> String {
+    let choices = || {
+        let words = words(spec).into_iter().flatten();
+        let quoted: Vec<String> = words.map(|word| format!("`\"{}\"`", word.text)).collect();
+        quoted.join(", ")
+    };
+    match spec.value {
+        ValueKind::Text => "text".to_owned(),
+        ValueKind::Flag => "`true`, `false`".to_owned(),
+        ValueKind::Count(least) => format!("whole number, {least} or more"),
+        ValueKind::Order => "whole number".to_owned(),
+        ValueKind::Share => "number, 0 to 1".to_owned(),
+        ValueKind::ShareAboveZero => "number above 0, to 1".to_owned(),
+        ValueKind::Dollars => "number above 0".to_owned(),
+        ValueKind::Span { .. } => "span of time".to_owned(),
+        ValueKind::Size(least) => format!("size, {least} or more"),
+        ValueKind::OneOf(_) => choices(),
+        ValueKind::AnyOf(_) => format!("list of {}", choices()),
+        ValueKind::Texts => "list of text".to_owned(),
+        ValueKind::Table | ValueKind::Tables | ValueKind::Profiles => {
+            panic!("{} is no key", spec.path)
         }
     }
-    found
 }
 
-/// What holds without the key: as `defaults.toml` says, put to the test where it is only a comment.
-fn default(manual: &[Line], table: &str, key: &str) -> String {
-    let line = manual
-        .iter()
-        .find(|line| line.table == table && line.key == key);
-    let required = ["name", "run"];
-    match line {
-        Some(line) if line.in_force => format!("`{}`", line.value),
-        Some(line) if table == "verifier" && required.contains(&key) => {
-            format!("required, such as `{}`", line.value)
-        }
-        Some(line) if changes_nothing(line) => format!("`{}`", line.value),
-        Some(line) => format!("none; such as `{}`", line.value),
-        None => "none".to_owned(),
+fn default(spec: &KeySpec) -> String {
+    let example = spec.example.unwrap_or_default();
+    match spec.default {
+        Some(default) => match spec.run_default {
+            Some(run) => format!("`{default}`; under `run` `{run}`"),
+            None => format!("`{default}`"),
+        },
+        None if spec.required => format!("required, such as `{example}`"),
+        None => format!("none; such as `{example}`"),
     }
 }
 
-fn changes_nothing(line: &Line) -> bool {
-    let of = |key: &str| -> Option<Compiled> {
-        let text = match line.table.as_str() {
-            "" => key.to_owned(),
-            "verifier" => format!("[[verifier]]\nname = \"tests\"\nrun = \"cargo test\"\n{key}"),
-            table => format!("[{table}]\n{key}"),
-        };
-        let name = PathBuf::from("checkrein.toml");
-        compile(Some(&Source { name, text }), None, Driver::Hook).ok()
-    };
-    let with = of(&format!("{} = {}", line.key, line.value));
-    with.is_some_and(|with| with.policy == of("").unwrap().policy)
-}
-
-/// The table behind a `$ref`, of one or of a list.
-fn table_of<'a>(schema: &'a Value, value: &Value) -> Option<&'a Value> {
-    let name = value["$ref"].as_str().or(value["items"]["$ref"].as_str())?;
-    let table = &schema["$defs"][name.rsplit('/').next()?];
-    table["properties"].is_object().then_some(table)
-}
-
-/// A named type behind a `$ref` that may be left out.
-fn named<'a>(schema: &'a Value, value: &Value) -> Option<&'a Value> {
-    let name = value["anyOf"][0]["$ref"].as_str()?;
-    Some(&schema["$defs"][name.rsplit('/').next()?])
-}
-
-fn kind(schema: &Value, value: &Value) -> String {
-    let of = named(schema, value).unwrap_or(value);
-    let choices: Vec<String> = of["oneOf"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|choice| format!("`{}`", choice["const"]))
-        .collect();
-    if !choices.is_empty() {
-        return choices.join(", ");
-    }
-    if of["pattern"].is_string() {
-        // "A span of time: 90s, 10m."
-        let words = words(of);
-        let kind = words.split(':').next().unwrap();
-        return kind.trim_start_matches("A ").to_owned();
-    }
-    let name = of["type"].as_str().or(of["type"][0].as_str()).unwrap();
-    let kind = match name {
-        "integer" => "whole number",
-        "number" => "number",
-        "string" => "text",
-        "boolean" => "`true`, `false`",
-        "array" => "list of text",
-        other => panic!("no word for the type {other}"),
-    };
-    kind.to_owned()
-}
-
-fn meaning(schema: &Value, value: &Value) -> String {
-    let mut text = words(value);
-    let choices = named(schema, value).and_then(|of| of["oneOf"].as_array());
-    let choices: Vec<String> = choices
-        .into_iter()
-        .flatten()
-        .map(|choice| {
-            let (name, words) = (choice["const"].as_str().unwrap(), words(choice));
-            let (first, rest) = words.split_at(1);
-            let rest = rest.trim_end_matches('.');
-            format!("`{name}`: {}{rest}", first.to_lowercase())
-        })
-        .collect();
-    if !choices.is_empty() {
-        write!(text, " {}.", choices.join("; ")).unwrap();
+fn meaning(spec: &KeySpec) -> String {
+    let mut text = spec.doc.to_owned();
+    if let Some(words) = words(spec) {
+        let words: Vec<String> = words
+            .map(|word| format!("`{}`: {}", word.text, word.meaning))
+            .collect();
+        write!(text, " {}.", words.join("; ")).unwrap();
     }
     text.replace('|', "\\|")
-}
-
-/// The doc comment, on one line.
-fn words(value: &Value) -> String {
-    value["description"].as_str().unwrap().replace('\n', " ")
 }

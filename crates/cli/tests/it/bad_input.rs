@@ -266,30 +266,25 @@ fn an_edited_stance_does_not_let_through_what_cannot_be_read() {
 }
 
 #[test]
-fn an_unknown_key_warns_and_the_rest_holds() {
+fn an_unknown_key_is_an_error_with_its_line_and_seals_nothing() {
     let world = World::new();
     world.config(
         "[caps]\ntool_call = 3\nattempts = 1\n[[verifier]]\nname = \"tests\"\nrun = \"false\"\n",
     );
-    let near = "unknown key 'caps.tool_call'; did you mean 'caps.tool_calls'?";
-    complains(&world.says(&["check"]), near);
-    let said = world.says(&["run", "--", "sh", "-c", "echo > work"]);
-    complains(&said, near);
-    assert_eq!(world.ending(), "gave_up/same_failures");
-    let agent = Agent::new(&world, "codex");
-    let (answer, said) = raw(
-        &agent,
-        "PreToolUse",
-        agent.call("1", "ls").to_string().as_bytes(),
-    );
-    complains(&said, near);
-    assert_eq!(answer, Answer::Nothing);
-    let (_, said) = raw(
-        &agent,
-        "PreToolUse",
-        agent.call("2", "ls").to_string().as_bytes(),
-    );
-    assert_eq!(said.stderr, "", "said once, when the policy is sealed");
+    let near = "checkrein.toml:2:1: unknown key 'caps.tool_call'; did you mean 'caps.tool_calls'?";
+    for args in [&["check"][..], &["run", "--", "sh", "-c", "echo > work"]] {
+        let said = world.says(args);
+        complains(&said, near);
+        assert_eq!(said.code, Some(2), "{said:?}");
+    }
+    assert!(!world.root().join("work").exists(), "nothing was run");
+    for name in BOTH {
+        let agent = Agent::new(&world, name);
+        let edit = agent.call("1", "echo > work");
+        let (answer, said) = raw(&agent, "PreToolUse", edit.to_string().as_bytes());
+        complains(&said, near);
+        assert!(answer.denied().contains(near), "{answer:?}");
+    }
 }
 
 #[test]

@@ -1,24 +1,25 @@
 //! `[policy]` beside its rules files: commands that no rule names, code that is not read, paths
 //! that nobody writes. The person's own file can only tighten.
 
-use std::path::Path;
-
 use checkrein_execpolicy::{Bounds, Unmatched};
 
-use super::file::{ConfigFile, OpaqueText, UnmatchedText};
-use super::{ConfigError, value};
+use super::ConfigError;
+use super::document::Document;
+use super::file::{ConfigFile, OpaqueText};
 
 /// The name of the policy that is shipped.
 pub(super) const DEFAULT: &str = "builtin:default";
 
 /// What this config adds to what held before.
-pub(super) fn add(bounds: &mut Bounds, name: &Path, file: &ConfigFile) -> Result<(), ConfigError> {
+pub(super) fn add(
+    bounds: &mut Bounds,
+    at: &Document,
+    file: &ConfigFile,
+) -> Result<(), ConfigError> {
     let table = &file.policy;
     let shipped = table.rules.iter().any(|pattern| pattern == DEFAULT);
     let unmatched = match table.unmatched {
-        Some(UnmatchedText::Allow) => Unmatched::Allow,
-        Some(UnmatchedText::Prompt) => Unmatched::Prompt,
-        Some(UnmatchedText::ByEffect) => Unmatched::ByEffect,
+        Some(unmatched) => unmatched,
         None if shipped => Unmatched::ByEffect,
         None => Unmatched::Allow,
     };
@@ -29,11 +30,11 @@ pub(super) fn add(bounds: &mut Bounds, name: &Path, file: &ConfigFile) -> Result
             pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
         if pattern.trim_matches(['/', '.']).is_empty() || outside {
             let what = format!("'{pattern}' is no path below the top of the project");
-            return Err(value(name, "policy.protect", what));
+            return Err(at.mistake("policy.protect", what));
         }
         if pattern.contains(['{', '[', '\\', '!']) {
             let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
-            return Err(value(name, "policy.protect", what));
+            return Err(at.mistake("policy.protect", what));
         }
         if !bounds.protect.contains(pattern) {
             bounds.protect.push(pattern.clone());

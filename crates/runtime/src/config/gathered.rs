@@ -9,8 +9,10 @@ use checkrein_verifiers::judge::{RULES, Rules};
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
-use super::file::VerifierTable;
-use super::{ConfigError, ConfigFile, Source, value};
+use super::document::Document;
+use super::file::{ConfigFile, VerifierTable};
+use super::keys::KeySet;
+use super::{ConfigError, Source};
 use crate::whole;
 
 /// Larger no file is told to a judge.
@@ -50,15 +52,28 @@ impl Gathered {
     /// Reads the rules and schema files that a config names.
     ///
     /// # Errors
-    /// If the config is no TOML, or a file that it names cannot be read. A schema file that is
+    /// If the config has a mistake, or a file that it names cannot be read. A schema file that is
     /// not there is no error here: what needs it can never pass.
     pub fn of(config: Source) -> Result<Self, ConfigError> {
-        let file = super::parse(&config)?;
+        Self::named_by(config, KeySet::Config)
+    }
+
+    /// The same for a person's own config.
+    ///
+    /// # Errors
+    /// As `of`, and if it has a key that only the repo's can have.
+    pub fn of_own(config: Source) -> Result<Self, ConfigError> {
+        Self::named_by(config, KeySet::OwnConfig)
+    }
+
+    fn named_by(config: Source, keys: KeySet) -> Result<Self, ConfigError> {
+        let document = Document::parse(&config, keys)?;
+        let parts = document.parts()?;
         let folder = folder(&config);
         let mut paths = Vec::new();
-        for pattern in patterns(&file) {
+        for pattern in patterns(&parts) {
             let found = expand(folder, pattern)
-                .map_err(|error| value(&config.name, "policy.rules", error.to_string()))?;
+                .map_err(|error| document.mistake("policy.rules", error.to_string()))?;
             paths.extend(found);
         }
         paths.sort();
@@ -76,9 +91,9 @@ impl Gathered {
         };
         let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
         let mut schemas = Vec::new();
-        for name in schemas_named(&file) {
+        for name in schemas_named(&parts) {
             let path = below(folder, name)
-                .ok_or_else(|| value(&config.name, "verifier.schema/rubric", not_below(name)))?;
+                .ok_or_else(|| document.mistake("verifier.schema/rubric", not_below(name)))?;
             let text = whole::read_text(&path, whole::CONFIG).map_err(|source| {
                 ConfigError::Unreadable {
                     name: path.clone(),
@@ -88,7 +103,7 @@ impl Gathered {
             schemas.extend(text.map(|text| Source { name: path, text }));
         }
         let mut agents = Vec::new();
-        let judged = verifiers(&file).any(|verifier| verifier.kind.as_deref() == Some("judge"));
+        let judged = verifiers(&parts).any(|verifier| verifier.kind.as_deref() == Some("judge"));
         for name in RULES.iter().filter(|_| judged) {
             let path = folder.join(name);
             // Nobody approves of these: a link could lead to what is nobody's business.
@@ -114,6 +129,16 @@ impl Gathered {
         })
     }
 
+    /// The config with the place of each key.
+    pub(super) fn document(&self) -> Result<Document, ConfigError> {
+        Document::parse(&self.config, KeySet::Config)
+    }
+
+    /// The same for a person's own config.
+    pub(super) fn own_document(&self) -> Result<Document, ConfigError> {
+        Document::parse(&self.config, KeySet::OwnConfig)
+    }
+
     /// What a judge is told of them.
     pub(super) fn agents_rules(&self) -> Vec<Rules> {
         let rules = |source: &Source| {
@@ -132,14 +157,10 @@ impl Gathered {
     /// Files that commands of middleware name, in a profile too, as far as they are there. They are
     /// not read: what they do is theirs.
     pub fn programs(&self) -> Vec<PathBuf> {
-        let Ok(file) = super::parse(&self.config) else {
+        let Ok(parts) = self.document().and_then(|document| document.parts()) else {
             return Vec::new();
         };
-        let profiles = file
-            .profile
-            .values()
-            .flat_map(|profile| &profile.middleware);
-        let layers = file.middleware.iter().chain(profiles);
+        let layers = parts.iter().flat_map(|file| &file.middleware);
         let words = layers.flat_map(|layer| layer.run.split_whitespace());
         let words = words.map(|word| word.trim_matches(['\'', '"']));
         let folder = folder(&self.config);
@@ -160,9 +181,9 @@ impl Gathered {
     /// Names of its profiles.
     ///
     /// # Errors
-    /// If the config is no TOML.
+    /// If the config has a mistake.
     pub fn profiles(&self) -> Result<Vec<String>, ConfigError> {
-        Ok(super::parse(&self.config)?.profile.into_keys().collect())
+        Ok(self.document()?.profiles())
     }
 
     /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
@@ -181,7 +202,11 @@ impl Gathered {
     }
 
     /// The rules files that the patterns of this reading of the config mean.
-    pub(super) fn rules_of(&self, file: &ConfigFile) -> Result<Vec<(String, String)>, ConfigError> {
+    pub(super) fn rules_of(
+        &self,
+        document: &Document,
+        file: &ConfigFile,
+    ) -> Result<Vec<(String, String)>, ConfigError> {
         let folder = folder(&self.config);
         let mut found = Vec::new();
         for pattern in &file.policy.rules {
@@ -191,7 +216,7 @@ impl Gathered {
                 continue;
             }
             let glob = matcher(pattern)
-                .map_err(|error| value(&self.config.name, "policy.rules", error.to_string()))?;
+                .map_err(|error| document.mistake("policy.rules", error.to_string()))?;
             let before = found.len();
             let meant = self.rules.iter().filter(|source| {
                 let below = source.name.strip_prefix(folder);
@@ -201,13 +226,8 @@ impl Gathered {
                 meant.map(|source| (source.name.display().to_string(), source.text.clone())),
             );
             if found.len() == before {
-                return Err(ConfigError::RulesFile {
-                    name: self.config.name.clone(),
-                    what: format!(
-                        "policy.rules: nothing matches '{pattern}' in {}",
-                        folder.display()
-                    ),
-                });
+                let what = format!(": nothing matches '{pattern}' in {}", folder.display());
+                return Err(document.mistake("policy.rules", what));
             }
         }
         Ok(found)
@@ -219,16 +239,14 @@ fn folder(config: &Source) -> &Path {
 }
 
 /// Of the config and of all its profiles.
-fn patterns(file: &ConfigFile) -> impl Iterator<Item = &String> {
-    let profiles = file.profile.values();
-    let more = profiles.flat_map(|profile| &profile.policy.rules);
-    let all = file.policy.rules.iter().chain(more);
+fn patterns(parts: &[ConfigFile]) -> impl Iterator<Item = &String> {
+    let all = parts.iter().flat_map(|file| &file.policy.rules);
     all.filter(|pattern| *pattern != bounds::DEFAULT)
 }
 
 /// Of the config and of all its profiles, in order, each once.
-fn schemas_named(file: &ConfigFile) -> BTreeSet<&str> {
-    verifiers(file)
+fn schemas_named(parts: &[ConfigFile]) -> BTreeSet<&str> {
+    verifiers(parts)
         .flat_map(|verifier| [verifier.schema.as_deref(), verifier.rubric.as_deref()])
         .flatten()
         .map(str::trim)
@@ -236,9 +254,8 @@ fn schemas_named(file: &ConfigFile) -> BTreeSet<&str> {
         .collect()
 }
 
-fn verifiers(file: &ConfigFile) -> impl Iterator<Item = &VerifierTable> {
-    let profiles = file.profile.values().flat_map(|profile| &profile.verifier);
-    file.verifier.iter().chain(profiles)
+fn verifiers(parts: &[ConfigFile]) -> impl Iterator<Item = &VerifierTable> {
+    parts.iter().flat_map(|file| &file.verifier)
 }
 
 /// A file in the config's folder or below it, by its plain name.

@@ -1,16 +1,16 @@
 //! `GOAL.toml`: what an unattended run is for, by which criteria it is reached, and what it may cost.
 //! Criteria are verifiers, written as those of a config; they come beside what the config requires.
 
-use std::path::PathBuf;
-
 use checkrein_core::accept::Accept;
 use checkrein_core::digest::Digest;
 use checkrein_core::policy::{Caps, VerifierSpec};
 use serde::Deserialize;
+use toml::{Table, Value};
 
+use super::document::Document;
+use super::keys::KeySet;
 use super::{
-    Compiled, ConfigError, Driver, Gathered, Profile, Source, bad_toml, compile_gathered, dollars,
-    positive, table, value,
+    Compiled, ConfigError, Driver, Gathered, Profile, Source, compile_gathered, millionths,
 };
 
 /// A goal that can be worked for.
@@ -22,15 +22,15 @@ pub struct Goal {
     pub model: Option<String>,
     /// Identity of the whole file.
     pub digest: Digest,
-    name: PathBuf,
+    document: Document,
     criteria: Compiled,
     budget: Budget,
 }
 
-/// The file.
+/// The file; the table of keys has checked it.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
     goal: String,
     model: Option<String>,
     #[serde(default)]
@@ -41,13 +41,13 @@ struct File {
 
 /// `[budget]`
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct BudgetTable {
     dollars: Option<f64>,
-    seconds: Option<i64>,
-    tokens: Option<i64>,
-    iterations: Option<i64>,
-    tool_calls: Option<i64>,
+    seconds: Option<u64>,
+    tokens: Option<u64>,
+    iterations: Option<u64>,
+    tool_calls: Option<u64>,
 }
 
 /// What is set of it comes in the place of the config's caps.
@@ -67,34 +67,30 @@ impl Goal {
     /// The first thing that is wrong with it; a goal without a criterion is none, since nobody could
     /// ever say that it is reached.
     pub fn read(source: &Source) -> Result<Self, ConfigError> {
-        let name = &source.name;
-        let whole = table(source)?;
-        let file: File = toml::from_str(&source.text).map_err(|error| bad_toml(source, &error))?;
+        let document = Document::parse(source, KeySet::Goal)?;
+        let file: File = document.values(document.over(Table::new()))?;
         if file.goal.trim().is_empty() {
-            return Err(value(
-                name,
-                "goal",
-                "is empty; say what is to be reached".to_owned(),
-            ));
+            return Err(document.mistake("goal", "is missing; say what is to be reached"));
         }
         if file.criterion.is_empty() {
             let what = "is missing: write at least one, as a [[verifier]]; without it nobody could \
                 say that the goal is reached";
-            return Err(value(name, "[[criterion]]", what.to_owned()));
+            return Err(document.mistake("[[criterion]]", what));
         }
-        let criteria = whole
-            .get("criterion")
-            .cloned()
-            .unwrap_or(toml::Value::Array(Vec::new()));
-        let verifiers = toml::Table::from_iter([("verifier".to_owned(), criteria)]);
+        let criteria = file.criterion.into_iter().map(Value::Table).collect();
+        let verifiers = Table::from_iter([("verifier".to_owned(), Value::Array(criteria))]);
+        // That text is none that anybody wrote.
+        let relocated = |error| document.relocate(error, "verifier", "criterion");
         let gathered = Gathered::of(Source {
-            name: name.clone(),
+            name: source.name.clone(),
             text: verifiers.to_string(),
-        })?;
-        let criteria = compile_gathered(Some(&gathered), None, Driver::Run, Profile::Plain)?;
+        })
+        .map_err(relocated)?;
+        let criteria = compile_gathered(Some(&gathered), None, Driver::Run, Profile::Plain)
+            .map_err(relocated)?;
         if criteria.policy.accept.names().is_empty() {
-            let what = "are all advisory: then nothing says that the goal is reached".to_owned();
-            return Err(value(name, "[[criterion]]", what));
+            let what = "are all advisory: then nothing says that the goal is reached";
+            return Err(document.mistake("[[criterion]]", what));
         }
         let table = &file.budget;
         Ok(Self {
@@ -102,14 +98,13 @@ impl Goal {
             goal: file.goal,
             model: file.model,
             budget: Budget {
-                cost: dollars(name, "budget.dollars", table.dollars)?,
-                wall_clock_ms: positive(name, "budget.seconds", table.seconds)?
-                    .map(|seconds| seconds.saturating_mul(1000)),
-                tokens: positive(name, "budget.tokens", table.tokens)?,
-                iterations: positive(name, "budget.iterations", table.iterations)?,
-                tool_calls: positive(name, "budget.tool_calls", table.tool_calls)?,
+                cost: table.dollars.map(millionths),
+                wall_clock_ms: table.seconds.map(|seconds| seconds.saturating_mul(1000)),
+                tokens: table.tokens,
+                iterations: table.iterations,
+                tool_calls: table.tool_calls,
             },
-            name: name.clone(),
+            document,
             criteria,
         })
     }
@@ -129,7 +124,7 @@ impl Goal {
             if policy.verifier(&criterion.name).is_some() {
                 let what = "is the name of a verifier of the config, too; give it another";
                 let key = format!("criterion '{}'", criterion.name.as_str());
-                return Err(value(&self.name, &key, what.to_owned()));
+                return Err(self.document.mistake(&key, what));
             }
         }
         policy.verifiers.extend(own.verifiers.iter().cloned());
@@ -159,6 +154,8 @@ impl Goal {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn read(text: &str) -> Result<Goal, ConfigError> {
@@ -207,9 +204,15 @@ mod tests {
     fn what_is_wrong_with_a_goal_is_told() {
         for (text, told) in [
             ("goal = \"x\"\n".to_owned(), "[[criterion]] is missing"),
-            (format!("goal = \" \"\n{CRITERION}"), "goal is empty"),
-            (CRITERION.to_owned(), "missing field `goal`"),
-            (format!("goal = \"x\"\nbudgets = 1\n{CRITERION}"), "budgets"),
+            (
+                format!("goal = \" \"\n{CRITERION}"),
+                "GOAL.toml:1:1: goal is missing",
+            ),
+            (CRITERION.to_owned(), "goal is missing"),
+            (
+                format!("goal = \"x\"\nbudgets = 1\n{CRITERION}"),
+                "GOAL.toml:2:1: unknown key 'budgets'; did you mean [budget]?",
+            ),
             (
                 format!("goal = \"x\"\n[budget]\ndollars = 0\n{CRITERION}"),
                 "budget.dollars must be more than 0",

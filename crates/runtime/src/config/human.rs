@@ -1,28 +1,20 @@
 //! `kind = "human"`: a verifier that asks a person. None of `verifiers`: who answers is no process.
 
-use std::path::Path;
-
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
 
-use super::file::{Span, VerifierTable};
-use super::{ConfigError, span, stance, value};
+use super::ConfigError;
+use super::document::Document;
+use super::file::VerifierTable;
 use crate::approvals::Human;
 
 /// The kind's name.
 pub(super) const KIND: &str = "human";
 
-/// An answer that holds for longer is a rule; those are written into rules files.
-const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
-
-pub(super) fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
-    super::judge::none_of_its_keys(name, table)?;
+pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
+    super::judge::none_of_its_keys(at, table)?;
     let wrong = |key: &str, what: String| {
-        Err(value(
-            name,
-            &format!("verifier '{}': {key}", table.name),
-            what,
-        ))
+        Err(at.mistake(&format!("verifier '{}': {key}", table.name), what))
     };
     for (key, there) in [
         ("run", table.run.is_some()),
@@ -62,11 +54,7 @@ pub(super) fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpe
     }
     let definition = Human {
         ask: ask.to_owned(),
-        expires_ms: expires(
-            name,
-            &format!("verifier '{}': expires", table.name),
-            table.expires,
-        )?,
+        expires_ms: table.expires.map(|span| span.ms),
     };
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
@@ -80,13 +68,13 @@ pub(super) fn verifier(name: &Path, table: &VerifierTable) -> Result<VerifierSpe
         timeout_ms: 0,
         retries: 0,
         advisory: table.advisory,
-        stance: table.stance.map_or(Stance::Block, stance),
+        stance: table.stance.unwrap_or(Stance::Block),
         judge: None,
     })
 }
 
 /// Other kinds have none of these keys.
-pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
     for (key, there) in [
         ("ask", table.ask.is_some()),
         ("expires", table.expires.is_some()),
@@ -94,23 +82,8 @@ pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(),
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a person");
-            return Err(value(name, &key, what));
+            return Err(at.mistake(&key, what));
         }
     }
     Ok(())
-}
-
-/// How long a person has to answer, and how long the answer holds, in milliseconds.
-pub(super) fn expires(
-    name: &Path,
-    key: &str,
-    given: Option<Span>,
-) -> Result<Option<u64>, ConfigError> {
-    match span(name, key, given)? {
-        Some(ms) if ms > LONGEST_MS => {
-            let what = "is 30d at most; what holds for longer is a rule".to_owned();
-            Err(value(name, key, what))
-        }
-        expires => Ok(expires),
-    }
 }

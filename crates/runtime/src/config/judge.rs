@@ -1,15 +1,14 @@
 //! `[[verifier]] kind = "judge"`: a model that reads the answer. Rubric and the project's rules for
 //! agents are part of the policy, so that they are sealed with it.
 
-use std::path::Path;
-
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{JudgeTerms, Stance, SubjectKind, Tier, VerifierSpec};
 use checkrein_verifiers::judge::{Definition, KEYWORDS, Surface, Trigger};
 use checkrein_verifiers::{Judge, Verifier as _};
 
-use super::file::{JudgeMode, SurfaceText, TriggerText, VerifierTable};
-use super::{ConfigError, Gathered, positive, retries, span, stance, value};
+use super::document::Document;
+use super::file::{JudgeMode, VerifierTable};
+use super::{ConfigError, Gathered, permille, small};
 
 /// The kind's name.
 pub(super) const KIND: &str = "judge";
@@ -20,12 +19,12 @@ const TIMEOUT_MS: u64 = 30_000;
 const MIN_SCORE: u32 = 700;
 
 pub(super) fn verifier(
-    name: &Path,
+    at: &Document,
     table: &VerifierTable,
     gathered: Option<&Gathered>,
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
-    let wrong = |of: &str, what: String| Err(value(name, &key(of), what));
+    let wrong = |of: &str, what: String| Err(at.mistake(&key(of), what));
     for (of, there) in [
         ("run", table.run.is_some()),
         ("env", !table.env.is_empty()),
@@ -41,10 +40,7 @@ pub(super) fn verifier(
             return wrong(of, format!("{what}; leave it out"));
         }
     }
-    let trigger = match table.trigger {
-        None | Some(TriggerText::Keywords) => Trigger::Keywords,
-        Some(TriggerText::Always) => Trigger::Always,
-    };
+    let trigger = table.trigger.unwrap_or_default();
     let keywords = match (&table.keywords, trigger) {
         (Some(_), Trigger::Always) => {
             let what = "call for nothing where trigger = \"always\"; leave them out".to_owned();
@@ -70,14 +66,9 @@ pub(super) fn verifier(
         Some(named) if named.is_empty() => {
             return wrong("surfaces", "are none; leave the key out for all".to_owned());
         }
-        Some(named) => named.iter().map(surface).collect(),
+        Some(named) => named.clone(),
     };
-    let min_score = match table.min_score {
-        None => MIN_SCORE,
-        // A score is read to a thousandth.
-        Some(score) if (0.0..=1.0).contains(&score) => (score * 1000.0).round() as u32,
-        Some(_) => return wrong("min_score", "must be from 0 to 1".to_owned()),
-    };
+    let min_score = table.min_score.map_or(MIN_SCORE, permille);
     let rubric = match table.rubric.as_deref().map(str::trim) {
         None => None,
         Some("") => return wrong("rubric", "names no file; leave it out".to_owned()),
@@ -85,10 +76,6 @@ pub(super) fn verifier(
             Some(text) => Some(text.to_owned()),
             None => return wrong("rubric", format!("names '{file}', which is not there")),
         },
-    };
-    let max_attempts = match positive(name, &key("max_attempts"), table.max_attempts)? {
-        None => 3,
-        Some(attempts) => u32::try_from(attempts).unwrap_or(u32::MAX),
     };
     let definition = Definition {
         model: table.model.clone(),
@@ -112,13 +99,13 @@ pub(super) fn verifier(
         definition,
         inputs: Vec::new(),
         outputs: Vec::new(),
-        timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(TIMEOUT_MS),
-        retries: retries(name, table)?,
+        timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
+        retries: table.retries.map_or(0, small),
         advisory: table.advisory,
         // A model's word is testimony: where there is none, nothing waits for it.
-        stance: table.stance.map_or(Stance::Allow, stance),
+        stance: table.stance.unwrap_or(Stance::Allow),
         judge: Some(JudgeTerms {
-            max_attempts,
+            max_attempts: table.max_attempts.map_or(3, small),
             shadow: table.mode == Some(JudgeMode::Shadow),
         }),
     })
@@ -130,15 +117,8 @@ pub(super) fn reads_main(spec: &VerifierSpec) -> bool {
     judge.is_ok_and(|judge| judge.surfaces.contains(&Surface::Main))
 }
 
-fn surface(text: &SurfaceText) -> Surface {
-    match text {
-        SurfaceText::Main => Surface::Main,
-        SurfaceText::Subagent => Surface::Subagent,
-    }
-}
-
 /// Of another kind its keys would do nothing.
-pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
     for (key, there) in [
         ("model", table.model.is_some()),
         ("trigger", table.trigger.is_some()),
@@ -153,7 +133,7 @@ pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(),
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a model");
-            return Err(value(name, &key, what));
+            return Err(at.mistake(&key, what));
         }
     }
     Ok(())

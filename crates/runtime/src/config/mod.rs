@@ -4,6 +4,7 @@
 //! The person's own file can only tighten what the repo says.
 
 mod bounds;
+mod document;
 mod file;
 mod gathered;
 mod goal;
@@ -23,23 +24,22 @@ use checkrein_core::accept::{Accept, AcceptError};
 use checkrein_core::detectors;
 use checkrein_core::ids::{DetectorName, VerifierName};
 use checkrein_core::policy::{
-    ApprovalMode, Approvals, BudgetMode, Caps, Loops, Policy, SessionCaps, Stance, Stances,
-    SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifiedNotice, VerifierSpec,
-    VerifyOn,
+    Approvals, Caps, Loops, Policy, SessionCaps, Stance, Stances, Subagents, SubjectKind, Tier,
+    TokenBudget, VerifierSpec,
 };
 
 use serde::{Deserialize, Serialize};
 
-use file::{
-    ApprovalText, CapsTable, SessionCapsTable, StanceText, SubagentVerifyText, VerifiedText,
-    VerifierTable, VerifyOnText,
-};
-pub use file::{ConfigFile, Span};
+use document::Document;
+pub use document::{ConfigMistake, TextPosition};
+pub use file::Span;
+use file::{CapsTable, ConfigFile, SessionCapsTable, TokenBudgetTable, VerifierTable};
 pub use gathered::Gathered;
 pub use goal::Goal;
+pub use keys::{KEYS, KeySpec, OwnFile, ValueKind, WordChoice};
 pub use profile::{Asked, Profile};
 
-/// The defaults as a commented file: also the manual.
+/// The defaults as a commented file, written from the table of keys: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// A config text and what to call it in messages.
@@ -70,7 +70,7 @@ pub struct Compiled {
     pub policy: Policy,
     /// What is kept of the past: no part of the policy, since it decides nothing.
     pub retention: Retention,
-    /// Unknown keys, with a near match, and what else a person should know of its sources.
+    /// What a person should know of its sources.
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
     pub sources: Sources,
@@ -90,51 +90,23 @@ pub struct Sources {
 /// Why a config cannot be used: what, where, what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not TOML, or a value of the wrong type.
-    #[error("{name}: {message}", name = .name.display())]
-    Toml {
+    /// What is wrong in a file: at least one mistake, in the order of their lines.
+    #[error("{}", document::Told(.name, .mistakes))]
+    Mistakes {
         /// Which file.
         name: PathBuf,
-        /// The reader's message, with line and column.
-        message: String,
+        /// What is wrong in it.
+        mistakes: Vec<ConfigMistake>,
     },
-    /// A key of the contract that this build does not act on.
-    #[error("{name}: this build does not act on '{key}' yet; take it out, so that nothing you rely on is silently missing", name = .name.display())]
-    NotYet {
-        /// Which file.
-        name: PathBuf,
-        /// The key.
-        key: String,
-    },
-    /// A value that cannot be meant.
+    /// A value that a host gives in place of a config.
     #[error("{name}: {key} {what}", name = .name.display())]
     Value {
-        /// Which file.
+        /// Whose.
         name: PathBuf,
         /// The key.
         key: String,
         /// What is wrong, and what to write instead.
         what: String,
-    },
-    /// `accept` cannot be read.
-    #[error("{name}: accept = \"{text}\": {source}{known}", name = .name.display())]
-    Accept {
-        /// Which file.
-        name: PathBuf,
-        /// The text.
-        text: String,
-        /// Why.
-        source: AcceptError,
-        /// The names that it could mean, where it means none.
-        known: String,
-    },
-    /// Any of these, beside keys that are not known: a misspelt one may be why.
-    #[error("{error}\n{}", .unknown.join("\n"))]
-    Misspelt {
-        /// What cannot be used.
-        error: Box<ConfigError>,
-        /// What is said of the keys.
-        unknown: Vec<String>,
     },
     /// A config file is there and cannot be read.
     #[error("{name}: cannot be read: {source}", name = .name.display())]
@@ -165,81 +137,80 @@ pub enum ConfigError {
     Rules(#[from] checkrein_execpolicy::RulesError),
 }
 
+impl ConfigError {
+    /// With what is suspect in the files that the config names: it may be why.
+    fn beside(self, suspect: &[String]) -> Self {
+        match self {
+            Self::Mistakes { name, mut mistakes } => {
+                mistakes.extend(suspect.iter().map(|what| ConfigMistake {
+                    at: None,
+                    key: String::new(),
+                    what: what.clone(),
+                }));
+                Self::Mistakes { name, mistakes }
+            }
+            other => other,
+        }
+    }
+}
+
 /// Compiles the repo's config and the person's own, reading the rules files they name.
 ///
 /// # Errors
-/// The first thing that is wrong; a config with a mistake is never half used.
+/// What is wrong in the first file that has a mistake; a config with a mistake is never half used.
 pub fn compile(
     repo: Option<&Source>,
     person: Option<&Source>,
     driver: Driver,
 ) -> Result<Compiled, ConfigError> {
-    let gather = |source: Option<&Source>| source.cloned().map(Gathered::of).transpose();
-    compile_gathered(
-        gather(repo)?.as_ref(),
-        gather(person)?.as_ref(),
-        driver,
-        Profile::Plain,
-    )
+    let repo = repo.cloned().map(Gathered::of).transpose()?;
+    let person = person.cloned().map(Gathered::of_own).transpose()?;
+    compile_gathered(repo.as_ref(), person.as_ref(), driver, Profile::Plain)
 }
 
 /// The same from texts that were read before, under a profile. No file is read.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// What is wrong in the first file that has a mistake.
 pub fn compile_gathered(
     repo: Option<&Gathered>,
     person: Option<&Gathered>,
     driver: Driver,
     profile: Profile<'_>,
 ) -> Result<Compiled, ConfigError> {
-    let mut warnings = Vec::new();
-    match compile_noting(repo, person, driver, profile, &mut warnings) {
-        Ok(compiled) => Ok(Compiled {
-            warnings,
-            ..compiled
-        }),
-        Err(error) => Err(keys::beside(error, warnings)),
-    }
-}
-
-/// The same; what is said of keys is there when something else is wrong, too.
-fn compile_noting(
-    repo: Option<&Gathered>,
-    person: Option<&Gathered>,
-    driver: Driver,
-    profile: Profile<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Compiled, ConfigError> {
-    if let (Profile::Named(wanted), Some(repo)) = (profile, repo) {
-        profile::must_be_there(wanted, repo, person)?;
-    }
-    let nowhere = PathBuf::from("built-in defaults");
-    let mut rules = Vec::new();
-    let mut bounds = checkrein_execpolicy::Bounds::default();
-    let (name, file) = match repo {
-        Some(gathered) => {
-            let file = read(&gathered.config, profile, warnings)?;
-            rules.extend(gathered.rules_of(&file)?);
-            (&gathered.config.name, file)
-        }
-        None => (&nowhere, ConfigFile::default()),
+    let document = match repo {
+        Some(gathered) => gathered.document()?,
+        None => Document::empty(),
     };
+    let own = person.map(Gathered::own_document).transpose()?;
+    if let (Profile::Named(wanted), Some(_)) = (profile, repo) {
+        profile::must_be_there(wanted, &document, own.as_ref())?;
+    }
+    let document = document.under(profile);
+    let values = document.over(keys::defaults(driver));
+    let file = document.values(values.clone())?;
+    let mut rules = Vec::new();
+    if let Some(gathered) = repo {
+        rules.extend(gathered.rules_of(&document, &file)?);
+    }
+    let mut warnings = Vec::new();
     for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
         let name = schema.name.display().to_string();
         warnings.extend(checkrein_verifiers::Schema::slips(&name, &schema.text));
     }
-    let mut policy = policy_of(name, &file, repo, driver)?;
-    bounds::add(&mut bounds, name, &file)?;
-    let mut retention = Retention::default();
-    retention.set(name, &file)?;
-    if let Some(gathered) = person {
-        let own = read(&gathered.config, profile, warnings)?;
-        rules.extend(gathered.rules_of(&own)?);
-        tighten::tighten(&mut policy, &gathered.config.name, &own)?;
-        bounds::add(&mut bounds, &gathered.config.name, &own)?;
+    let policy = policy_of(&document, &file, repo, driver);
+    let mut policy = policy.map_err(|error| error.beside(&warnings))?;
+    let mut bounds = checkrein_execpolicy::Bounds::default();
+    bounds::add(&mut bounds, &document, &file)?;
+    let mut retention = Retention::of(&file);
+    if let (Some(gathered), Some(own)) = (person, own) {
+        let own = own.under(profile);
+        let file = own.values(own.over(tighten::base(values)))?;
+        rules.extend(gathered.rules_of(&own, &file)?);
+        tighten::tighten(&mut policy, &own, &file)?;
+        bounds::add(&mut bounds, &own, &file)?;
         // How much of a person's disk is used is theirs to say.
-        retention.set(&gathered.config.name, &own)?;
+        retention = Retention::of(&file);
     }
     let files: Vec<(&str, &str)> = rules
         .iter()
@@ -248,20 +219,18 @@ fn compile_noting(
     policy.rules = checkrein_execpolicy::compile(&files)?
         .bounded(bounds)
         .to_text();
-    let sources = Sources {
-        repo: repo.cloned(),
-        person: person.cloned(),
-    };
-    let mut said = Vec::new();
     if driver == Driver::Hook && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
     {
-        said.push(NO_COST.to_owned());
+        warnings.push(NO_COST.to_owned());
     }
     Ok(Compiled {
         policy,
         retention,
-        warnings: said,
-        sources,
+        warnings,
+        sources: Sources {
+            repo: repo.cloned(),
+            person: person.cloned(),
+        },
         profile: profile.into(),
     })
 }
@@ -276,9 +245,14 @@ pub fn rules_files(
     profile: Profile<'_>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut rules = Vec::new();
-    for gathered in repo.into_iter().chain(person) {
-        let file = read(&gathered.config, profile, &mut Vec::new())?;
-        rules.extend(gathered.rules_of(&file)?);
+    let documents = [
+        repo.map(|gathered| (gathered, gathered.document())),
+        person.map(|gathered| (gathered, gathered.own_document())),
+    ];
+    for (gathered, document) in documents.into_iter().flatten() {
+        let document = document?.under(profile);
+        let file = document.values(document.over(keys::defaults(Driver::Hook)))?;
+        rules.extend(gathered.rules_of(&document, &file)?);
     }
     Ok(rules)
 }
@@ -313,131 +287,30 @@ pub struct Retention {
     pub max_bytes: u64,
 }
 
-impl Default for Retention {
-    fn default() -> Self {
-        Self {
-            keep_ms: 30 * DAY_MS,
-            max_bytes: 500_000_000,
-        }
-    }
-}
-
 impl Retention {
-    fn set(&mut self, name: &Path, file: &ConfigFile) -> Result<(), ConfigError> {
-        if let Some(keep) = file.store.keep {
-            // A task is open for a day at most without anything happening.
-            if keep.ms < DAY_MS {
-                let what = "must be a day or more: younger sessions may still be open".to_owned();
-                return Err(value(name, "store.keep", what));
-            }
-            self.keep_ms = keep.ms;
+    fn of(file: &ConfigFile) -> Self {
+        Self {
+            keep_ms: file.store.keep.ms,
+            max_bytes: file.store.max_size.bytes,
         }
-        if let Some(size) = file.store.max_size {
-            if size.bytes < 1_000_000 {
-                return Err(value(
-                    name,
-                    "store.max_size",
-                    "must be 1MB or more".to_owned(),
-                ));
-            }
-            self.max_bytes = size.bytes;
-        }
-        Ok(())
     }
-}
-
-const DAY_MS: u64 = 86_400_000;
-
-/// The config as it reads under this profile.
-fn read(
-    source: &Source,
-    profile: Profile<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<ConfigFile, ConfigError> {
-    let table = table(source)?;
-    keys::check(&source.name, &table, warnings)?;
-    // With places in the text, where something has the wrong type.
-    parse(source)?;
-    let table = profile.apply(table);
-    table.try_into().map_err(|error| bad_toml(source, &error))
-}
-
-fn parse(source: &Source) -> Result<ConfigFile, ConfigError> {
-    let table = table(source)?;
-    keys::one_bracket(&source.name, &table)?;
-    toml::from_str(&source.text).map_err(|error| {
-        let mut unknown = Vec::new();
-        match keys::check(&source.name, &table, &mut unknown) {
-            Err(not_yet) => not_yet,
-            Ok(()) => keys::beside(bad_toml(source, &error), unknown),
-        }
-    })
-}
-
-fn table(source: &Source) -> Result<toml::Table, ConfigError> {
-    source
-        .text
-        .parse()
-        .map_err(|error| bad_toml(source, &error))
-}
-
-fn bad_toml(source: &Source, error: &toml::de::Error) -> ConfigError {
-    let mut message = error.to_string().trim_end().to_owned();
-    if let Some((key, word)) = error.span().and_then(|span| bare(&source.text, span.start)) {
-        // What the reader took the word for would only mislead.
-        let place = message.strip_suffix(error.message()).map(str::to_owned);
-        message = place.unwrap_or(format!("{message}\n"));
-        message.push_str(&format!("text needs quotes: {key} = \"{word}\""));
-    }
-    ConfigError::Toml {
-        name: source.name.clone(),
-        message,
-    }
-}
-
-/// The line at this place, if a word without quotes is its value.
-fn bare(text: &str, at: usize) -> Option<(&str, &str)> {
-    let (before, after) = text.split_at_checked(at)?;
-    let line = before.rfind('\n').map_or(0, |end| end + 1);
-    let end = after.find('\n').map_or(text.len(), |end| at + end);
-    let (key, word) = text.get(line..end)?.split_once('=')?;
-    let (key, word) = (key.trim(), word.trim());
-    let fits = word.starts_with(char::is_alphabetic)
-        && !word.contains(['"', '\'', '#'])
-        && !["true", "false", "inf", "nan"].contains(&word);
-    fits.then_some((key, word))
 }
 
 fn policy_of(
-    name: &Path,
+    at: &Document,
     file: &ConfigFile,
     gathered: Option<&Gathered>,
     driver: Driver,
 ) -> Result<Policy, ConfigError> {
-    let verifiers: Vec<VerifierSpec> = file
-        .verifier
-        .iter()
-        .map(|table| verifier(name, table, gathered))
-        .collect::<Result<_, _>>()?;
-    let mut known = BTreeSet::new();
-    for spec in &verifiers {
-        if !known.insert(spec.name.clone()) {
-            return Err(value(
-                name,
-                "verifier.name",
-                format!("'{}' is used twice", spec.name),
-            ));
-        }
-    }
+    let verifiers = verifiers(at, &file.verifier, gathered)?;
+    let known: BTreeSet<VerifierName> = verifiers.iter().map(|spec| spec.name.clone()).collect();
     let accept = match &file.accept {
-        Some(text) => Accept::parse(text, &known).map_err(|source| ConfigError::Accept {
-            name: name.to_owned(),
-            text: text.clone(),
-            known: match source {
+        Some(text) => Accept::parse(text, &known).map_err(|error| {
+            let known = match error {
                 AcceptError::Unknown(_) => names(&known),
                 _ => String::new(),
-            },
-            source,
+            };
+            at.mistake("accept", format!("= \"{text}\": {error}{known}"))
         })?,
         None => Accept::All(
             verifiers
@@ -455,7 +328,7 @@ fn policy_of(
             "names '{}', which is advisory and can never be required",
             spec.name
         );
-        return Err(value(name, "accept", what));
+        return Err(at.mistake("accept", what));
     }
     let aside = |spec: &&VerifierSpec| spec.tier == Tier::Judge && !judge::reads_main(spec);
     let meant = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
@@ -464,7 +337,7 @@ fn policy_of(
             "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
             spec.name
         );
-        return Err(value(name, "accept", what));
+        return Err(at.mistake("accept", what));
     }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
     let named = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
@@ -473,81 +346,45 @@ fn policy_of(
             "names '{}', whose mode is \"shadow\": nothing may depend on it",
             spec.name
         );
-        return Err(value(name, "accept", what));
+        return Err(at.mistake("accept", what));
     }
-    let subagents = Subagents {
-        max_iterations: positive(
-            name,
-            "subagents.max_iterations",
-            file.subagents.max_iterations,
-        )?
-        .or(Some(150)),
-        verify: match file.subagents.verify {
-            Some(SubagentVerifyText::Writers) => SubagentVerify::Writers,
-            Some(SubagentVerifyText::Never) | None => SubagentVerify::Never,
-        },
-    };
     Ok(Policy {
         goal: file.goal.clone(),
         accept,
-        verify_on: match file.verify_on {
-            Some(VerifyOnText::Always) => VerifyOn::Always,
-            Some(VerifyOnText::Change) | None => VerifyOn::Change,
+        verify_on: file.verify_on,
+        caps: caps(&file.caps),
+        session_caps: session_caps(&file.session_caps),
+        subagents: Subagents {
+            max_iterations: Some(file.subagents.max_iterations),
+            verify: file.subagents.verify,
         },
-        caps: caps(name, &file.caps, driver)?,
-        session_caps: session_caps(name, &file.session_caps)?,
-        subagents,
-        token_budget: token_budget(name, file)?,
-        loops: loops(name, file.loops.preset.as_deref().unwrap_or("default"))?,
+        token_budget: token_budget(&file.token_budget),
+        loops: detectors_of(&file.loops.preset),
         stance: Stances {
-            tool: file.stance.tool.map_or(Stance::Block, stance),
-            stop: file.stance.stop.map_or(Stance::Allow, stance),
+            tool: file.stance.tool,
+            stop: file.stance.stop,
         },
         rules: String::new(),
-        approval: file
-            .policy
-            .approval
-            .map_or_else(ApprovalMode::default, approval),
-        approvals: approvals(name, file)?,
+        approval: file.policy.approval,
+        approvals: approvals(at, file)?,
         views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
-        veto: second::veto(name, &file.veto)?,
-        progress: second::progress(name, &file.progress)?,
-        middleware: middleware::layers(name, &file.middleware)?,
+        veto: second::veto(at, &file.veto)?,
+        progress: second::progress(at, &file.progress)?,
+        middleware: middleware::layers(at, &file.middleware)?,
         verifiers,
         single_task: driver == Driver::Run,
-        verified_notice: file
-            .ui
-            .verified
-            .map_or_else(VerifiedNotice::default, verified_notice),
+        verified_notice: file.ui.verified,
     })
 }
 
-fn verified_notice(text: VerifiedText) -> VerifiedNotice {
-    match text {
-        VerifiedText::Silent => VerifiedNotice::Silent,
-        VerifiedText::Line => VerifiedNotice::Line,
-    }
-}
-
-fn approval(text: ApprovalText) -> ApprovalMode {
-    match text {
-        ApprovalText::OnRequest => ApprovalMode::OnRequest,
-        ApprovalText::Never => ApprovalMode::Never,
-        ApprovalText::Always => ApprovalMode::Always,
-    }
-}
-
-fn approvals(name: &Path, file: &ConfigFile) -> Result<Approvals, ConfigError> {
-    let table = &file.approvals;
-    let default = Approvals::default();
-    let notify = table.notify.as_deref();
+fn approvals(at: &Document, file: &ConfigFile) -> Result<Approvals, ConfigError> {
+    let notify = file.approvals.notify.as_deref();
     if notify.is_some_and(|command| command.trim().is_empty()) {
-        let what = "is empty; write the command, or leave it out".to_owned();
-        return Err(value(name, "approvals.notify", what));
+        let what = "is empty; write the command, or leave it out";
+        return Err(at.mistake("approvals.notify", what));
     }
     Ok(Approvals {
-        expires_ms: human::expires(name, "approvals.expires", table.expires)?
-            .unwrap_or(default.expires_ms),
+        expires_ms: file.approvals.expires.ms,
         notify: notify.map(str::to_owned),
     })
 }
@@ -560,139 +397,116 @@ fn names(known: &BTreeSet<VerifierName>) -> String {
     }
 }
 
-fn caps(name: &Path, table: &CapsTable, driver: Driver) -> Result<Caps, ConfigError> {
-    let (rounds, wall_clock_ms, calls) = match driver {
-        Driver::Hook => (300, 4 * 3_600_000, 1500),
-        Driver::Run => (90, 3_600_000, 500),
-    };
-    let small = |key: &str, number: Option<i64>, default: u32| {
-        positive(name, key, number).map(|number| {
-            number.map_or(default, |number| u32::try_from(number).unwrap_or(u32::MAX))
-        })
-    };
-    Ok(Caps {
-        token_budget: Some(
-            positive(name, "caps.token_budget", table.token_budget)?.unwrap_or(1_000_000),
-        ),
-        wall_clock_ms: Some(
-            span(name, "caps.wall_clock", table.wall_clock)?.unwrap_or(wall_clock_ms),
-        ),
-        tool_calls: Some(positive(name, "caps.tool_calls", table.tool_calls)?.unwrap_or(calls)),
-        max_iterations: Some(
-            positive(name, "caps.max_iterations", table.max_iterations)?.unwrap_or(rounds),
-        ),
-        attempts: small("caps.attempts", table.attempts, 3)?,
-        continues: small("caps.continues", table.continues, 7)?,
-        cost: dollars(name, "caps.cost_usd", table.cost_usd)?,
-    })
-}
-
-fn session_caps(name: &Path, table: &SessionCapsTable) -> Result<SessionCaps, ConfigError> {
-    Ok(SessionCaps {
-        token_budget: positive(name, "session_caps.token_budget", table.token_budget)?,
-        wall_clock_ms: span(name, "session_caps.wall_clock", table.wall_clock)?,
-        tool_calls: positive(name, "session_caps.tool_calls", table.tool_calls)?,
-        max_iterations: positive(name, "session_caps.max_iterations", table.max_iterations)?,
-        continues: positive(name, "session_caps.continues", table.continues)?
-            .map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
-        cost: dollars(name, "session_caps.cost_usd", table.cost_usd)?,
-    })
-}
-
-/// Millionths of a dollar.
-fn dollars(name: &Path, key: &str, number: Option<f64>) -> Result<Option<u64>, ConfigError> {
-    const MOST: f64 = 1e9;
-    let Some(dollars) = number else {
-        return Ok(None);
-    };
-    let millionths = (dollars * 1e6).round();
-    if !(dollars <= MOST && millionths >= 1.0) {
-        let what = "must be more than 0 and at most a thousand million dollars".to_owned();
-        return Err(value(name, key, what));
+fn caps(table: &CapsTable) -> Caps {
+    Caps {
+        token_budget: Some(table.token_budget),
+        wall_clock_ms: Some(table.wall_clock.ms),
+        tool_calls: Some(table.tool_calls),
+        max_iterations: Some(table.max_iterations),
+        attempts: small(table.attempts),
+        continues: small(table.continues),
+        cost: table.cost_usd.map(millionths),
     }
-    Ok(Some(millionths as u64))
 }
 
-fn token_budget(name: &Path, file: &ConfigFile) -> Result<TokenBudget, ConfigError> {
-    let table = &file.token_budget;
-    let threshold = table.threshold.unwrap_or(0.9);
-    if !(threshold > 0.0 && threshold <= 1.0) {
-        return Err(value(
-            name,
-            "token_budget.threshold",
-            "must be above 0 and at most 1".to_owned(),
-        ));
+fn session_caps(table: &SessionCapsTable) -> SessionCaps {
+    SessionCaps {
+        token_budget: table.token_budget,
+        wall_clock_ms: table.wall_clock.map(|span| span.ms),
+        tool_calls: table.tool_calls,
+        max_iterations: table.max_iterations,
+        continues: table.continues.map(small),
+        cost: table.cost_usd.map(millionths),
     }
-    let mode = match table.mode.as_deref() {
-        None | Some("limit") => BudgetMode::Limit,
-        Some("target") => BudgetMode::Target,
-        Some(other) => {
-            return Err(value(
-                name,
-                "token_budget.mode",
-                format!("cannot be '{other}'; write \"limit\" or \"target\""),
-            ));
-        }
-    };
-    let rounds = positive(
-        name,
-        "token_budget.diminishing_rounds",
-        table.diminishing_rounds,
-    )?
-    .unwrap_or(3);
-    Ok(TokenBudget {
-        // The range was just checked, so the product lies in 0..=1000.
-        threshold_permille: (threshold * 1000.0).round() as u32,
-        diminishing_tokens: positive(
-            name,
-            "token_budget.diminishing_tokens",
-            table.diminishing_tokens,
-        )?
-        .unwrap_or(500),
-        diminishing_rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
-        mode,
-    })
 }
 
-/// The detectors of a preset.
+fn token_budget(table: &TokenBudgetTable) -> TokenBudget {
+    TokenBudget {
+        threshold_permille: permille(table.threshold),
+        diminishing_tokens: table.diminishing_tokens,
+        diminishing_rounds: small(table.diminishing_rounds),
+        mode: table.mode,
+    }
+}
+
+/// A count that is kept in 32 bits.
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// A share in thousandths. The table of keys has checked its range.
+fn permille(share: f64) -> u32 {
+    (share * 1000.0).round() as u32
+}
+
+/// A sum in millionths of a dollar. The table of keys has checked its range.
+fn millionths(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
+/// The detectors of a preset that was named elsewhere.
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
 pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
-    let all = || {
-        detectors::ALL
-            .iter()
-            .map(|detector| DetectorName::new(detector.name()))
-            .collect()
-    };
-    let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
-    match preset {
-        "default" => Ok(Loops {
-            detectors: named(&["generic_repeat", "global_circuit_breaker"]),
-            literal_breaker: false,
-        }),
-        "seed" => Ok(Loops {
-            detectors: all(),
-            literal_breaker: true,
-        }),
-        "off" => Ok(Loops {
-            detectors: Vec::new(),
-            literal_breaker: false,
-        }),
-        "balanced" | "openclaw" | "hermes" | "gemini" | "openhands" => Err(ConfigError::NotYet {
+    match document::wrong_word("loops.preset", preset) {
+        None => Ok(detectors_of(preset)),
+        Some(what) => Err(ConfigError::Value {
             name: name.to_owned(),
-            key: format!("loops.preset = \"{preset}\""),
+            key: "loops.preset".to_owned(),
+            what,
         }),
-        _ => Err(value(
-            name,
-            "loops.preset",
-            format!("cannot be '{preset}'; write \"default\", \"seed\" or \"off\""),
-        )),
     }
 }
 
+/// The detectors of a preset that the table of keys has checked.
+fn detectors_of(preset: &str) -> Loops {
+    let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
+    match preset {
+        "seed" => Loops {
+            detectors: detectors::ALL
+                .iter()
+                .map(|detector| DetectorName::new(detector.name()))
+                .collect(),
+            literal_breaker: true,
+        },
+        "off" => Loops {
+            detectors: Vec::new(),
+            literal_breaker: false,
+        },
+        _ => Loops {
+            detectors: named(&["generic_repeat", "global_circuit_breaker"]),
+            literal_breaker: false,
+        },
+    }
+}
+
+/// All of them, or what is wrong with each that cannot be used.
+fn verifiers(
+    at: &Document,
+    tables: &[VerifierTable],
+    gathered: Option<&Gathered>,
+) -> Result<Vec<VerifierSpec>, ConfigError> {
+    let mut specs = Vec::new();
+    let mut all = Vec::new();
+    for table in tables {
+        match verifier(at, table, gathered) {
+            Ok(spec) => specs.push(spec),
+            Err(ConfigError::Mistakes { mistakes, .. }) => all.extend(mistakes),
+            Err(other) => return Err(other),
+        }
+    }
+    if all.is_empty() {
+        return Ok(specs);
+    }
+    Err(ConfigError::Mistakes {
+        name: at.name.clone(),
+        mistakes: all,
+    })
+}
+
 fn verifier(
-    name: &Path,
+    at: &Document,
     table: &VerifierTable,
     gathered: Option<&Gathered>,
 ) -> Result<VerifierSpec, ConfigError> {
@@ -700,58 +514,40 @@ fn verifier(
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
     if table.name.is_empty() || !table.name.chars().all(word) || reserved {
-        return Err(value(
-            name,
-            &key("name"),
-            "must be letters, digits, '_', '-' or '.', and none of the words of accept".to_owned(),
-        ));
+        let what = "must be letters, digits, '_', '-' or '.', and none of the words of accept";
+        return Err(at.mistake(&key("name"), what));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if kind == "http" {
-        return Err(ConfigError::NotYet {
-            name: name.to_owned(),
-            key: key(&format!("kind = \"{kind}\"")),
-        });
-    }
     if kind == human::KIND {
-        return human::verifier(name, table);
+        return human::verifier(at, table);
     }
     if kind == judge::KIND {
-        return judge::verifier(name, table, gathered);
+        return judge::verifier(at, table, gathered);
     }
-    human::none_of_its_keys(name, table)?;
-    judge::none_of_its_keys(name, table)?;
+    human::none_of_its_keys(at, table)?;
+    judge::none_of_its_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find(kind) else {
-        let mut known: Vec<&str> = checkrein_verifiers::ALL
-            .iter()
-            .map(|verifier| verifier.kind())
-            .collect();
-        known.push(human::KIND);
-        return Err(value(
-            name,
-            &key("kind"),
-            format!("cannot be '{kind}'; this build has: {}", known.join(", ")),
-        ));
+        // The table of keys names the same kinds.
+        return Err(at.mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
-        return schema::verifier(name, table, gathered);
+        return schema::verifier(at, table, gathered);
     }
-    schema::none_of_its_keys(name, table)?;
+    schema::none_of_its_keys(at, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
-        return Err(value(
-            name,
-            &key("run"),
-            "is missing; write the command to run, run = \"cargo test\"".to_owned(),
-        ));
+        let what = "is missing; write the command to run, run = \"cargo test\"";
+        return Err(at.mistake(&key("run"), what));
     }
     let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
     implementation
         .check_definition(&definition)
-        .map_err(|error| value(name, &key("definition"), error.to_string()))?;
-    for pattern in table.inputs.iter().chain(&table.outputs) {
-        globset::Glob::new(pattern)
-            .map_err(|error| value(name, &key("inputs/outputs"), error.to_string()))?;
+        .map_err(|error| at.mistake(&key("run"), error.to_string()))?;
+    for (name, patterns) in [("inputs", &table.inputs), ("outputs", &table.outputs)] {
+        for pattern in patterns {
+            globset::Glob::new(pattern)
+                .map_err(|error| at.mistake(&key(name), format!("cannot be used: {error}")))?;
+        }
     }
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
@@ -761,61 +557,12 @@ fn verifier(
         definition,
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
-        timeout_ms: span(name, &key("timeout"), table.timeout)?.unwrap_or(10 * 60_000),
-        retries: retries(name, table)?,
+        timeout_ms: table.timeout.map_or(10 * 60_000, |span| span.ms),
+        retries: table.retries.map_or(0, small),
         advisory: table.advisory,
-        stance: table.stance.map_or(Stance::Block, stance),
+        stance: table.stance.unwrap_or(Stance::Block),
         judge: None,
     })
-}
-
-fn retries(name: &Path, table: &VerifierTable) -> Result<u32, ConfigError> {
-    let key = format!("verifier '{}': retries", table.name);
-    let retries = match table.retries {
-        None | Some(0) => 0,
-        other => positive(name, &key, other)?.unwrap_or(0),
-    };
-    Ok(u32::try_from(retries).unwrap_or(u32::MAX))
-}
-
-fn stance(text: StanceText) -> Stance {
-    match text {
-        StanceText::Block => Stance::Block,
-        StanceText::Allow => Stance::Allow,
-        StanceText::Ask => Stance::Ask,
-    }
-}
-
-fn positive(name: &Path, key: &str, number: Option<i64>) -> Result<Option<u64>, ConfigError> {
-    match number.map(u64::try_from) {
-        None => Ok(None),
-        Some(Ok(number)) if number > 0 => Ok(Some(number)),
-        Some(_) => Err(value(
-            name,
-            key,
-            "must be 1 or more; leave it out for the default".to_owned(),
-        )),
-    }
-}
-
-fn span(name: &Path, key: &str, span: Option<Span>) -> Result<Option<u64>, ConfigError> {
-    match span {
-        None => Ok(None),
-        Some(span) if span.ms > 0 => Ok(Some(span.ms)),
-        Some(_) => Err(value(
-            name,
-            key,
-            "must be more than no time; leave it out for the default".to_owned(),
-        )),
-    }
-}
-
-fn value(name: &Path, key: &str, what: String) -> ConfigError {
-    ConfigError::Value {
-        name: name.to_owned(),
-        key: key.to_owned(),
-        what,
-    }
 }
 
 #[cfg(test)]

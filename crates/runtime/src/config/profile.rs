@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::{ConfigError, Gathered, value};
+use super::ConfigError;
+use super::document::Document;
 
 /// Which profile is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,10 +41,18 @@ impl From<Profile<'_>> for Asked {
 }
 
 impl Profile<'_> {
+    /// Its name, whether or not it has to be there.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Plain => None,
+            Self::Named(name) | Self::IfThere(name) => Some(name),
+        }
+    }
+
     /// `table` as it reads under this profile.
     pub(super) fn apply(self, mut table: Table) -> Table {
         let profiles = table.remove("profile");
-        let (Profile::Named(wanted) | Profile::IfThere(wanted)) = self else {
+        let Some(wanted) = self.name() else {
             return table;
         };
         if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {
@@ -56,12 +65,12 @@ impl Profile<'_> {
 /// A profile that is asked for by its name is in the repo's config or in the person's.
 pub(super) fn must_be_there(
     wanted: &str,
-    repo: &Gathered,
-    person: Option<&Gathered>,
+    repo: &Document,
+    person: Option<&Document>,
 ) -> Result<(), ConfigError> {
     let mut known = BTreeSet::new();
-    for gathered in std::iter::once(repo).chain(person) {
-        known.extend(super::parse(&gathered.config)?.profile.into_keys());
+    for document in std::iter::once(repo).chain(person) {
+        known.extend(document.profiles());
     }
     if known.contains(wanted) {
         return Ok(());
@@ -71,11 +80,14 @@ pub(super) fn must_be_there(
         [] => "there is none".to_owned(),
         known => format!("there is: {}", known.join(", ")),
     };
-    let what = format!("'{wanted}' is asked for and not there; {known}");
-    Err(value(&repo.config.name, "profile", what))
+    let what = format!(
+        "'{wanted}' is asked for and not there; {known}. Ask for another one by --profile or CHECKREIN_PROFILE, or write [profile.{wanted}]"
+    );
+    Err(repo.mistake("profile", what))
 }
 
-fn overlay(table: &mut Table, profile: &Table) {
+/// What `profile` sets takes the place of what `table` says.
+pub(super) fn overlay(table: &mut Table, profile: &Table) {
     for (key, new) in profile {
         match (table.get_mut(key), new) {
             (Some(Value::Table(old)), Value::Table(new)) => overlay(old, new),

@@ -1,26 +1,25 @@
 //! `[[verifier]] kind = "schema"`: the schema's text is part of the policy, so that it is sealed
 //! with it; the target is all that the verdict depends on.
 
-use std::path::Path;
-
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
 use checkrein_verifiers::{Schema, Verifier as _};
 
+use super::document::Document;
 use super::file::VerifierTable;
-use super::{ConfigError, Gathered, retries, span, stance, value};
+use super::{ConfigError, Gathered, small};
 
 /// Longer no schema takes.
 const TIMEOUT_MS: u64 = 30_000;
 
 pub(super) fn verifier(
-    name: &Path,
+    at: &Document,
     table: &VerifierTable,
     gathered: Option<&Gathered>,
 ) -> Result<VerifierSpec, ConfigError> {
     let wrong = |key: &str, what: &str| {
         let key = format!("verifier '{}': {key}", table.name);
-        Err(value(name, &key, what.to_owned()))
+        Err(at.mistake(&key, what))
     };
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let Some(schema) = given(&table.schema) else {
@@ -52,7 +51,6 @@ pub(super) fn verifier(
         return wrong("schema", &format!("cannot be used: {error}"));
     }
     let inputs = Schema.named_files(&definition);
-    let timeout = format!("verifier '{}': timeout", table.name);
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: Schema.kind().to_owned(),
@@ -64,16 +62,16 @@ pub(super) fn verifier(
         definition,
         inputs,
         outputs: Vec::new(),
-        timeout_ms: span(name, &timeout, table.timeout)?.unwrap_or(TIMEOUT_MS),
-        retries: retries(name, table)?,
+        timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
+        retries: table.retries.map_or(0, small),
         advisory: table.advisory,
-        stance: table.stance.map_or(Stance::Block, stance),
+        stance: table.stance.unwrap_or(Stance::Block),
         judge: None,
     })
 }
 
 /// Of another kind its keys would do nothing.
-pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
     for (key, there) in [
         ("schema", table.schema.is_some()),
         ("target", table.target.is_some()),
@@ -81,7 +79,7 @@ pub(super) fn none_of_its_keys(name: &Path, table: &VerifierTable) -> Result<(),
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = "is for kind = \"schema\"; add that line".to_owned();
-            return Err(value(name, &key, what));
+            return Err(at.mistake(&key, what));
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Config texts against what they mean, and against what is said of the bad ones.
 
+use checkrein_core::policy::VerifyOn;
+
 use super::*;
 
 fn source(text: &str) -> Source {
@@ -39,19 +41,52 @@ fn accept_defaults_to_all_that_are_not_advisory() {
 }
 
 #[test]
-fn unknown_keys_warn_with_a_near_match() {
-    let warnings = compiled(
-        "[caps]\ntool_cals = 3\n[zzz]\nx = 1\n[[verifier]]\nname = 'a'\nrun = 'x'\nxx = 1\n",
-    )
-    .warnings;
+fn unknown_keys_are_refused_with_their_lines_and_what_was_meant() {
+    let said = refused(
+        "[caps]\ntool_cals = 3\n[zzz]\nx = 1\n[[verifiers]]\nname = 'a'\n[[verifier]]\nname = 'a'\nrun = 'x'\ntimout = '1m'\n",
+    );
     assert_eq!(
-        warnings,
+        said.lines().collect::<Vec<_>>(),
         [
-            "checkrein.toml: unknown key 'caps.tool_cals'; did you mean 'caps.tool_calls'?",
-            "checkrein.toml: unknown key 'verifier.xx' is ignored",
-            "checkrein.toml: unknown key 'zzz' is ignored",
+            "checkrein.toml:2:1: unknown key 'caps.tool_cals'; did you mean 'caps.tool_calls'?",
+            "checkrein.toml:3:2: unknown table [zzz]; known here: [caps], [session_caps], [subagents], [token_budget], [loops], [stance], [policy], [approvals], [store], [[verifier]], [veto], [progress], [[middleware]], [profile]",
+            "checkrein.toml:5:3: unknown table [[verifiers]]; did you mean [[verifier]]?",
+            "checkrein.toml:10:1: unknown key 'verifier.timout'; did you mean 'verifier.timeout'?",
         ]
     );
+}
+
+#[test]
+fn a_key_in_the_wrong_place_is_told_where_it_belongs() {
+    for (text, expected) in [
+        (
+            "[caps]\naccept = 'a'\n",
+            "'accept' belongs to the top of the file, above the first [table]",
+        ),
+        (
+            "tool_calls = 3\n",
+            "'tool_calls' is a key of [caps] and [session_caps]",
+        ),
+        (
+            "verifier = [{ name = 'a', run = 'x', timout = '1m' }]\n",
+            "checkrein.toml:1:38: unknown key",
+        ),
+        (
+            "goal = { objective = 'x' }\n",
+            "does not act on '[goal]' yet",
+        ),
+    ] {
+        let said = refused(text);
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn no_more_mistakes_are_told_than_anybody_reads() {
+    let text: String = (0..30).map(|n| format!("zzzzzzzzz{n} = 1\n")).collect();
+    let said = refused(&text);
+    assert_eq!(said.lines().count(), 11, "{said}");
+    assert!(said.ends_with("checkrein.toml: and 20 more"), "{said}");
 }
 
 #[test]
@@ -68,7 +103,7 @@ fn bad_configs_say_what_where_and_what_next() {
         ),
         (
             "[caps]\nwall_clock = \"soon\"",
-            "'soon' is not a span of time",
+            "caps.wall_clock must be a span of time such as \"90s\", \"10m\" or \"4h\", not \"soon\"",
         ),
         ("[caps]\ncost_usd = 0", "caps.cost_usd must be more than 0"),
         (
@@ -83,11 +118,11 @@ fn bad_configs_say_what_where_and_what_next() {
         ("[veto]\nmin_confidence = 60", "must be from 0 to 1"),
         (
             "[[verifier]]\nname = \"h\"\nkind = \"http\"",
-            "kind = \"http\"' yet",
+            "kind = \"http\": this build does not act on that value yet",
         ),
         (
             "[[verifier]]\nname = \"j\"\nkind = \"jugde\"",
-            "cannot be 'jugde'; this build has: command",
+            "kind must be \"command\", \"schema\", \"human\" or \"judge\", not \"jugde\"; did you mean \"judge\"?",
         ),
         ("[[verifier]]\nname = \"a\"", "run is missing"),
         (
@@ -96,7 +131,7 @@ fn bad_configs_say_what_where_and_what_next() {
         ),
         (
             "[[verifier]]\nname = \"a\"\nrun = \"x\"\ninputs = [\"{\"]",
-            "inputs/outputs",
+            "verifier 'a': inputs cannot be used",
         ),
         (
             "accept = \"tests\"",
@@ -124,21 +159,27 @@ fn bad_configs_say_what_where_and_what_next() {
         ),
         (
             "[caps]\nwall_clock = 4",
-            "write it as \"90s\", \"10m\" or \"4h\"",
+            "such as \"90s\", \"10m\" or \"4h\", not 4",
         ),
-        ("[store]\nmax_size = 4", "write it as \"500MB\" or \"2GB\""),
+        (
+            "[store]\nmax_size = 4",
+            "such as \"500MB\" or \"2GB\", not 4",
+        ),
         (
             "[[verifier]]\nname = tests\nrun = \"x\"",
             "text needs quotes: name = \"tests\"",
         ),
         ("[loops]\npreset = \"hermes\"", "does not act on"),
-        ("[loops]\npreset = \"x\"", "cannot be 'x'"),
+        (
+            "[loops]\npreset = \"x\"",
+            "must be \"default\", \"seed\" or \"off\", not \"x\"",
+        ),
         (
             "[policy]\nrules = [\"none/*.rules\"]",
             "nothing matches 'none/*.rules'",
         ),
-        ("goal = 3", "invalid type: integer"),
-        ("goal = ", "line 1"),
+        ("goal = 3", "goal must be text in quotes, not 3"),
+        ("goal = ", "checkrein.toml:1:"),
     ] {
         let said = refused(text);
         assert!(said.contains(expected), "{text:?} said {said:?}");
@@ -240,13 +281,16 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     };
     check(
         "[profile.ci.cap]\nattempts = 1\n",
-        "'profile.ci.cap'; did you mean 'caps'",
+        "unknown table [profile.ci.cap]; did you mean [profile.ci.caps]?",
     );
     check(
         "[profile.ci.policy]\nrewrite = \"grant\"\n",
-        "'profile.ci.policy.rewrite' yet",
+        "does not act on 'profile.ci.policy.rewrite' yet",
     );
-    check("[profile.ci.caps]\nattempts = 'x'\n", "line 2");
+    check(
+        "[profile.ci.caps]\nattempts = 'x'\n",
+        "checkrein.toml:2:12: profile.ci.caps.attempts must be 1 or more",
+    );
     check("[profile.ci.profile.x]\n", "cannot hold another profile");
 }
 
@@ -362,7 +406,10 @@ fn what_says_nothing_to_a_person_is_a_mistake() {
         "ask = 'x'\ntarget = 'message'\ninputs = ['a']",
         "inputs are files",
     );
-    check("ask = 'x'\nexpires = '31d'", "expires is 30d at most");
+    check("ask = 'x'\nexpires = '31d'", "expires must be 30d or less");
     let said = refused("[approvals]\nexpires = '99999999d'\n");
-    assert!(said.contains("approvals.expires is 30d at most"), "{said}");
+    assert!(
+        said.contains("approvals.expires must be 30d or less"),
+        "{said}"
+    );
 }

@@ -1,127 +1,80 @@
-//! The person's own config: it can lower caps and make stances stricter, never the
-//! other way round, and it brings no verifiers (those come only from the repo).
-
-use std::path::Path;
+//! The person's own config: it can lower caps and make stances stricter, never the other way
+//! round. What it does not set reads as the repo has it, so that the stricter of two equal values
+//! changes nothing. What it may not set at all the table of keys says.
 
 use checkrein_core::policy::{Policy, SubagentVerify, VerifyOn};
+use toml::{Table, Value};
 
-use super::file::{ConfigFile, SubagentVerifyText, VerifyOnText};
-use super::{ConfigError, positive, span, stance, value};
+use super::document::Document;
+use super::file::ConfigFile;
+use super::keys::{KEYS, OwnFile};
+use super::{ConfigError, caps, detectors_of, session_caps};
+
+/// What the person's own file is read over: the repo's values, without those that are added to.
+pub(super) fn base(mut repo: Table) -> Table {
+    for list in ["verifier", "middleware"] {
+        repo.remove(list);
+    }
+    let added = KEYS
+        .iter()
+        .filter(|spec| spec.own_file == OwnFile::Adds && spec.default.is_none());
+    for spec in added.filter(|spec| !spec.is_table()) {
+        if let Some(table) = repo.get_mut(spec.table()).and_then(Value::as_table_mut) {
+            table.remove(spec.name());
+        }
+    }
+    repo
+}
 
 pub(super) fn tighten(
     policy: &mut Policy,
-    name: &Path,
+    at: &Document,
     own: &ConfigFile,
 ) -> Result<(), ConfigError> {
-    if !own.verifier.is_empty() || own.accept.is_some() {
-        let what =
-            "belongs into the repo's checkrein.toml; your own file can only tighten".to_owned();
-        return Err(value(name, "verifier/accept", what));
+    if own.loops.preset == "off" && !policy.loops.detectors.is_empty() {
+        let what = "cannot be \"off\" in your own file, which can only tighten";
+        return Err(at.mistake("loops.preset", what));
     }
-    if !own.middleware.is_empty() {
-        let what =
-            "belongs into the repo's checkrein.toml: programs run only for a repo that says so";
-        return Err(value(name, "middleware", what.to_owned()));
-    }
-    let budget = &own.token_budget;
-    let sets_budget = budget.threshold.is_some()
-        || budget.diminishing_tokens.is_some()
-        || budget.diminishing_rounds.is_some()
-        || budget.mode.is_some();
-    if own.goal.is_some() || sets_budget {
-        let what =
-            "is not read from your own file; it belongs into the repo's checkrein.toml".to_owned();
-        return Err(value(name, "goal/token_budget", what));
-    }
-    if own.loops.preset.as_deref() == Some("off") {
-        let what = "cannot be \"off\" in your own file, which can only tighten".to_owned();
-        return Err(value(name, "loops.preset", what));
-    }
-    let caps = &own.caps;
-    lower(
-        &mut policy.caps.token_budget,
-        positive(name, "caps.token_budget", caps.token_budget)?,
-    );
-    lower(
-        &mut policy.caps.wall_clock_ms,
-        span(name, "caps.wall_clock", caps.wall_clock)?,
-    );
-    lower(
-        &mut policy.caps.tool_calls,
-        positive(name, "caps.tool_calls", caps.tool_calls)?,
-    );
-    lower(
-        &mut policy.caps.max_iterations,
-        positive(name, "caps.max_iterations", caps.max_iterations)?,
-    );
-    lower(
-        &mut policy.caps.cost,
-        super::dollars(name, "caps.cost_usd", caps.cost_usd)?,
-    );
-    for (cap, key, number) in [
-        (&mut policy.caps.attempts, "caps.attempts", caps.attempts),
-        (&mut policy.caps.continues, "caps.continues", caps.continues),
-    ] {
-        if let Some(number) = positive(name, key, number)? {
-            *cap = (*cap).min(u32::try_from(number).unwrap_or(u32::MAX));
-        }
-    }
-    let session = super::session_caps(name, &own.session_caps)?;
-    lower(&mut policy.session_caps.token_budget, session.token_budget);
-    lower(
-        &mut policy.session_caps.wall_clock_ms,
-        session.wall_clock_ms,
-    );
-    lower(&mut policy.session_caps.tool_calls, session.tool_calls);
-    lower(
-        &mut policy.session_caps.max_iterations,
-        session.max_iterations,
-    );
-    lower(&mut policy.session_caps.continues, session.continues);
-    lower(&mut policy.session_caps.cost, session.cost);
-    if own.verify_on == Some(VerifyOnText::Always) {
+    let own_caps = caps(&own.caps);
+    let kept = &mut policy.caps;
+    lower(&mut kept.token_budget, own_caps.token_budget);
+    lower(&mut kept.wall_clock_ms, own_caps.wall_clock_ms);
+    lower(&mut kept.tool_calls, own_caps.tool_calls);
+    lower(&mut kept.max_iterations, own_caps.max_iterations);
+    lower(&mut kept.cost, own_caps.cost);
+    kept.attempts = kept.attempts.min(own_caps.attempts);
+    kept.continues = kept.continues.min(own_caps.continues);
+    let own_session = session_caps(&own.session_caps);
+    let kept = &mut policy.session_caps;
+    lower(&mut kept.token_budget, own_session.token_budget);
+    lower(&mut kept.wall_clock_ms, own_session.wall_clock_ms);
+    lower(&mut kept.tool_calls, own_session.tool_calls);
+    lower(&mut kept.max_iterations, own_session.max_iterations);
+    lower(&mut kept.continues, own_session.continues);
+    lower(&mut kept.cost, own_session.cost);
+    if own.verify_on == VerifyOn::Always {
         policy.verify_on = VerifyOn::Always;
     }
-    if own.subagents.verify == Some(SubagentVerifyText::Writers) {
+    if own.subagents.verify == SubagentVerify::Writers {
         policy.subagents.verify = SubagentVerify::Writers;
     }
-    let own_rounds = positive(
-        name,
-        "subagents.max_iterations",
-        own.subagents.max_iterations,
-    )?;
-    lower(&mut policy.subagents.max_iterations, own_rounds);
-    for (kept, own) in [
-        (&mut policy.stance.tool, own.stance.tool),
-        (&mut policy.stance.stop, own.stance.stop),
-    ] {
-        if let Some(own) = own.map(stance) {
-            *kept = kept.stricter(own);
-        }
-    }
-    if let Some(own) = own.policy.approval.map(super::approval) {
-        policy.approval = policy.approval.stricter(own);
-    }
-    let approvals = super::approvals(name, own)?;
-    if own.approvals.expires.is_some() {
-        let kept = &mut policy.approvals.expires_ms;
-        *kept = approvals.expires_ms.min(*kept);
-    }
+    let rounds = Some(own.subagents.max_iterations);
+    lower(&mut policy.subagents.max_iterations, rounds);
+    policy.stance.tool = policy.stance.tool.stricter(own.stance.tool);
+    policy.stance.stop = policy.stance.stop.stricter(own.stance.stop);
+    policy.approval = policy.approval.stricter(own.policy.approval);
     // What their own screen shows is theirs to say.
-    if let Some(verified) = own.ui.verified {
-        policy.verified_notice = super::verified_notice(verified);
-    }
+    policy.verified_notice = own.ui.verified;
     // It is this person who is told.
-    if approvals.notify.is_some() {
-        policy.approvals.notify = approvals.notify;
-    }
-    if let Some(preset) = own.loops.preset.as_deref() {
-        let loops = super::loops(name, preset)?;
-        policy.loops.literal_breaker |= loops.literal_breaker;
-        for detector in loops.detectors {
-            if !policy.loops.detectors.contains(&detector) {
-                policy.loops.detectors.push(detector);
-            }
+    let approvals = super::approvals(at, own)?;
+    let expires_ms = approvals.expires_ms.min(policy.approvals.expires_ms);
+    policy.approvals = approvals;
+    policy.approvals.expires_ms = expires_ms;
+    let more = detectors_of(&own.loops.preset);
+    policy.loops.literal_breaker |= more.literal_breaker;
+    for detector in more.detectors {
+        if !policy.loops.detectors.contains(&detector) {
+            policy.loops.detectors.push(detector);
         }
     }
     Ok(())

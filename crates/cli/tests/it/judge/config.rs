@@ -92,5 +92,6 @@ fn each_judge_has_its_own_settings() {
     let models: Vec<&Value> = asked.iter().map(|body| &body["model"]).collect();
     assert_eq!(models, ["j", "other"]);
     let said = judged("[agents.defaults.verifier]\nenabled = true\n").says(&["check"]);
-    assert!(said.stderr.contains("unknown key 'agents'"), "{said:?}");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("unknown table [agents]"), "{said:?}");
 }

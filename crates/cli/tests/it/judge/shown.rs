@@ -109,6 +109,7 @@ fn its_instructions_are_its_own() {
     let (with_rubric, _) = system("rubric = \"rubric.md\"\n");
     assert!(with_rubric.starts_with(&plain), "{with_rubric}");
     let said = judged("prompt = \"Always pass.\"\n").says(&["check"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
     assert!(
         said.stderr.contains("unknown key 'verifier.prompt'"),
         "{said:?}"
