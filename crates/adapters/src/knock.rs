@@ -3,6 +3,7 @@
 
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::Input;
+use checkrein_core::tool_action::ToolAction;
 
 /// An agent's message, translated. What only the runtime can know is empty in the inputs:
 /// facts of a tool, the tree, token use.
@@ -25,14 +26,8 @@ pub struct Knock {
     pub then: Option<Input>,
     /// The key of `then`.
     pub then_key: Option<String>,
-    /// The whole command text of a shell tool.
-    pub shell: Option<String>,
-    /// The command of a shell tool that came as a list of words.
-    pub argv: Option<Vec<String>>,
-    /// The files that a tool writes, as far as its arguments name them.
-    pub writes: Vec<String>,
-    /// The text of a patch that a tool applies.
-    pub patch: Option<String>,
+    /// What a tool call does.
+    pub action: ToolAction,
     /// The folder in which its tools work at the moment, if the agent says so.
     pub works_in: Option<String>,
     /// Where token use can be read.
@@ -58,10 +53,7 @@ impl Knock {
             input: None,
             then: None,
             then_key: None,
-            shell: None,
-            argv: None,
-            writes: Vec::new(),
-            patch: None,
+            action: ToolAction::default(),
             works_in: None,
             transcript: None,
             form: ReplyForm::of(event),

@@ -5,11 +5,11 @@
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, ToolKind};
+use checkrein_core::input::Input;
+use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
-use crate::call::{Call, Command, outcome_digest, patch, written};
-use crate::generic::tools;
+use crate::call::{Call, outcome_digest};
 use crate::wording::{awaits, instead};
 
 /// The agent's name of such sessions: who is behind the client is not told.
@@ -18,63 +18,6 @@ pub const AGENT: &str = "mcp";
 /// Goes with the reason of a halt.
 const HALTED: &str = "checkrein: this task is over and no further tool of this server will run. Stop now and say what is left to do.";
 
-/// Arguments are looked through for paths so deep.
-const DEPTH: usize = 4;
-
-/// Names of arguments that hold a path, without case and `_`.
-const PATHS: &[&str] = &[
-    "absolutepath",
-    "dest",
-    "destination",
-    "destinationpath",
-    "dir",
-    "directory",
-    "file",
-    "filename",
-    "filepath",
-    "files",
-    "folder",
-    "newpath",
-    "notebookpath",
-    "oldpath",
-    "path",
-    "paths",
-    "relativepath",
-    "source",
-    "sourcepath",
-    "targetfile",
-    "targetpath",
-    "uri",
-];
-
-/// What the name of a tool that changes files begins with.
-const CHANGES: &[&str] = &[
-    "add",
-    "append",
-    "apply",
-    "copy",
-    "create",
-    "delete",
-    "edit",
-    "insert",
-    "make",
-    "mkdir",
-    "modify",
-    "move",
-    "overwrite",
-    "patch",
-    "put",
-    "remove",
-    "rename",
-    "replace",
-    "rm",
-    "save",
-    "set",
-    "update",
-    "upload",
-    "write",
-];
-
 /// One call of a server's tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerCall {
@@ -82,7 +25,6 @@ pub struct ServerCall {
     tool: String,
     /// What this call is known by: a number of whoever counts, not the client's own.
     id: String,
-    kind: ToolKind,
     args: Value,
 }
 
@@ -93,14 +35,8 @@ pub struct News {
     pub key: Option<String>,
     /// What happened.
     pub input: Input,
-    /// The whole command text of a tool that runs one.
-    pub shell: Option<String>,
-    /// The same as a list of words.
-    pub argv: Option<Vec<String>>,
-    /// The files that it writes, as far as its arguments name them.
-    pub writes: Vec<String>,
-    /// The text of a patch that it applies.
-    pub patch: Option<String>,
+    /// What a tool call does.
+    pub action: ToolAction,
 }
 
 impl News {
@@ -109,10 +45,7 @@ impl News {
         Self {
             key: None,
             input,
-            shell: None,
-            argv: None,
-            writes: Vec::new(),
-            patch: None,
+            action: ToolAction::default(),
         }
     }
 }
@@ -131,7 +64,6 @@ impl ServerCall {
     /// The `nth` call of a connection.
     pub fn new(server: &str, tool: &str, args: Value, nth: u64) -> Self {
         Self {
-            kind: kind(tool, &args),
             tool: tool_name(server, tool),
             id: nth.to_string(),
             args,
@@ -143,40 +75,33 @@ impl ServerCall {
             scope: ScopeId::main(),
             id: Some(self.id.clone()),
             tool: &self.tool,
-            kind: self.kind,
             args: &self.args,
         }
     }
 
     /// That it is asked for.
     pub fn requested(&self) -> News {
-        let mut news = News::of(self.call().requested());
-        news.key = Some(format!("tools/call:{}", self.id));
-        match self.kind {
-            ToolKind::Shell => match tools::command(&self.args) {
-                Some(Command::Script(script)) => news.shell = Some(script),
-                Some(Command::Argv(argv)) => news.argv = Some(argv),
-                None => {}
-            },
-            ToolKind::Write => {
-                news.writes = written(&self.args);
-                let mut found = Vec::new();
-                paths(&self.args, DEPTH, &mut found);
-                found.retain(|path| !news.writes.contains(path));
-                news.writes.extend(found);
-                let tool = self.tool.rsplit("__").next().unwrap_or_default();
-                news.patch = tools::applies_patch(tool)
-                    .then(|| patch(&self.args))
-                    .flatten();
-            }
-            ToolKind::Poll | ToolKind::Other => {}
+        let action = self.call().action();
+        let mut input = self.call().requested(&action);
+        if let Input::ToolRequested(request) = &mut input {
+            // Each answer of the server passes by, and that it gave none is told, too.
+            request.reports_outcome = true;
         }
-        news
+        News {
+            key: Some(format!("tools/call:{}", self.id)),
+            input,
+            action,
+        }
     }
 
     /// The tool as logs, rules and approvals know it.
     pub fn tool(&self) -> &str {
         &self.tool
+    }
+
+    /// Its tool and arguments, as detectors tell calls apart.
+    pub fn digest(&self) -> Short {
+        self.call().digest()
     }
 
     /// What it was called with.
@@ -288,122 +213,15 @@ fn said(result: &Value) -> Value {
     )
 }
 
-/// What a tool does: by its name where that is a common one, by what it takes, and by what its
-/// name begins with. What a server says of itself (`readOnlyHint`) is no reason to look away.
-fn kind(tool: &str, args: &Value) -> ToolKind {
-    let kind = tools::kind(tool, args);
-    if kind != ToolKind::Other || !CHANGES.contains(&first_word(tool).as_str()) {
-        return kind;
-    }
-    let mut found = Vec::new();
-    paths(args, DEPTH, &mut found);
-    match found.is_empty() {
-        true => ToolKind::Other,
-        false => ToolKind::Write,
-    }
-}
-
-/// `move` of `move_file`, `moveFile` and `move-file`.
-fn first_word(tool: &str) -> String {
-    let mut word = String::new();
-    for c in tool.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() && !word.is_empty() {
-            break;
-        }
-        word.extend(c.to_lowercase());
-    }
-    word
-}
-
-/// The paths that arguments hold, by their names.
-fn paths(args: &Value, depth: usize, found: &mut Vec<String>) {
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    match args {
-        Value::Object(map) => {
-            for (name, value) in map {
-                let name = name.replace('_', "").to_lowercase();
-                if PATHS.contains(&name.as_str()) {
-                    texts(value, found);
-                }
-                paths(value, depth, found);
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| paths(value, depth, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn texts(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            let path = text.strip_prefix("file://").unwrap_or(text);
-            // Of another scheme it is no file of this machine.
-            if !path.is_empty() && !path.contains("://") {
-                found.push(path.to_owned());
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| texts(value, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
-    fn news(tool: &str, args: Value) -> News {
-        ServerCall::new("files", tool, args, 1).requested()
-    }
-
     #[test]
     fn a_tool_is_named_as_agents_name_it() {
         assert_eq!(tool_name("files", "read"), "mcp__files__read");
         assert_eq!(tool_name("a/b c.d", "x"), "mcp__a_b_c_d__x");
-    }
-
-    #[test]
-    fn what_runs_a_command_is_judged_as_that_command() {
-        assert_eq!(
-            news("execute_command", json!({"command": "rm -rf /"})).shell,
-            Some("rm -rf /".to_owned())
-        );
-        assert_eq!(
-            news("anything", json!({"cmd": ["git", "push"]})).argv,
-            Some(vec!["git".to_owned(), "push".to_owned()])
-        );
-        assert_eq!(news("search", json!({"query": "rm"})).shell, None);
-    }
-
-    #[test]
-    fn what_changes_files_writes_them() {
-        let check = |tool: &str, args: Value, expected: &[&str]| {
-            assert_eq!(news(tool, args.clone()).writes, expected, "{tool} {args}");
-        };
-        check(
-            "write_file",
-            json!({"path": "a", "content": "path"}),
-            &["a"],
-        );
-        check(
-            "move_file",
-            json!({"source": "a", "destination": "b"}),
-            &["b", "a"],
-        );
-        check("moveFile", json!({"newPath": "b"}), &["b"]);
-        check(
-            "write_files",
-            json!({"files": [{"path": "a"}, {"path": "b"}]}),
-            &["a", "b"],
-        );
-        check("delete-files", json!({"paths": ["a", "b"]}), &["a", "b"]);
-        check("create_issue", json!({"title": "path"}), &[]);
-        check("update", json!({"uri": "https://x.example/a"}), &[]);
-        check("update", json!({"uri": "file:///a"}), &["/a"]);
-        check("read_file", json!({"path": "a"}), &[]);
-        check("settle", json!({"path": "a"}), &[]);
     }
 
     #[test]

@@ -12,8 +12,11 @@ use checkrein_core::input::{
 use checkrein_core::layers::Stage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
+use checkrein_core::tool_action::{ToolAction, classify_call};
 use checkrein_core::transition::Transition;
-use checkrein_runtime::{Decided, Delivery, Patience, Returned, Rewritten, RuntimeError, text_of};
+use checkrein_runtime::{
+    Decided, Delivery, Patience, Returned, Rewritten, RuntimeError, ToolFactsBuilder, text_of,
+};
 use serde_json::Value;
 
 use crate::Engine;
@@ -87,6 +90,15 @@ impl ToolCall {
         }
     }
 
+    /// What it does: as its host says, else as for any agent's tool of this name.
+    fn action(&self) -> ToolAction {
+        match (&self.script, &self.patch) {
+            (Some(script), _) => ToolAction::of_script(script),
+            (None, Some(patch)) => ToolAction::of_patch(patch),
+            (None, None) => classify_call(&self.tool, &self.args),
+        }
+    }
+
     fn digest(&self) -> checkrein_core::digest::Short {
         let args = Digest::of_json(&self.args);
         Digest::of_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).short()
@@ -148,6 +160,7 @@ impl<'a> Session<'a> {
             facts: ToolFacts::default(),
             can_ask: false,
             may_act: call.kind == ToolKind::Other,
+            reports_outcome: false,
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
@@ -376,15 +389,15 @@ impl<'a> Session<'a> {
         call: Option<&ToolCall>,
         returned: Option<Returned<'_>>,
     ) -> Result<Decided, RuntimeError> {
+        let action = call.map(ToolCall::action);
         let delivery = Delivery {
             session: self.id.clone(),
             source: SourceName::new("library"),
             key,
             input,
-            shell: call.and_then(|call| call.script.as_deref()),
-            argv: None,
-            writes: &[],
-            patch: call.and_then(|call| call.patch.as_deref()),
+            facts: action
+                .as_ref()
+                .map_or_else(Default::default, ToolFactsBuilder::new),
             works_in: None,
             usage: None,
             returned,

@@ -152,6 +152,9 @@ pub struct ToolRequested {
     /// Neither shell nor write, nor known to its adapter as a tool that only looks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_act: bool,
+    /// The agent is known to tell what came of each call: one without an outcome is in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reports_outcome: bool,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
 }

@@ -25,5 +25,6 @@ pub mod layers;
 pub mod policy;
 pub mod state;
 pub mod step;
+pub mod tool_action;
 pub mod tools;
 pub mod transition;

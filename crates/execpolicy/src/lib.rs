@@ -25,6 +25,7 @@ pub use rules::{Match, RuleSet, RuleSetError};
 pub const DEFAULT_RULES: &str = include_str!("default.rules");
 
 pub use shell::{
-    PatchCommand, PatchText, PatchTool, Touched, judge_argv, judge_argv_touching, judge_places,
-    judge_script, judge_script_touching, judge_writes, patches, patches_of_words,
+    ParsedScripts, PatchCommand, PatchText, PatchTool, Touched, judge_argv, judge_changes,
+    judge_parsed_argv, judge_parsed_script, judge_places, judge_script, judge_writes, patches_in,
+    patches_of_words,
 };

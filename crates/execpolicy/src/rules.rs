@@ -150,6 +150,11 @@ impl RuleSet {
         crate::effects::judge::matter(&self.bounds)
     }
 
+    /// Whether there are paths that nobody writes.
+    pub fn protects_paths(&self) -> bool {
+        !self.bounds.protect.is_empty()
+    }
+
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds
     }

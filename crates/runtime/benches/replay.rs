@@ -143,6 +143,7 @@ fn inputs() -> Vec<Stamped> {
                 },
                 can_ask: false,
                 may_act: false,
+                reports_outcome: false,
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {

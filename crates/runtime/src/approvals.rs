@@ -14,6 +14,7 @@ use checkrein_core::layers::question;
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_core::step::Step;
+use checkrein_core::tool_action::ToolAction;
 use checkrein_core::transition::PARKED;
 use checkrein_store::{About, Answered, Approval, Batch, Message, Stands, StoreError, Tail};
 use checkrein_verifiers::Report;
@@ -222,7 +223,7 @@ impl Runtime {
         let about = || {
             let call = Call {
                 args: asked.args,
-                script: delivery.shell,
+                script: delivery.facts.action().and_then(ToolAction::script),
                 folder: folder.as_deref(),
             };
             let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);

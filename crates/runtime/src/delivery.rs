@@ -18,6 +18,7 @@ use checkrein_verifiers::tree::Limits;
 use serde_json::Value;
 
 use crate::config::{Compiled, ConfigError};
+use crate::facts::ToolFactsBuilder;
 
 /// Compiles the policy of a new session. Called at most once, and only for a new one.
 pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
@@ -55,14 +56,8 @@ pub struct Delivery<'a> {
     pub key: Option<String>,
     /// What happened; facts, tree and tokens are filled in here.
     pub input: Input,
-    /// The command text of a shell tool.
-    pub shell: Option<&'a str>,
-    /// The command words of a shell tool that came as a list.
-    pub argv: Option<&'a [String]>,
-    /// The files that a tool writes.
-    pub writes: &'a [String],
-    /// The patch that a tool applies.
-    pub patch: Option<&'a str>,
+    /// What a tool call does, and what is found out about it here.
+    pub facts: ToolFactsBuilder<'a>,
     /// The folder in which tools work at the moment; the root if it is not known.
     pub works_in: Option<&'a Path>,
     /// Reads token use.

@@ -1,77 +1,234 @@
 //! Facts first: what the runtime finds out about a tool request before the core judges
 //! it. They depend only on the request and the sealed policy, so replay needs no shell parser.
+//! They are gathered once per request, however often they are asked for.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::path::Path;
 
+use checkrein_core::digest::Digest;
 use checkrein_core::input::{PatchFact, RuleDecision, ToolFacts};
 use checkrein_core::policy::Policy;
-use checkrein_execpolicy::{RuleSet, Touched};
+use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_execpolicy::{
+    Bounds, ParsedScripts, RuleSet, Touched, Unmatched, judge_changes, judge_parsed_argv,
+    judge_parsed_script, judge_places,
+};
 
+use crate::redact::Redactor;
 use crate::{links, patches};
 
-/// What a tool request runs, as far as its adapter could tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Command<'a> {
-    /// A script for a shell.
-    Script(&'a str),
-    /// Words, no shell between.
-    Argv(&'a [String]),
-    /// Files that are written.
-    Writes(&'a [String]),
+/// What one tool call does, and what was found out about it so far.
+#[derive(Default)]
+pub struct ToolFactsBuilder<'a> {
+    action: Option<&'a ToolAction>,
+    scripts: ParsedScripts,
+    gathered: RefCell<Option<Gathered>>,
 }
 
-/// The facts of a command, with the files that it touches.
-pub(crate) fn of_command(policy: &Policy, command: Command<'_>) -> (ToolFacts, Vec<Touched>) {
-    let rules = match rules(policy) {
-        Ok(rules) => rules,
-        Err(facts) => return (*facts, Vec::new()),
-    };
-    match command {
-        Command::Script(script) => checkrein_execpolicy::judge_script_touching(&rules, script),
-        Command::Argv(argv) => checkrein_execpolicy::judge_argv_touching(&rules, argv),
-        Command::Writes(paths) => {
-            let facts = checkrein_execpolicy::judge_writes(&rules, paths);
-            (
-                facts,
-                paths.iter().map(String::as_str).map(written).collect(),
-            )
+struct Gathered {
+    /// The policy that they were gathered under.
+    under: Option<Digest>,
+    facts: ToolFacts,
+}
+
+/// Where a call is made, and what was read of the tree for it.
+#[derive(Clone, Copy)]
+pub(crate) struct CallPlace<'a> {
+    /// The tree that is worked in.
+    pub(crate) root: &'a Path,
+    /// Where relative paths begin.
+    pub(crate) here: &'a Path,
+    /// The patch that it applies.
+    pub(crate) patch: Option<&'a PatchFact>,
+}
+
+impl<'a> ToolFactsBuilder<'a> {
+    /// Nothing is known yet of a call that does this.
+    pub fn new(action: &'a ToolAction) -> Self {
+        Self {
+            action: Some(action),
+            ..Self::default()
         }
+    }
+
+    /// What the call does; `None` of what is no call.
+    pub(crate) fn action(&self) -> Option<&'a ToolAction> {
+        self.action
+    }
+
+    /// The scripts of this call that were parsed.
+    pub(crate) fn scripts(&self) -> &ParsedScripts {
+        &self.scripts
+    }
+
+    /// The facts of a call of `tool` under a policy, which is known by the digest.
+    pub(crate) fn facts(
+        &self,
+        (under, policy): (Option<Digest>, &Policy),
+        tool: &str,
+        place: CallPlace<'_>,
+        redactor: &Redactor,
+    ) -> ToolFacts {
+        if let Some(gathered) = &*self.gathered.borrow()
+            && gathered.under == under
+        {
+            return gathered.facts.clone();
+        }
+        let facts = self.gather(policy, tool, place, redactor);
+        *self.gathered.borrow_mut() = Some(Gathered {
+            under,
+            facts: facts.clone(),
+        });
+        facts
+    }
+
+    fn gather(
+        &self,
+        policy: &Policy,
+        tool: &str,
+        place: CallPlace<'_>,
+        redactor: &Redactor,
+    ) -> ToolFacts {
+        let rules = match RuleSet::from_text(&policy.rules) {
+            Ok(rules) => rules,
+            // The sealed rules were compiled by us: unreadable ones must not open the gate.
+            Err(error) => {
+                return ToolFacts {
+                    rule: Some(RuleDecision::Forbidden),
+                    reason: Some(format!("the sealed exec policy cannot be read: {error}")),
+                    patch: place.patch.cloned().map(kept_patch),
+                    ..ToolFacts::default()
+                };
+            }
+        };
+        let (mut facts, touched) = self.judge(&rules);
+        // A long word may have been cut in the midst of a secret: commands are read once more from
+        // what is kept. The answer is that of the first reading.
+        if let Some(ToolCommand::Script(script)) = self.command()
+            && let Cow::Owned(hidden) = redactor.text(script)
+        {
+            facts.commands = judge_parsed_script(&self.scripts, &rules, &hidden)
+                .0
+                .commands;
+        }
+        judge_real_places(&rules, &mut facts, &touched, place);
+        self.judge_possible_writes(&rules, &mut facts, place);
+        judge_server_tool(&rules, &mut facts, tool);
+        if let Some(patch) = place.patch {
+            judge_patch(&rules, &mut facts, patch.clone(), place.root);
+        }
+        facts
+    }
+
+    fn command(&self) -> Option<&'a ToolCommand> {
+        self.action?.command.as_ref()
+    }
+
+    /// The facts of the command or of the files that the call names, with the files that it
+    /// touches.
+    fn judge(&self, rules: &RuleSet) -> (ToolFacts, Vec<Touched>) {
+        match self.command() {
+            Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&self.scripts, rules, argv),
+            Some(ToolCommand::Script(script)) => judge_parsed_script(&self.scripts, rules, script),
+            None => {
+                let changes = self.changes();
+                match changes.is_empty() {
+                    true => (ToolFacts::default(), changes),
+                    false => (judge_changes(rules, &changes), changes),
+                }
+            }
+        }
+    }
+
+    /// The files that the call names as written or removed.
+    fn changes(&self) -> Vec<Touched> {
+        let Some(action) = self.action else {
+            return Vec::new();
+        };
+        let touched = |removed| {
+            move |path: &String| Touched {
+                path: path.clone(),
+                removed,
+            }
+        };
+        let written = action.writes.iter().map(touched(false));
+        written
+            .chain(action.removes.iter().map(touched(true)))
+            .collect()
+    }
+
+    /// Of a tool that is not known to read only, every argument that names a protected file is
+    /// taken for a file that it writes.
+    fn judge_possible_writes(&self, rules: &RuleSet, facts: &mut ToolFacts, place: CallPlace<'_>) {
+        let Some(action) = self.action else { return };
+        let possible: Vec<Touched> = action.may_write.iter().map(written).collect();
+        if !possible.is_empty() {
+            stricter(facts, judge_places(rules, &possible));
+            judge_real_places(rules, facts, &possible, place);
+        }
+        if action.is_cut && rules.protects_paths() {
+            let reason = "policy asks: this call names more than can be looked through";
+            stricter(
+                facts,
+                ToolFacts {
+                    rule: Some(RuleDecision::Prompt),
+                    reason: Some(reason.to_owned()),
+                    ..ToolFacts::default()
+                },
+            );
+        }
+    }
+
+    /// Whether a call could do harm: what our own table of programs does not take for ordinary
+    /// work on the project's files, and tools that it knows nothing of.
+    pub(crate) fn is_risky(&self, place: CallPlace<'_>, may_act: bool) -> bool {
+        let bounds = Bounds {
+            unmatched: Unmatched::ByEffect,
+            reach_asks: true,
+            roots: vec![place.root.display().to_string()],
+            ..Bounds::default()
+        };
+        let rules = RuleSet::default().bounded(bounds);
+        let mut writes = self.changes();
+        if let Some(patch) = place.patch {
+            let below = |path: &String| written(place.root.join(path).display().to_string());
+            writes.extend(patch.paths.iter().map(below));
+        }
+        if self.command().is_none() && writes.is_empty() {
+            return may_act;
+        }
+        let (facts, mut touched) = match self.command() {
+            Some(_) => self.judge(&rules),
+            None => Default::default(),
+        };
+        // By where it really lies as well: a link makes of a text another place, and so does the folder
+        // that the agent works in.
+        touched.extend(writes.iter().cloned());
+        let places = links::elsewhere(&touched, place.here, place.root);
+        writes.extend(places.iter().map(|place| written(&place.path)));
+        let asks = |facts: &ToolFacts| facts.rule > Some(RuleDecision::Allow);
+        asks(&facts) || asks(&judge_changes(&rules, &writes))
     }
 }
 
-fn rules(policy: &Policy) -> Result<RuleSet, Box<ToolFacts>> {
-    RuleSet::from_text(&policy.rules).map_err(|error| {
-        // The sealed rules were compiled by us: unreadable ones must not open the gate.
-        Box::new(ToolFacts {
-            rule: Some(RuleDecision::Forbidden),
-            reason: Some(format!("the sealed exec policy cannot be read: {error}")),
-            ..ToolFacts::default()
-        })
-    })
-}
-
-fn written(path: &str) -> Touched {
+fn written(path: impl AsRef<str>) -> Touched {
     Touched {
-        path: path.to_owned(),
+        path: path.as_ref().to_owned(),
         removed: false,
     }
 }
 
-/// What is touched is asked about by where it really lies as well. `here`: where relative paths
-/// begin.
-pub(crate) fn with_places(
-    policy: &Policy,
+/// What is touched is asked about by where it really lies as well.
+fn judge_real_places(
+    rules: &RuleSet,
     facts: &mut ToolFacts,
     touched: &[Touched],
-    here: &Path,
-    root: &Path,
+    place: CallPlace<'_>,
 ) {
-    let places = links::elsewhere(touched, here, root);
-    if places.is_empty() {
-        return;
-    }
-    if let Ok(rules) = rules(policy) {
-        stricter(facts, checkrein_execpolicy::judge_places(&rules, &places));
+    let places = links::elsewhere(touched, place.here, place.root);
+    if !places.is_empty() {
+        stricter(facts, judge_places(rules, &places));
     }
 }
 
@@ -84,14 +241,10 @@ fn stricter(facts: &mut ToolFacts, other: ToolFacts) {
 
 /// What the rules say of a tool of an MCP server, under whichever agent: they know it by the words
 /// `mcp SERVER TOOL`. Nothing but rules on these words is asked: it is no command.
-pub(crate) fn with_server_tool(policy: &Policy, facts: &mut ToolFacts, tool: &str) {
+fn judge_server_tool(rules: &RuleSet, facts: &mut ToolFacts, tool: &str) {
     let named = tool.strip_prefix("mcp__");
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
         return;
-    };
-    let rules = match rules(policy) {
-        Ok(rules) => rules,
-        Err(unreadable) => return stricter(facts, *unreadable),
     };
     let answer = rules.check(&["mcp", server, name], None);
     let Some(rule) = answer.decision() else {
@@ -117,22 +270,79 @@ pub(crate) fn with_server_tool(policy: &Policy, facts: &mut ToolFacts, tool: &st
 }
 
 /// What a patch writes is asked about like what any tool writes: by where it really lies.
-pub(crate) fn with_patch(
-    policy: &Policy,
-    facts: &mut ToolFacts,
-    mut patch: PatchFact,
-    root: &Path,
-) {
-    let below = |path: &String| root.join(path).display().to_string();
-    let paths: Vec<String> = patch.paths.iter().map(below).collect();
-    if !paths.is_empty() {
-        let (writes, touched) = of_command(policy, Command::Writes(&paths));
+fn judge_patch(rules: &RuleSet, facts: &mut ToolFacts, patch: PatchFact, root: &Path) {
+    let below = |path: &String| written(root.join(path).display().to_string());
+    let changes: Vec<Touched> = patch.paths.iter().map(below).collect();
+    if !changes.is_empty() {
+        let writes = judge_changes(rules, &changes);
         if writes.rule > facts.rule {
             (facts.rule, facts.reason) = (writes.rule, writes.reason);
         }
-        with_places(policy, facts, &touched, root, root);
+        let place = CallPlace {
+            root,
+            here: root,
+            patch: None,
+        };
+        judge_real_places(rules, facts, &changes, place);
     }
-    // All of them are judged, and the first are kept.
+    facts.patch = Some(kept_patch(patch));
+}
+
+/// All of its paths are judged, and the first are kept.
+fn kept_patch(mut patch: PatchFact) -> PatchFact {
     patch.paths.truncate(patches::MAX_PATHS);
-    facts.patch = Some(patch);
+    patch
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::{self, Driver, Source};
+
+    /// Asks all that is ever asked of one request; how often a script was parsed.
+    fn parses(action: &ToolAction) -> usize {
+        let source = Source {
+            name: "checkrein.toml".into(),
+            text: "[policy]\nunmatched = \"by-effect\"\n".to_owned(),
+        };
+        let compiled = config::compile(Some(&source), None, Driver::Hook).unwrap();
+        let policy = &compiled.policy;
+        let redactor = Redactor::of_environment(&BTreeMap::new());
+        let facts = ToolFactsBuilder::new(action);
+        let place = CallPlace {
+            root: Path::new("/project"),
+            here: Path::new("/project"),
+            patch: None,
+        };
+        if let Some(script) = action.script() {
+            checkrein_execpolicy::patches_in(facts.scripts(), script);
+        }
+        let under = |text: &str| (Some(Digest::of(text.as_bytes())), policy);
+        let first = facts.facts(under("sealed"), "shell", place, &redactor);
+        facts.is_risky(place, false);
+        assert_eq!(
+            facts.facts(under("sealed"), "shell", place, &redactor),
+            first
+        );
+        facts.facts(under("sealed anew"), "shell", place, &redactor);
+        facts.scripts().parses()
+    }
+
+    #[test]
+    fn one_request_is_parsed_once() {
+        let script = ToolAction::of_script("cd src && git apply < a.patch; rm -rf $X");
+        assert_eq!(parses(&script), 1);
+        let argv = |words: &[&str]| ToolAction {
+            command: Some(ToolCommand::Argv(
+                words.iter().map(|word| (*word).to_owned()).collect(),
+            )),
+            ..ToolAction::of_script("")
+        };
+        assert_eq!(parses(&argv(&["bash", "-c", "ls; rm x"])), 1);
+        assert_eq!(parses(&argv(&["ls", "-l"])), 0);
+        let nested = ToolAction::of_script("bash -c 'ls; rm x'");
+        assert_eq!(parses(&nested), 2, "a script in a script");
+    }
 }

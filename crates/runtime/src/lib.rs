@@ -50,6 +50,7 @@ pub use clock::now;
 pub use delivery::{Decided, Delivery, Patience, Progress, Returned, Rewritten, Seal, Usage};
 pub use driver::Runtime;
 pub use error::RuntimeError;
+pub use facts::ToolFactsBuilder;
 pub use guard::{Guarded, Held, Look, SealedAs, held};
 pub use hands::Hands;
 pub use hosts::{HostFound, Hosts};

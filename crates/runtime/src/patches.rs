@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchFact};
-use checkrein_execpolicy::{PatchCommand, PatchText, PatchTool};
+use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_execpolicy::{ParsedScripts, PatchCommand, PatchText, PatchTool};
 use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
 
 use crate::delivery::{Delivery, Patience};
@@ -28,6 +29,7 @@ const STACK: usize = 8 << 20;
 /// What is asked, and where.
 struct Asked {
     what: What,
+    scripts: ParsedScripts,
     here: PathBuf,
     root: PathBuf,
 }
@@ -52,14 +54,8 @@ pub(crate) fn of_request(
         return None;
     };
     let asked = Asked {
-        what: match (delivery.patch, delivery.shell, delivery.argv) {
-            (Some(text), _, _) => What::Patch(text.to_owned()),
-            (None, Some(script), _) if may_patch(script) => What::Script(script.to_owned()),
-            (None, None, Some(argv)) if argv.iter().any(|word| may_patch(word)) => {
-                What::Words(argv.to_vec())
-            }
-            _ => return None,
-        },
+        what: what_is_asked(delivery.facts.action()?)?,
+        scripts: delivery.facts.scripts().clone(),
         here: delivery.works_in.unwrap_or(root).to_owned(),
         root: root.to_owned(),
     };
@@ -67,6 +63,19 @@ pub(crate) fn of_request(
         .deadline
         .map(|deadline| deadline.saturating_duration_since(Instant::now()) / 2);
     within_time(asked, left.unwrap_or(LIMIT).min(LIMIT))
+}
+
+fn what_is_asked(action: &ToolAction) -> Option<What> {
+    match (&action.patch, &action.command) {
+        (Some(text), _) => Some(What::Patch(text.clone())),
+        (None, Some(ToolCommand::Script(script))) if may_patch(script) => {
+            Some(What::Script(script.clone()))
+        }
+        (None, Some(ToolCommand::Argv(argv))) if argv.iter().any(|word| may_patch(word)) => {
+            Some(What::Words(argv.clone()))
+        }
+        (None, Some(_) | None) => None,
+    }
 }
 
 fn within_time(asked: Asked, limit: Duration) -> Option<PatchFact> {
@@ -110,7 +119,7 @@ fn of_asked(asked: &Asked) -> Option<PatchFact> {
             first: true,
             paths_only: false,
         }],
-        What::Script(script) => checkrein_execpolicy::patches(script),
+        What::Script(script) => checkrein_execpolicy::patches_in(&asked.scripts, script),
         What::Words(words) => checkrein_execpolicy::patches_of_words(words),
     };
     let mut all: Option<PatchFact> = None;
@@ -305,6 +314,7 @@ mod tests {
         let root = std::env::temp_dir();
         Asked {
             what: What::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
+            scripts: ParsedScripts::default(),
             here: root.clone(),
             root,
         }

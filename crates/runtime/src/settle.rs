@@ -19,6 +19,7 @@ use checkrein_verifiers::judge::Case;
 use crate::delivery::{Delivery, Patience, Progress, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::facts::ToolFactsBuilder;
 use crate::load;
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
@@ -305,10 +306,7 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         source: SourceName::new("runtime"),
         key,
         input,
-        shell: None,
-        argv: None,
-        writes: &[],
-        patch: None,
+        facts: ToolFactsBuilder::default(),
         works_in: None,
         usage: None,
         returned: None,

@@ -1,8 +1,6 @@
 //! One transaction: tail, fold, step, append. Facts and the tree are found before it,
 //! since they take a while and nobody else can write meanwhile.
 
-use std::borrow::Cow;
-
 use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
@@ -21,13 +19,14 @@ use crate::approvals::{Beside, check_open};
 use crate::delivery::{Delivery, Patience, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::facts::CallPlace;
 use crate::guard::Sealing;
 use crate::layers::AsItCame;
 use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, facts, fit, judging, load, patches, summary};
+use crate::{clock, fit, judging, load, patches, summary};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -448,30 +447,15 @@ impl Runtime {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
                 let (veto, progress) = (request.facts.veto.take(), request.facts.progress.take());
-                let mut touched = Vec::new();
-                if let Some(argv) = delivery.argv {
-                    (request.facts, touched) =
-                        facts::of_command(policy, facts::Command::Argv(argv));
-                } else if let Some(script) = delivery.shell {
-                    (request.facts, touched) =
-                        facts::of_command(policy, facts::Command::Script(script));
-                    // A long word may have been cut in the midst of a secret: commands are
-                    // read once more from what is kept. The answer is that of the first reading.
-                    if let Cow::Owned(hidden) = self.redactor.text(script) {
-                        let script = facts::Command::Script(&hidden);
-                        request.facts.commands = facts::of_command(policy, script).0.commands;
-                    }
-                } else if !delivery.writes.is_empty() {
-                    let writes = facts::Command::Writes(delivery.writes);
-                    (request.facts, touched) = facts::of_command(policy, writes);
-                }
-                let (root, facts) = (&self.place.root, &mut request.facts);
-                let here = delivery.works_in.unwrap_or(root);
-                facts::with_places(policy, facts, &touched, here, root);
-                facts::with_server_tool(policy, facts, &request.tool);
-                if let Some(patch) = patch {
-                    facts::with_patch(policy, &mut request.facts, patch, &self.place.root);
-                }
+                let place = CallPlace {
+                    root: &self.place.root,
+                    here: delivery.works_in.unwrap_or(&self.place.root),
+                    patch: patch.as_ref(),
+                };
+                let under = (state.policy, policy);
+                request.facts = delivery
+                    .facts
+                    .facts(under, &request.tool, place, &self.redactor);
                 (request.facts.veto, request.facts.progress) = (veto, progress);
                 fit::facts(&self.redactor, &mut request.facts);
             }

@@ -10,13 +10,10 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{ScopeId, Seq, SessionId};
-use checkrein_core::input::{
-    Input, ProgressFact, RuleDecision, Stamped, ToolFacts, ToolRequested, VetoFact, VetoSays,
-};
+use checkrein_core::input::{Input, ProgressFact, Stamped, ToolRequested, VetoFact, VetoSays};
 use checkrein_core::policy::{Policy, ProgressTerms, VetoTerms};
 use checkrein_core::state::State;
 use checkrein_core::step::step;
-use checkrein_execpolicy::{Bounds, RuleSet, Touched, Unmatched};
 use checkrein_store::Standing;
 use checkrein_verifiers::second::Second;
 use checkrein_verifiers::veto::{Planned, Verdict};
@@ -27,7 +24,8 @@ use crate::approvals::Beside;
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::{clock, links, load};
+use crate::facts::CallPlace;
+use crate::{clock, load};
 
 /// Longest that an agent waits for one word about a call.
 const MOST: Duration = Duration::from_secs(20);
@@ -107,38 +105,13 @@ impl Runtime {
         }
     }
 
-    /// Whether a call could do harm: what our own table of programs does not take for ordinary
-    /// work on the project's files, and tools that it knows nothing of.
     fn is_risky(&self, request: &ToolRequested, delivery: &Delivery<'_>) -> bool {
-        let bounds = Bounds {
-            unmatched: Unmatched::ByEffect,
-            reach_asks: true,
-            roots: vec![self.place.root.display().to_string()],
-            ..Bounds::default()
+        let place = CallPlace {
+            root: &self.place.root,
+            here: delivery.works_in.unwrap_or(&self.place.root),
+            patch: request.facts.patch.as_ref(),
         };
-        let rules = RuleSet::default().bounded(bounds);
-        let mut writes = delivery.writes.to_vec();
-        if let Some(patch) = &request.facts.patch {
-            let below = |path: &String| self.place.root.join(path).display().to_string();
-            writes.extend(patch.paths.iter().map(below));
-        }
-        let (facts, mut touched) = match (delivery.argv, delivery.shell) {
-            (Some(argv), _) => checkrein_execpolicy::judge_argv_touching(&rules, argv),
-            (None, Some(script)) => checkrein_execpolicy::judge_script_touching(&rules, script),
-            (None, None) if writes.is_empty() => return request.may_act,
-            (None, None) => Default::default(),
-        };
-        // By where it really lies as well: a link makes of a text another place, and so does the folder
-        // that the agent works in.
-        touched.extend(writes.iter().map(|path| Touched {
-            path: path.clone(),
-            removed: false,
-        }));
-        let here = delivery.works_in.unwrap_or(&self.place.root);
-        let places = links::elsewhere(&touched, here, &self.place.root);
-        writes.extend(places.into_iter().map(|place| place.path));
-        let asks = |facts: &ToolFacts| facts.rule > Some(RuleDecision::Allow);
-        asks(&facts) || asks(&checkrein_execpolicy::judge_writes(&rules, &writes))
+        delivery.facts.is_risky(place, request.may_act)
     }
 
     /// What was said of this very call before, or is said now.

@@ -46,6 +46,7 @@ impl Adapter for ClaudeCode {
             block_cap: Some(stop::DEFAULT_BLOCK_CAP),
             rounds: true,
             subagents: true,
+            tool_outcomes: true,
             tool_errors: true,
             transcript_usage: true,
             deadlines: Deadlines {

@@ -2,26 +2,15 @@
 //! is no output at all, since `allow` would lift the person's own permission prompt (law 11).
 
 use checkrein_core::decision::ToolDecision;
-use checkrein_core::input::{Input, Scoped, ToolKind};
+use checkrein_core::input::{Input, Scoped};
 use serde_json::{Value, json};
 
-use super::settings::TOOLS;
-use crate::call::{Call, Command, command, outcome_digest, unknown, written};
+use crate::Adapter as _;
+use crate::call::{Call, outcome_digest};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
 use crate::wording::{awaits, instead};
-
-/// What a tool does, by its name; of one that Claude Code does not have itself, by what it takes.
-fn kind(tool: &str, args: &Value) -> ToolKind {
-    match tool {
-        "Bash" | "Monitor" | "PowerShell" => ToolKind::Shell,
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => ToolKind::Write,
-        "AgentOutputTool" | "BashOutput" | "TaskOutput" => ToolKind::Poll,
-        own if TOOLS.contains(&own) => ToolKind::Other,
-        _ => unknown(tool, args),
-    }
-}
 
 fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
     let tool = fields.required("tool_name")?;
@@ -30,7 +19,6 @@ fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
         scope: super::scope(fields),
         id: fields.owned("tool_use_id"),
         tool,
-        kind: kind(tool, args),
         args,
     })
 }
@@ -38,19 +26,11 @@ fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
 pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     let call = call(fields)?;
     knock.key = key(fields, call.id.as_deref());
-    if call.kind == ToolKind::Shell {
-        match command(call.args) {
-            Some(Command::Script(script)) => knock.shell = Some(script),
-            Some(Command::Argv(argv)) => knock.argv = Some(argv),
-            None => {}
-        }
-    }
-    if call.kind == ToolKind::Write {
-        knock.writes = written(call.args);
-    }
-    let mut input = call.requested();
+    knock.action = call.action();
+    let mut input = call.requested(&knock.action);
     if let Input::ToolRequested(request) = &mut input {
         request.can_ask = knock.can_ask;
+        request.reports_outcome = super::ClaudeCode.capabilities().tool_outcomes;
     }
     knock.input = Some(input);
     Ok(())

@@ -47,6 +47,8 @@ impl Adapter for Codex {
             block_cap: None,
             rounds: false,
             subagents: true,
+            // A tool that fails before it says anything has no `PostToolUse`.
+            tool_outcomes: false,
             tool_errors: false,
             transcript_usage: true,
             deadlines: Deadlines {

@@ -2,10 +2,9 @@
 //! here, after which the tool runs: none of them is ever rendered.
 
 use checkrein_core::decision::ToolDecision;
-use checkrein_core::input::ToolKind;
 use serde_json::{Value, json};
 
-use crate::call::{Call, Command, command, outcome_digest, patch, unknown, written};
+use crate::call::{Call, outcome_digest};
 use crate::fields::Fields;
 use crate::knock::{Knock, Unreadable};
 use crate::reply::Reply;
@@ -15,16 +14,6 @@ use crate::wording::{awaits, instead};
 /// later call until the next prompt with a deny and one fixed line of its own.
 const HALTED: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
-/// What a tool does, by its name; of one that nobody knows, by what it takes.
-fn kind(tool: &str, args: &Value) -> ToolKind {
-    match tool {
-        "Bash" => ToolKind::Shell,
-        "apply_patch" => ToolKind::Write,
-        "write_stdin" => ToolKind::Poll,
-        _ => unknown(tool, args),
-    }
-}
-
 fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
     let tool = fields.required("tool_name")?;
     let args = fields.value("tool_input");
@@ -32,7 +21,6 @@ fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
         scope: super::scope(fields),
         id: fields.owned("tool_use_id"),
         tool,
-        kind: kind(tool, args),
         args,
     })
 }
@@ -40,18 +28,8 @@ fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
 pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     let call = call(fields)?;
     knock.key = call.id.as_ref().map(|id| format!("{}:{id}", fields.native));
-    if call.kind == ToolKind::Shell {
-        match command(call.args) {
-            Some(Command::Script(script)) => knock.shell = Some(script),
-            Some(Command::Argv(argv)) => knock.argv = Some(argv),
-            None => {}
-        }
-    }
-    if call.kind == ToolKind::Write {
-        knock.writes = written(call.args);
-        knock.patch = patch(call.args);
-    }
-    knock.input = Some(call.requested());
+    knock.action = call.action();
+    knock.input = Some(call.requested(&knock.action));
     Ok(())
 }
 

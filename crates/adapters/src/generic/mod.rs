@@ -3,7 +3,6 @@
 
 mod read;
 mod render;
-pub(crate) mod tools;
 pub mod trace;
 
 use checkrein_core::input::TokenUse;
@@ -38,6 +37,8 @@ impl Adapter for Generic {
             block_cap: None,
             rounds: true,
             subagents: false,
+            // Some only ask.
+            tool_outcomes: false,
             tool_errors: true,
             transcript_usage: false,
             deadlines: Deadlines {

@@ -1,11 +1,11 @@
 //! One message of `checkrein hook generic`: a line of the trace format plus `session`.
 
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{AnswerFact, ToolKind};
+use checkrein_core::input::AnswerFact;
 use serde_json::Value;
 
-use super::{tools, trace};
-use crate::call::{Call, Command, patch, written};
+use super::trace;
+use crate::call::Call;
 use crate::fields::Fields;
 use crate::knock::{EventKind, Knock, Unreadable};
 
@@ -68,23 +68,12 @@ fn call(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
         scope: ScopeId::main(),
         id: id(fields),
         tool,
-        kind: tools::kind(tool, args),
         args,
     };
     let call = make();
     knock.key = call.id.as_ref().map(|id| format!("tool_call:{id}"));
-    if call.kind == ToolKind::Shell {
-        match tools::command(args) {
-            Some(Command::Script(script)) => knock.shell = Some(script),
-            Some(Command::Argv(argv)) => knock.argv = Some(argv),
-            None => {}
-        }
-    }
-    if call.kind == ToolKind::Write {
-        knock.writes = written(args);
-        knock.patch = tools::applies_patch(tool).then(|| patch(args)).flatten();
-    }
-    knock.input = Some(call.requested());
+    knock.action = call.action();
+    knock.input = Some(call.requested(&knock.action));
     let (result, error) = (fields.value("result"), fields.value("error"));
     if !result.is_null() || !error.is_null() {
         let (outcome, failed) = trace::outcome(result, error);
@@ -109,7 +98,6 @@ fn result(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
         scope: ScopeId::main(),
         id,
         tool,
-        kind: tools::kind(tool, args),
         args,
     };
     knock.key = call.id.as_ref().map(|id| format!("tool_result:{id}"));

@@ -13,11 +13,11 @@ use checkrein_core::input::{
     AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted,
     StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
 };
+use checkrein_core::tool_action::classify_call;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::tools;
 use crate::call::{call_digest, outcome_digest};
 
 /// At most this many calls wait for their result; an older one never had one.
@@ -159,9 +159,12 @@ impl Reader {
         };
         let raw = wire.args.map_or("null", RawValue::get);
         let (kind, digest) = match serde_json::from_str::<Value>(raw) {
-            Ok(args) => (tools::kind(&tool, &args), Digest::of_json(&args)),
+            Ok(args) => (classify_call(&tool, &args).kind, Digest::of_json(&args)),
             // Nested too deep for a canonical form: its bytes are what it is.
-            Err(_) => (tools::kind(&tool, &Value::Null), Digest::of(raw.as_bytes())),
+            Err(_) => (
+                classify_call(&tool, &Value::Null).kind,
+                Digest::of(raw.as_bytes()),
+            ),
         };
         let call = call_digest(&tool, &digest);
         let index = self.calls;
@@ -179,6 +182,7 @@ impl Reader {
                 facts: ToolFacts::default(),
                 can_ask: false,
                 may_act: false,
+                reports_outcome: false,
                 tokens: None,
             }),
             Some(CallRef {

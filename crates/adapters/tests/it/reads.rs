@@ -7,6 +7,7 @@ use checkrein_core::input::{
     Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted, StopFailed,
     StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
 };
+use checkrein_core::tool_action::{ToolAction, ToolCommand};
 use serde_json::{Value, json};
 
 use crate::decisions::fixture;
@@ -71,14 +72,12 @@ fn a_whole_knock_of_claude_code() {
                 facts: ToolFacts::default(),
                 can_ask: true,
                 may_act: false,
+                reports_outcome: true,
                 tokens: None,
             })),
             then: None,
             then_key: None,
-            shell: Some("echo fine".into()),
-            argv: None,
-            writes: Vec::new(),
-            patch: None,
+            action: ToolAction::of_script("echo fine"),
             works_in: Some("/home/dev/repo".into()),
             transcript: Some(Transcript {
                 path: CLAUDE_TRANSCRIPT.into(),
@@ -291,7 +290,7 @@ fn a_person_can_be_asked_only_where_one_attends() {
 fn codex_messages() {
     let knock = codex("PreToolUse");
     assert_eq!(
-        (knock.key.as_deref(), knock.shell.as_deref(), knock.form),
+        (knock.key.as_deref(), knock.action.script(), knock.form),
         (
             Some("PreToolUse:call_1"),
             Some("echo one > one.txt && cat one.txt"),
@@ -306,7 +305,7 @@ fn codex_messages() {
             .starts_with("/home/dev/.codex/sessions/")
     );
     let patch = codex("PreToolUse-patch");
-    assert_eq!(patch.shell, None);
+    assert_eq!(patch.action.command, None);
     assert!(
         matches!(input(patch), Input::ToolRequested(request) if request.kind == ToolKind::Write)
     );
@@ -379,8 +378,8 @@ fn generic_messages() {
     );
     let argv = generic("tool_call-argv");
     assert_eq!(
-        (argv.shell, argv.argv),
-        (None, Some(vec!["cargo".to_owned(), "test".to_owned()]))
+        argv.action.command,
+        Some(ToolCommand::Argv(vec!["cargo".into(), "test".into()]))
     );
     let inline = generic("tool_call-inline");
     assert_eq!(
@@ -478,7 +477,7 @@ fn long_texts_are_handed_over_whole() {
         .unwrap()
         .read(tool.to_string().as_bytes(), &|_| None)
         .unwrap();
-    assert_eq!(knock.shell.as_deref().map(str::len), Some(100_000));
+    assert_eq!(knock.action.script().map(str::len), Some(100_000));
     match input(knock) {
         Input::ToolRequested(request) => {
             assert_eq!(request.call, call("Bash", &args));

@@ -18,7 +18,9 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Decided, Delivery, Patience, Progress, Runtime, RuntimeError, whole};
+use checkrein_runtime::{
+    Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, whole,
+};
 
 use crate::args::Hook;
 use crate::commands::{engine, lookup};
@@ -400,10 +402,7 @@ fn judge(
             source: source.clone(),
             key,
             input,
-            shell: knock.shell.as_deref(),
-            argv: knock.argv.as_deref(),
-            writes: &knock.writes,
-            patch: knock.patch.as_deref(),
+            facts: ToolFactsBuilder::new(&knock.action),
             works_in: knock.works_in.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
             returned: None,
@@ -494,10 +493,7 @@ fn let_through(
         source: SourceName::new(args.source.as_deref().unwrap_or("hook")),
         key: None,
         input: off.stand_in(stop.scope.clone()),
-        shell: None,
-        argv: None,
-        writes: &[],
-        patch: None,
+        facts: ToolFactsBuilder::default(),
         works_in: None,
         usage: None,
         returned: None,
@@ -653,10 +649,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         source: source.clone(),
         key: None,
         input,
-        shell: None,
-        argv: None,
-        writes: &[],
-        patch: None,
+        facts: ToolFactsBuilder::default(),
         works_in: None,
         usage: None,
         returned: None,

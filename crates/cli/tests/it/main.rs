@@ -23,6 +23,7 @@ mod crash;
 mod detectors;
 mod doctor;
 mod doctor_audit;
+mod file_tools;
 mod git_traps;
 mod hook;
 mod hostile;

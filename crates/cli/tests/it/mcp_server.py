@@ -24,6 +24,11 @@ TOOLS = [
     {"name": "die", "description": "dies", "inputSchema": {"type": "object"}},
 ]
 
+if MODE == "any":
+    TOOLS += [{"name": name, "description": "does something to files", "inputSchema": {"type": "object"}} for name in (
+        "copy_file", "delete_directory", "delete_file", "edit_files", "fs_put", "list_directory", "move_file", "read_file",
+        "rename", "settle", "write_files")]
+
 
 def log(line):
     with open(LOG, "a") as out:

@@ -372,6 +372,7 @@ impl World {
             },
             can_ask: self.can_ask,
             may_act: name.starts_with("do"),
+            reports_outcome: name.starts_with("told"),
             tokens,
         }));
         if let (Some(outcome), Some(decision)) = (outcome, &made.decision)

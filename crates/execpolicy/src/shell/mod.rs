@@ -9,6 +9,7 @@ mod made;
 mod mask;
 mod options;
 mod outside;
+mod parsed;
 mod patches;
 mod quote;
 mod sums;
@@ -23,7 +24,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use checkrein_core::input::ToolFacts;
-use tree_sitter::Parser;
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
 use crate::effects::means::{GIVEN, Hole, Names};
@@ -36,7 +36,8 @@ pub(crate) use dirs::Dir;
 use dirs::Dirs;
 use feed::Feed;
 use made::Made;
-pub use patches::{PatchCommand, PatchText, PatchTool, patches, patches_of_words};
+pub use parsed::ParsedScripts;
+pub use patches::{PatchCommand, PatchText, PatchTool, patches_in, patches_of_words};
 use unfold::Inner;
 pub use verdict::Touched;
 use verdict::Verdict;
@@ -61,40 +62,55 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
-    judge_script_touching(rules, script).0
+    judge_parsed_script(&ParsedScripts::default(), rules, script).0
 }
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
-    judge_argv_touching(rules, argv).0
+    judge_parsed_argv(&ParsedScripts::default(), rules, argv).0
 }
 
-/// The same, with what it touches: where that really lies is for who can read files to say.
-pub fn judge_script_touching(rules: &RuleSet, script: &str) -> (ToolFacts, Vec<Touched>) {
+/// The same for a script that is asked about more than once, with what it touches: where that
+/// really lies is for who can read files to say.
+pub fn judge_parsed_script(
+    scripts: &ParsedScripts,
+    rules: &RuleSet,
+    script: &str,
+) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
+    judge.scripts = scripts.clone();
     judge.script(script, Feed::Open, 0, &dirs::start());
     judge.finish_touching()
 }
 
 /// The same for words.
-pub fn judge_argv_touching<S: AsRef<str>>(
+pub fn judge_parsed_argv<S: AsRef<str>>(
+    scripts: &ParsedScripts,
     rules: &RuleSet,
     argv: &[S],
 ) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
+    judge.scripts = scripts.clone();
     judge.words(argv);
     judge.finish_touching()
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
 pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
+    let written = |path: &String| Touched {
+        path: path.clone(),
+        removed: false,
+    };
+    let touched: Vec<Touched> = paths.iter().map(written).collect();
+    judge_changes(rules, &touched)
+}
+
+/// The same for files that are written or removed.
+pub fn judge_changes(rules: &RuleSet, changes: &[Touched]) -> ToolFacts {
     let mut judge = Judge::new(rules);
-    for path in paths {
-        judge.verdict.written(path);
-        let word = Word::fixed(path.as_str());
-        let effects = [Effect::File(effects::Act::Write, word)];
-        judge.asked(&effects, &dirs::start());
+    for change in changes {
+        judge.change(change);
     }
     judge.finish()
 }
@@ -110,18 +126,8 @@ pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolFacts {
         .protecting(rules.protected().to_vec())
         .bounded(bounds);
     let mut judge = Judge::new(&rules);
-    for Touched { path, removed } in places {
-        let act = match removed {
-            true => effects::Act::Remove,
-            false => {
-                judge.verdict.written(path);
-                effects::Act::Write
-            }
-        };
-        judge.asked(
-            &[Effect::File(act, Word::fixed(path.as_str()))],
-            &dirs::start(),
-        );
+    for place in places {
+        judge.change(place);
     }
     judge.finish()
 }
@@ -153,7 +159,7 @@ enum Kind {
 
 struct Judge<'r> {
     verdict: Verdict<'r>,
-    parser: Option<Parser>,
+    scripts: ParsedScripts,
     pending: VecDeque<Command>,
     aliases: HashMap<String, String>,
     bytes: usize,
@@ -177,7 +183,7 @@ impl<'r> Judge<'r> {
     fn new(rules: &'r RuleSet) -> Self {
         Self {
             verdict: Verdict::new(rules),
-            parser: None,
+            scripts: ParsedScripts::default(),
             pending: VecDeque::new(),
             aliases: HashMap::new(),
             bytes: 0,
@@ -206,6 +212,18 @@ impl<'r> Judge<'r> {
             hole: None,
             kind: Kind::Plain,
         });
+    }
+
+    fn change(&mut self, Touched { path, removed }: &Touched) {
+        let act = match removed {
+            true => effects::Act::Remove,
+            false => {
+                self.verdict.written(path);
+                effects::Act::Write
+            }
+        };
+        let effects = [Effect::File(act, Word::fixed(path.as_str()))];
+        self.asked(&effects, &dirs::start());
     }
 
     fn finish(self) -> ToolFacts {
@@ -284,12 +302,7 @@ impl<'r> Judge<'r> {
             self.unreadable(text);
             return;
         }
-        let Some(mut parser) = self.parser.take().or_else(bash_parser) else {
-            self.unreadable(text);
-            return;
-        };
-        let script = tree::read(&mut parser, text, &feed, dirs);
-        self.parser = Some(parser);
+        let script = tree::read(&self.scripts, text, &feed, dirs);
         if script.broken {
             self.unreadable(text);
         }
@@ -751,14 +764,6 @@ fn placeholder_of(words: &[Word], feed: &Feed) -> Option<Hole> {
         }
         _ => None,
     }
-}
-
-fn bash_parser() -> Option<Parser> {
-    let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_bash::LANGUAGE.into())
-        .ok()?;
-    Some(parser)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::bash_parser;
 use super::dirs::{Dir, Dirs};
 use super::feed::Feed;
+use super::parsed::ParsedScripts;
 use super::unfold::{Inner, unfold};
 use super::word::Word;
 use super::{dirs, tree};
@@ -62,9 +62,9 @@ pub struct PatchCommand {
 }
 
 /// The patches that a script applies, as far as they can be read beforehand.
-pub fn patches(script: &str) -> Vec<PatchCommand> {
+pub fn patches_in(scripts: &ParsedScripts, script: &str) -> Vec<PatchCommand> {
     let mut found = Vec::new();
-    read(script, &dirs::start(), MAX_DEPTH, &mut found);
+    read(scripts, script, &dirs::start(), MAX_DEPTH, &mut found);
     found
 }
 
@@ -78,6 +78,7 @@ pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
     let start = Place {
         feed: &Feed::Nothing,
         dirs: &dirs::start(),
+        scripts: &ParsedScripts::default(),
     };
     command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
     found
@@ -88,6 +89,7 @@ pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
 struct Place<'a> {
     feed: &'a Feed,
     dirs: &'a Dirs,
+    scripts: &'a ParsedScripts,
 }
 
 impl Place<'_> {
@@ -119,12 +121,15 @@ fn folder(dir: &Dir) -> (usize, Option<String>) {
 /// The name of a folder that is not known.
 const UNKNOWN: &str = "$";
 
-fn read(script: &str, dirs: &Dirs, depth: usize, found: &mut Vec<PatchCommand>) {
-    let Some(mut parser) = bash_parser() else {
-        return;
-    };
+fn read(
+    scripts: &ParsedScripts,
+    script: &str,
+    dirs: &Dirs,
+    depth: usize,
+    found: &mut Vec<PatchCommand>,
+) {
     let script = &*without_joined_errors(script);
-    let read = tree::read(&mut parser, script, &Feed::Nothing, dirs);
+    let read = tree::read(scripts, script, &Feed::Nothing, dirs);
     if read.broken {
         return;
     }
@@ -147,6 +152,7 @@ fn read(script: &str, dirs: &Dirs, depth: usize, found: &mut Vec<PatchCommand>) 
         let place = Place {
             feed: &one.feed,
             dirs: &one.dirs,
+            scripts,
         };
         command(&words, &place, (&mut anything, depth), found);
         before = Some(&one.words);
@@ -266,7 +272,7 @@ fn command(
                 inner_one = true;
                 match inner {
                     Inner::Script { text, sure: true } if depth > 0 && !*anything => {
-                        read(&text, place.dirs, depth - 1, found);
+                        read(place.scripts, &text, place.dirs, depth - 1, found);
                     }
                     Inner::From(at) if depth > 0 => {
                         let rest = words.get(at..).unwrap_or_default();
@@ -451,6 +457,10 @@ pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn patches(script: &str) -> Vec<PatchCommand> {
+        patches_in(&ParsedScripts::default(), script)
+    }
 
     fn one(script: &str) -> Option<PatchCommand> {
         let mut found = patches(script);

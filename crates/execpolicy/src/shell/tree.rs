@@ -7,20 +7,15 @@ mod variables;
 
 use std::collections::HashMap;
 
-use tree_sitter::{Node, ParseOptions, Parser};
+use tree_sitter::Node;
 
 use super::dirs::{self, Dirs};
 use super::feed::{Feed, printed};
 use super::mask;
+use super::parsed::ParsedScripts;
 use super::quote;
 use super::sums;
 use super::word::{self, Word};
-
-/// Rounds of the parser (a hundred steps each) for a script of no length, and bytes that
-/// allow one more: an ordinary text takes one in fifty bytes, one made to be ambiguous any
-/// number. A count and not a clock, so that the same text always gets the same answer.
-const ROUNDS: usize = 200;
-const BYTES_PER_ROUND: usize = 10;
 
 /// Commands whose doing, or whose output, is known to be what their names say.
 const BELIEVED: &[&str] = &[
@@ -98,7 +93,7 @@ pub(crate) struct Script {
 }
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
-pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) -> Script {
+pub(crate) fn read(scripts: &ParsedScripts, text: &str, feed: &Feed, dirs: &Dirs) -> Script {
     // No program can be given a NUL, so no shell can be meant.
     if text.contains('\0')
         || depth_of(text) > MAX_DEPTH
@@ -109,21 +104,7 @@ pub(crate) fn read(parser: &mut Parser, text: &str, feed: &Feed, dirs: &Dirs) ->
             ..Script::default()
         };
     }
-    let most = ROUNDS + text.len() / BYTES_PER_ROUND;
-    let mut rounds = 0;
-    let mut progress = |_: &tree_sitter::ParseState| {
-        rounds += 1;
-        match rounds > most {
-            true => std::ops::ControlFlow::Break(()),
-            false => std::ops::ControlFlow::Continue(()),
-        }
-    };
-    let options = ParseOptions::new().progress_callback(&mut progress);
-    let masked = mask::mask(text);
-    let bytes = masked.as_ref();
-    let input = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
-    let Some(tree) = parser.parse_with_options(&mut { input }, None, Some(options)) else {
-        parser.reset();
+    let Some(tree) = scripts.tree(text) else {
         return Script {
             broken: true,
             ..Script::default()

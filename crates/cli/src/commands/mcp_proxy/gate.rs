@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use checkrein_adapters::mcp::{self, News};
 use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::digest::Short;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
     Input, SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed,
 };
 use checkrein_core::layers::Stage;
 use checkrein_core::policy::{Stance, Stances};
-use checkrein_runtime::veto::Misfit;
-use checkrein_runtime::{Decided, Delivery, Patience, Returned, Runtime, RuntimeError};
+use checkrein_runtime::{
+    Decided, Delivery, Patience, Returned, Runtime, RuntimeError, ToolFactsBuilder,
+};
 use checkrein_store::SqliteStore;
 use serde_json::Value;
 
@@ -35,7 +37,19 @@ pub(super) enum Judged {
 /// A call that the server got.
 pub(super) struct Passed {
     pub(super) call: mcp::ServerCall,
+    /// Its tool and arguments.
+    pub(super) digest: Short,
     pub(super) advice: Option<String>,
+}
+
+impl Passed {
+    fn new(call: mcp::ServerCall, advice: Option<String>) -> Self {
+        Self {
+            digest: call.digest(),
+            call,
+            advice,
+        }
+    }
 }
 
 /// Judges.
@@ -75,19 +89,17 @@ impl Gate {
         Ok(gate)
     }
 
-    /// May it run? `misfit`: what the server's own schema says against it.
-    pub(super) fn judge(
-        &self,
-        server: &str,
-        tool: &str,
-        args: Value,
-        misfit: Option<&Misfit>,
-    ) -> Judged {
+    /// The next call of this connection.
+    pub(super) fn next_call(&self, server: &str, tool: &str, args: Value) -> mcp::ServerCall {
         let nth = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = mcp::ServerCall::new(server, tool, args, nth);
+        mcp::ServerCall::new(server, tool, args, nth)
+    }
+
+    /// May it run? `against`: why it is not sent, whatever the policy says.
+    pub(super) fn judge(&self, call: mcp::ServerCall, against: Option<String>) -> Judged {
         if let Some(off) = off::in_force(&self.located.place.state) {
             ui::say(&off.words());
-            return Judged::Runs(Passed { call, advice: None });
+            return Judged::Runs(Passed::new(call, None));
         }
         // Also what cannot be right is counted, and looked at by the detectors.
         let decided = match self.deliver(call.requested(), None) {
@@ -107,10 +119,10 @@ impl Gate {
             ToolDecision::Nudge { text } => Some(text),
             _ => None,
         };
-        match misfit {
-            None => Judged::Runs(Passed { call, advice }),
-            Some(misfit) => {
-                let said = format!("checkrein: {misfit}");
+        match against {
+            None => Judged::Runs(Passed::new(call, advice)),
+            Some(against) => {
+                let said = format!("checkrein: {against}");
                 self.failed(&call, &said);
                 let advice = advice.map(|advice| format!("\n{advice}"));
                 Judged::Refused(said + &advice.unwrap_or_default())
@@ -194,7 +206,7 @@ impl Gate {
             }));
         }
         match stance {
-            Stance::Allow => Judged::Runs(Passed { call, advice: None }),
+            Stance::Allow => Judged::Runs(Passed::new(call, None)),
             // There is nobody here to ask.
             Stance::Block | Stance::Ask => {
                 Judged::Refused(format!("checkrein could not judge: {why}"))
@@ -212,10 +224,7 @@ impl Gate {
             source: SourceName::new(mcp::AGENT),
             key: news.key,
             input: news.input,
-            shell: news.shell.as_deref(),
-            argv: news.argv.as_deref(),
-            writes: &news.writes,
-            patch: news.patch.as_deref(),
+            facts: ToolFactsBuilder::new(&news.action),
             works_in: Some(&self.located.from),
             usage: None,
             returned,

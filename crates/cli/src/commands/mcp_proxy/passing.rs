@@ -26,6 +26,9 @@ const STRAY: usize = 200;
 /// Requests that the server can owe an answer to.
 const MAX_OPEN: usize = 10_000;
 
+/// Calls of one tool with the same arguments that the server can owe an answer to.
+const MAX_ALIKE: usize = 20;
+
 /// Both directions.
 pub(super) struct Passing {
     pub(super) gate: Gate,
@@ -233,7 +236,10 @@ impl Passing {
         let misfit = self
             .declared
             .misfit(&tool, &args, &of_protocol(&meta), &ask);
-        let judged = self.gate.judge(self.server(), &tool, args, misfit.as_ref());
+        let call = self.gate.next_call(self.server(), &tool, args);
+        let against = misfit.map(|misfit| misfit.to_string());
+        let against = against.or_else(|| self.refuse_one_more(&call));
+        let judged = self.gate.judge(call, against);
         let key = id.to_string();
         let mut open = lock(&self.open);
         let waits = matches!(open.get(&key), Some(Open::Judged(_)));
@@ -255,6 +261,20 @@ impl Passing {
                 self.gate.failed(&passed.call, CANCELLED);
             }
         }
+    }
+
+    /// Why this call is not sent, if the server owes answers to as many of exactly this kind as it
+    /// may. Other calls between them hide none: a detector looks at the last thirty only.
+    fn refuse_one_more(&self, call: &mcp::ServerCall) -> Option<String> {
+        let digest = call.digest();
+        let open = lock(&self.open);
+        let alike = |open: &&Open| matches!(open, Open::Call(_, passed) if passed.digest == digest);
+        let alike = open.values().filter(alike).count();
+        (alike >= MAX_ALIKE).then(|| {
+            format!(
+                "{alike} calls exactly like this one have not come back; it is not sent before one of them has. Wait, or try something else"
+            )
+        })
     }
 
     /// To the server.

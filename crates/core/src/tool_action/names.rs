@@ -1,0 +1,343 @@
+//! The names of tools: a table of those that agents have built in, and the verbs by which the
+//! others are known.
+
+use serde_json::Value;
+
+/// What a tool of the table does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KnownTool {
+    /// Runs a command.
+    Shell,
+    /// Writes files.
+    Write,
+    /// Asks for the state of something that runs.
+    Poll,
+    /// Looks at what is here, plans, or talks to the person.
+    ReadsOnly,
+    /// Asks the network.
+    Network,
+    /// An agent's own: its arguments name no file that it writes and no command.
+    Agent,
+}
+
+/// A tool's name without its server.
+#[derive(Debug)]
+pub(super) struct BareName<'a> {
+    whole: &'a str,
+    last: String,
+    words: Vec<String>,
+}
+
+impl<'a> BareName<'a> {
+    pub(super) fn of(tool: &'a str) -> Self {
+        let named = tool.strip_prefix("mcp__").and_then(|rest| {
+            let (_, name) = rest.split_once("__")?;
+            Some(name)
+        });
+        let last = tool.rsplit("__").next().unwrap_or(tool);
+        Self {
+            whole: tool,
+            last: last.to_ascii_lowercase(),
+            words: words(named.unwrap_or(tool)),
+        }
+    }
+
+    pub(super) fn is_server_tool(&self) -> bool {
+        self.whole.contains("__")
+    }
+
+    /// Whether the verbs of its name change files.
+    pub(super) fn changes(&self) -> bool {
+        let first = self.words.first();
+        let reads = first.is_some_and(|word| READS.contains(&word.as_str()));
+        match reads {
+            // `find_and_replace`, `get_or_create`.
+            true => self.has(CHANGES) && self.has(&["and", "or"]),
+            false => self.has(CHANGES),
+        }
+    }
+
+    /// Whether the verbs of its name only look at something.
+    pub(super) fn reads(&self) -> bool {
+        self.has(READS) && !self.has(CHANGES) && !self.has(RUNS)
+    }
+
+    pub(super) fn only_copies(&self) -> bool {
+        self.has(&["copy", "cp"]) && !self.has(TAKES_AWAY)
+    }
+
+    /// Whether it brings files from one place to another.
+    pub(super) fn relocates(&self) -> bool {
+        self.has(&["copy", "cp", "move", "mv", "rename"])
+    }
+
+    /// Whether what it names is gone afterwards.
+    pub(super) fn takes_away(&self, args: &Value) -> bool {
+        let said = args.get("command").and_then(Value::as_str);
+        self.has(TAKES_AWAY) || is_editor(&self.last) && matches!(said, Some("delete" | "rename"))
+    }
+
+    pub(super) fn applies_patch(&self) -> bool {
+        self.last == "apply_patch"
+    }
+
+    pub(super) fn is_known_writer(&self) -> bool {
+        WRITERS.contains(&self.last.as_str()) || is_editor(&self.last)
+    }
+
+    fn has(&self, verbs: &[&str]) -> bool {
+        self.words.iter().any(|word| verbs.contains(&word.as_str()))
+    }
+}
+
+/// `move` and `file` of `move_file`, `moveFile` and `move-file`.
+pub(super) fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut begins = true;
+    let mut before_is_upper = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            begins = true;
+            continue;
+        }
+        if begins || c.is_uppercase() && !before_is_upper {
+            words.push(String::new());
+        }
+        (begins, before_is_upper) = (false, c.is_uppercase());
+        if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words
+}
+
+/// What the table says of a tool; `None` if it does not have it. Some tools do several things, told
+/// apart by an argument.
+pub(super) fn known_tool(name: &BareName<'_>, args: &Value) -> Option<KnownTool> {
+    let last = name.last.as_str();
+    let text = |key: &str| args.get(key).and_then(Value::as_str);
+    if is_editor(last) {
+        return Some(match text("command") {
+            Some("view") | None => KnownTool::ReadsOnly,
+            Some(_) => KnownTool::Write,
+        });
+    }
+    if last == "process" {
+        return matches!(text("action"), Some("log" | "poll")).then_some(KnownTool::Poll);
+    }
+    if SHELLS.contains(&last) {
+        return Some(KnownTool::Shell);
+    }
+    if WRITERS.contains(&last) {
+        return Some(KnownTool::Write);
+    }
+    if POLLS.contains(&last) {
+        return Some(KnownTool::Poll);
+    }
+    // A server can call its tools as it likes.
+    if name.is_server_tool() {
+        return None;
+    }
+    if READERS.contains(&last) {
+        return Some(KnownTool::ReadsOnly);
+    }
+    if NETWORK.contains(&name.whole) {
+        return Some(KnownTool::Network);
+    }
+    AGENTS.contains(&name.whole).then_some(KnownTool::Agent)
+}
+
+/// Editors say by `command` what they do to a file.
+fn is_editor(last: &str) -> bool {
+    matches!(
+        last,
+        "memory" | "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor"
+    )
+}
+
+const SHELLS: &[&str] = &[
+    "bash",
+    "cmd",
+    "exec",
+    "exec_command",
+    "execute_bash",
+    "execute_command",
+    "local_shell",
+    "monitor",
+    "powershell",
+    "run_bash",
+    "run_command",
+    "run_in_terminal",
+    "run_shell_command",
+    "run_terminal_cmd",
+    "sh",
+    "shell",
+    "shell_command",
+    "terminal",
+];
+
+const WRITERS: &[&str] = &[
+    "apply_diff",
+    "apply_patch",
+    "create",
+    "create_file",
+    "delete_file",
+    "edit",
+    "edit_file",
+    "insert",
+    "insert_edit_into_file",
+    "multi_edit",
+    "multiedit",
+    "notebookedit",
+    "patch",
+    "replace",
+    "replace_in_file",
+    "search_replace",
+    "str_replace",
+    "write",
+    "write_file",
+    "write_to_file",
+];
+
+const POLLS: &[&str] = &[
+    "agentoutputtool",
+    "bash_output",
+    "bashoutput",
+    "command_status",
+    "get_terminal_output",
+    "task_output",
+    "taskoutput",
+    "wait",
+    "write_stdin",
+];
+
+/// Whatever is not known may do anything.
+const READERS: &[&str] = &[
+    "askuserquestion",
+    "enterplanmode",
+    "exitplanmode",
+    "find",
+    "find_files",
+    "get_file_contents",
+    "glob",
+    "glob_file_search",
+    "grep",
+    "grep_search",
+    "list_dir",
+    "list_directory",
+    "list_files",
+    "list_mcp_resources",
+    "listmcpresourcestool",
+    "ls",
+    "lsp",
+    "notebookread",
+    "open_file",
+    "read",
+    "read_file",
+    "read_many_files",
+    "read_mcp_resource",
+    "readmcpresourcetool",
+    "request_user_input",
+    "search",
+    "search_file_content",
+    "search_files",
+    "todoread",
+    "todowrite",
+    "tool_search",
+    "toolsearch",
+    "update_plan",
+    "view",
+    "view_file",
+    "view_image",
+];
+
+const NETWORK: &[&str] = &["WebFetch", "WebSearch", "web_search"];
+
+/// Tools of Claude Code.
+const AGENTS: &[&str] = &[
+    "Agent",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterWorktree",
+    "ExitWorktree",
+    "KillShell",
+    "ListAgents",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskStop",
+    "TaskUpdate",
+    "Workflow",
+];
+
+/// Verbs of tools that change files.
+const CHANGES: &[&str] = &[
+    "add",
+    "append",
+    "apply",
+    "copy",
+    "cp",
+    "create",
+    "delete",
+    "destroy",
+    "download",
+    "edit",
+    "erase",
+    "extract",
+    "insert",
+    "link",
+    "make",
+    "mkdir",
+    "modify",
+    "move",
+    "mv",
+    "overwrite",
+    "patch",
+    "prepend",
+    "purge",
+    "put",
+    "remove",
+    "rename",
+    "replace",
+    "restore",
+    "rm",
+    "rmdir",
+    "save",
+    "set",
+    "symlink",
+    "touch",
+    "trash",
+    "truncate",
+    "unlink",
+    "unzip",
+    "update",
+    "upload",
+    "wipe",
+    "write",
+];
+
+/// Those after which what was named is gone.
+const TAKES_AWAY: &[&str] = &[
+    "delete", "destroy", "erase", "move", "mv", "purge", "remove", "rename", "rm", "rmdir",
+    "trash", "unlink", "wipe",
+];
+
+/// Verbs of tools that look at something.
+const READS: &[&str] = &[
+    "cat", "count", "describe", "diff", "exists", "find", "get", "glob", "grep", "head", "info",
+    "inspect", "list", "lookup", "ls", "query", "read", "search", "show", "stat", "status", "tail",
+    "tree", "view",
+];
+
+/// Verbs of tools that run something.
+const RUNS: &[&str] = &[
+    "build", "eval", "exec", "execute", "fix", "format", "run", "start", "sync",
+];
