@@ -143,6 +143,7 @@ fn detect(
     let context = Context {
         loops: &policy.loops,
         calls_before: task.totals.tool_calls.saturating_sub(1),
+        reports_outcome: request.reports_outcome,
     };
     let mut found: Vec<(&dyn detectors::Detector, Sighting)> = Vec::new();
     for detector in detectors::ALL {

@@ -27,6 +27,7 @@ mod file_tools;
 mod git_traps;
 mod hook;
 mod hostile;
+mod in_flight;
 mod init;
 mod injections;
 mod judge;

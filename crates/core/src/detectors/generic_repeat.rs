@@ -4,11 +4,12 @@
 //!            the same outcome: no more.
 //! Is fine:   `cargo test` twenty times with twenty different outcomes (a word at ten).
 //!
-//! Polls are left to `known_poll_no_progress`, whose business they are.
+//! Polls are left to `known_poll_no_progress`, whose business they are. Twenty calls that are all
+//! still running are critical, polls too, where the agent is known to tell what comes back.
 
-use super::{CRITICAL, Context, Detector, Sighting, WARNING, Window, unchanged};
+use super::{CRITICAL, Context, Detector, Sighting, WARNING, Window, in_flight, unchanged};
 use crate::event::Level;
-use crate::state::Call;
+use crate::state::{Call, WINDOW};
 
 pub(super) struct GenericRepeat;
 
@@ -17,28 +18,37 @@ impl Detector for GenericRepeat {
         "generic_repeat"
     }
 
-    fn look(&self, call: &Call, before: Window<'_>, _: Context<'_>) -> Option<Sighting> {
+    fn look(&self, call: &Call, before: Window<'_>, context: Context<'_>) -> Option<Sighting> {
+        let sighting = |level, count, in_flight| Sighting {
+            level,
+            count,
+            key: call.call,
+            in_flight,
+        };
+        let open = match context.reports_outcome {
+            true => in_flight(call, before),
+            false => 0,
+        };
+        if open >= CRITICAL {
+            return Some(sighting(Level::Critical, open, true));
+        }
         if call.poll {
             return None;
         }
-        let repeats = before
-            .newest_first()
-            .filter(|earlier| earlier.call == call.call)
-            .count() as u32;
+        let same = |earlier: &&Call| earlier.call == call.call;
+        let repeats = before.newest_first().filter(same).count() as u32;
         if repeats < WARNING {
             return None;
         }
         let still = unchanged(call, before);
-        let (level, count) = if still >= CRITICAL {
-            (Level::Critical, still)
-        } else {
-            (Level::Warning, repeats)
-        };
-        Some(Sighting {
-            level,
-            count,
-            key: call.call,
-        })
+        if still >= CRITICAL {
+            return Some(sighting(Level::Critical, still, false));
+        }
+        // Nothing else was called, and nothing that came back was new.
+        if still + open >= WINDOW as u32 {
+            return Some(sighting(Level::Critical, still + open, true));
+        }
+        Some(sighting(Level::Warning, repeats, false))
     }
 
     fn advice(&self, sighting: Sighting) -> String {
@@ -46,6 +56,9 @@ impl Detector for GenericRepeat {
         match sighting.level {
             Level::Warning => format!(
                 "you have made this very call {count} times of late; use what it told you, or try something else"
+            ),
+            Level::Critical if sighting.in_flight => format!(
+                "{count} calls like this one are running or came back the same; it is not run again. Wait for what is running, or try something else"
             ),
             Level::Critical => format!(
                 "this very call came back the same {count} times; it is not run again. Try something else, or say what is in the way"

@@ -34,6 +34,7 @@ impl Detector for GlobalCircuitBreaker {
             level: Level::Critical,
             count,
             key: Short(0),
+            in_flight: false,
         };
         (count >= BREAKER).then_some(sighting)
     }

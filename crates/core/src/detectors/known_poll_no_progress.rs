@@ -29,6 +29,7 @@ impl Detector for KnownPollNoProgress {
             level,
             count,
             key: call.call,
+            in_flight: false,
         })
     }
 

@@ -58,6 +58,8 @@ pub struct Sighting {
     pub count: u32,
     /// What it is about: one nudge per key and multiple of ten.
     pub key: Short,
+    /// Calls are among them that have not come back.
+    pub in_flight: bool,
 }
 
 /// What else a detector may need to know.
@@ -67,6 +69,8 @@ pub struct Context<'a> {
     pub loops: &'a Loops,
     /// Tool requests of the task before this one.
     pub calls_before: u64,
+    /// The agent is known to tell what came of each call.
+    pub reports_outcome: bool,
 }
 
 /// A loop smell.
@@ -97,6 +101,12 @@ fn unchanged(call: &Call, before: Window<'_>) -> u32 {
         count += 1;
     }
     count
+}
+
+/// How many calls like this one have not come back.
+fn in_flight(call: &Call, before: Window<'_>) -> u32 {
+    let open = |earlier: &&Call| earlier.call == call.call && earlier.outcome.is_none();
+    before.newest_first().filter(open).count() as u32
 }
 
 #[cfg(test)]

@@ -48,7 +48,12 @@ impl Detector for PingPong {
         };
         // One key for both directions.
         let key = Short(call.call.0 ^ newest.call.0);
-        (tail >= 2).then_some(Sighting { level, count, key })
+        (tail >= 2).then_some(Sighting {
+            level,
+            count,
+            key,
+            in_flight: false,
+        })
     }
 
     fn advice(&self, sighting: Sighting) -> String {

@@ -21,7 +21,21 @@ fn look(detector: &str, before: &str, judged: char) -> Option<(Level, u32)> {
     look_with(detector, before, judged, false)
 }
 
+/// The same for an agent that is known to tell what comes back.
+fn look_reported(before: &str, judged: char) -> Option<(Level, u32)> {
+    look_in("generic_repeat", before, judged, (false, true))
+}
+
 fn look_with(detector: &str, before: &str, judged: char, literal: bool) -> Option<(Level, u32)> {
+    look_in(detector, before, judged, (literal, false))
+}
+
+fn look_in(
+    detector: &str,
+    before: &str,
+    judged: char,
+    (literal, reports_outcome): (bool, bool),
+) -> Option<(Level, u32)> {
     let loops = Loops {
         detectors: Vec::new(),
         literal_breaker: literal,
@@ -42,6 +56,7 @@ fn look_with(detector: &str, before: &str, judged: char, literal: bool) -> Optio
     let context = Context {
         loops: &loops,
         calls_before: calls.len() as u64,
+        reports_outcome,
     };
     calls.push_back(call(judged, None, false));
     let found = ALL.iter().find(|known| known.name() == detector).unwrap();
@@ -75,6 +90,29 @@ fn generic_repeat() {
         look(&format!("{}{}", "a1".repeat(20), "b1".repeat(25))),
         None
     );
+}
+
+#[test]
+fn calls_in_flight() {
+    let look = |before: &str| look_reported(before, 'a');
+    assert_eq!(look(&"a-".repeat(9)), None);
+    assert_eq!(look(&"a-".repeat(19)), Some((Level::Warning, 19)));
+    assert_eq!(look(&"a-".repeat(20)), Some((Level::Critical, 20)));
+    assert_eq!(
+        look_reported(&"P-".repeat(20), 'P'),
+        Some((Level::Critical, 20))
+    );
+    assert_eq!(look_reported(&"P-".repeat(19), 'P'), None);
+    // Other calls in between do not hide it; of different ones none is repeated.
+    assert_eq!(look(&"a-a-b1".repeat(10)), Some((Level::Critical, 20)));
+    assert_eq!(
+        look("b-c-d-e-f-g-h-i-j-k-l-m-n-o-p-q-r-s-t-u-v-w-x-y-z-"),
+        None
+    );
+    // Some came back the same, the others not yet: critical once nothing else is left to see.
+    assert_eq!(look(&"a-a1".repeat(15)), Some((Level::Critical, 30)));
+    assert_eq!(look(&"a-a1".repeat(14)), Some((Level::Warning, 28)));
+    assert_eq!(look(&"a-a1a2".repeat(10)), Some((Level::Warning, 30)));
 }
 
 #[test]
@@ -154,6 +192,7 @@ fn names_are_unique_and_advice_never_empty() {
                 level,
                 count: 12,
                 key: Short(1),
+                in_flight: false,
             };
             assert!(
                 detector.advice(sighting).contains("12"),

@@ -1,5 +1,6 @@
 //! Tool requests: halted, caps, detectors, exec policy, in this order.
 
+use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{Input, TokenUse, ToolReturned};
 use checkrein_core::policy::{Policy, SessionCaps};
@@ -438,4 +439,50 @@ fn cursors_are_kept_by_use() {
     assert_eq!(world.state.cursor(&scope("s0")), "3");
     assert_eq!(world.state.cursor(&scope("s1")), "");
     assert_eq!(world.state.cursor(&ScopeId::main()), "7");
+}
+
+/// The answers to so many requests of one tool, none of which comes back.
+fn answers_in_flight(
+    world: &mut World,
+    name: impl Fn(u32) -> String,
+    calls: u32,
+) -> Vec<ToolDecision> {
+    (0..calls)
+        .map(|nth| {
+            let made = world.tool(&ScopeId::main(), &name(nth), None, None, None);
+            match made.decision {
+                Some(Decision::Tool(decision)) => decision,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn twenty_identical_calls_in_flight_are_critical() {
+    let denied = |answer: &ToolDecision| {
+        matches!(
+            answer,
+            ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
+        )
+    };
+    let first_denied = |name: &'static str| {
+        let mut world = World::new(policy("", ""));
+        world.prompt();
+        let answers = answers_in_flight(&mut world, |_| name.to_owned(), 60);
+        crate::laws::replays(&world);
+        answers.iter().position(denied)
+    };
+    assert_eq!(first_denied("told"), Some(20));
+    // It is not known that this agent tells what comes back.
+    assert_eq!(first_denied("silent"), None);
+    let mut world = World::new(policy("", ""));
+    world.prompt();
+    let answers = answers_in_flight(&mut world, |nth| format!("told {nth}"), 60);
+    assert!(answers.iter().all(|answer| *answer == ToolDecision::Allow));
+    let mut world = World::new(policy("", ""));
+    world.prompt();
+    let answers = answers_in_flight(&mut world, |_| "told".to_owned(), 22);
+    assert!(matches!(&answers[20], ToolDecision::Deny { reason } if reason.contains("20 calls")));
+    assert!(matches!(answers[21], ToolDecision::Halt { .. }));
 }
