@@ -21,7 +21,8 @@ pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_fr
 pub use network::{NetworkRule, Protocol};
 pub use policy::{Bounds, Unmatched};
 pub use rules::{Match, RuleSet, RuleSetError};
-/// The rules of the policy that is shipped; with them belongs [`Unmatched::ByEffect`].
+/// The rules of the policy that is shipped; with them belong [`Unmatched::ByEffect`] and
+/// [`Bounds::forbids_destruction`].
 pub const DEFAULT_RULES: &str = include_str!("default.rules");
 
 pub use shell::{

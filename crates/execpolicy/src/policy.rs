@@ -29,6 +29,10 @@ pub struct Bounds {
     /// else is ordinary work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reach_asks: bool,
+    /// Whether what destroys a home, a disk or the system is refused, whatever else holds. It is no
+    /// rule: with nothing else loaded, what cannot be read is recorded and not asked about.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forbids_destruction: bool,
     /// Patterns of paths from the top of the project that no tool writes.
     pub protect: Vec<String>,
     /// The folders of the project, where known; commands start in the first.
@@ -38,6 +42,11 @@ pub struct Bounds {
 impl Bounds {
     /// Whether they bound nothing.
     pub fn is_open(&self) -> bool {
-        self.unmatched == Unmatched::Allow && self.protect.is_empty()
+        self.unmatched == Unmatched::Allow && self.protect.is_empty() && !self.forbids_destruction
+    }
+
+    /// Whether anything is left to a person by them.
+    pub(crate) fn ask(&self) -> bool {
+        self.unmatched != Unmatched::Allow || !self.protect.is_empty()
     }
 }

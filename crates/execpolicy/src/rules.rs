@@ -15,7 +15,10 @@ use crate::network::NetworkRule;
 use crate::policy::{Bounds, Unmatched};
 
 /// Version of the text form; a higher one is refused, never guessed at.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+/// With bounds, none of which forbids destruction. Builds before `FORMAT` pass over what they do
+/// not know, and would forbid less.
+const BOUNDED: u32 = 3;
 /// With canonical rules, but nothing on commands that no rule names.
 const CANONICAL: u32 = 2;
 /// What builds wrote that knew no canonical rules. They would take one for an exact one, which
@@ -176,7 +179,8 @@ impl RuleSet {
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetWire {
             v: match canonical {
-                _ if !self.bounds.is_open() => FORMAT,
+                _ if self.bounds.forbids_destruction => FORMAT,
+                _ if !self.bounds.is_open() => BOUNDED,
                 true => CANONICAL,
                 false => EXACT_ONLY,
             },
@@ -221,9 +225,14 @@ impl RuleSet {
                 .any(|rule| rule.decision > RuleDecision::Allow)
     }
 
+    /// Whether what destroys a home, a disk or the system is refused whatever the rules say.
+    pub fn forbids_destruction(&self) -> bool {
+        self.bounds.forbids_destruction
+    }
+
     /// Whether any rule leaves a command to a person.
     pub fn asks(&self) -> bool {
-        !self.bounds.is_open()
+        self.bounds.ask()
             || self
                 .rules
                 .iter()
@@ -514,10 +523,10 @@ mod tests {
             (golden, made)
         );
         assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":4,"rules":[]}"#).unwrap_err();
+        let later = RuleSet::from_text(r#"{"v":5,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
-            "compiled rules have format 4, this build reads 3: upgrade it"
+            "compiled rules have format 5, this build reads 4: upgrade it"
         );
     }
 }

@@ -1,8 +1,7 @@
 //! A command line read by its program's row: which words are options, values, operands.
 
 use super::row::{On, Operands, Row};
-use super::told;
-use super::{Act, Deed, Effect};
+use super::{Act, Deed, Effect, inert, told};
 use crate::rules::basename;
 use crate::shell::{Known, Word};
 
@@ -28,6 +27,23 @@ impl Call<'_> {
         self.options
             .iter()
             .any(|(name, _)| names.contains(&name.as_str()))
+    }
+
+    /// Whether it is this one word and nothing else.
+    pub(crate) fn is_only(&self, words: &[&str]) -> bool {
+        self.words.len() == 2 && self.begins_with(words)
+    }
+
+    /// Whether there are options, and each is one of these.
+    pub(crate) fn has_only(&self, names: &[&str]) -> bool {
+        let known = |(name, _): &(String, _)| names.contains(&name.as_str());
+        !self.options.is_empty() && self.options.iter().all(known)
+    }
+
+    /// Whether its first word is one of these.
+    pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
+        let first = self.words.get(1).and_then(Word::as_fixed);
+        first.is_some_and(|first| words.contains(&first))
     }
 
     /// The values of these options.
@@ -63,16 +79,17 @@ impl Call<'_> {
 pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
     let program = words.first().map_or("", |word| basename(&word.text));
     let program = program.to_owned();
+    let top = row;
     let mut row = row;
     let mut words = words;
     for _ in 0..MAX_SUBS {
         let call = read(row, words, !row.subs.is_empty());
-        if call.has(&["help", "version"]) && row.more.is_none() {
+        if row.more.is_none() && only_asks(words, std::ptr::eq(row, top)) {
             return;
         }
         options(row, &call, out);
         if row.subs.is_empty() {
-            if !inert(row, &call) {
+            if !inert::is_inert(row, call.words) {
                 finish(row, &call, out);
                 told::runs(&program, &call, out);
             }
@@ -101,7 +118,9 @@ pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
                 out.extend(deeds.iter().map(|deed| Effect::Deed(*deed)));
                 return;
             }
-            _ if matches!(first.as_fixed(), Some("help" | "version")) => return,
+            // `PROGRAM help COMMAND`; with more words than one, some write a version.
+            _ if first.as_fixed() == Some("help") && at == 1 => return,
+            _ if first.as_fixed() == Some("version") && words.len() == 2 => return,
             _ => {
                 out.push(Effect::Deed(Deed::Unknown));
                 return;
@@ -110,15 +129,22 @@ pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
     }
 }
 
-fn inert(row: &Row, call: &Call<'_>) -> bool {
-    call.options
-        .iter()
-        .any(|(name, _)| meaning(row, name) == Some(On::Inert))
+/// `PROGRAM [COMMAND] --help`, `PROGRAM --version` and nothing else: with a further word it could be
+/// its value, and where words before it are read as operands it could be one, too.
+fn only_asks(words: &[Word], is_program: bool) -> bool {
+    match words {
+        [_, word] => match word.as_fixed() {
+            Some("--help") => true,
+            Some("--version") => is_program,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// What its options do.
 fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
-    if inert(row, call) {
+    if inert::is_inert(row, call.words) {
         return;
     }
     for (name, value) in &call.options {
@@ -140,7 +166,7 @@ fn options(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
                 | On::At
                 | On::Edits
                 | On::Program
-                | On::Inert,
+                | On::Inert(_),
                 _,
             ) => {}
         }

@@ -46,6 +46,8 @@ pub(crate) struct Judged {
     pub(crate) asks: Option<String>,
     /// What protects a path, and why.
     pub(crate) protected: Option<(RuleDecision, String)>,
+    /// What it destroys that nobody means to.
+    pub(crate) destroys: Option<String>,
     /// What it runs in turn.
     pub(crate) runs: Vec<Run>,
     /// Files that it puts something into.
@@ -83,6 +85,7 @@ pub(crate) fn judge(
             .flat_map(|dir| spots(scene, dir))
             .take(MOST)
             .collect(),
+        spoils: effects.contains(&Effect::Deed(Deed::Modes)),
         judged: Judged::default(),
     };
     for effect in effects {
@@ -119,6 +122,8 @@ struct Sight<'a, 's> {
     bounds: &'a Bounds,
     links: &'a [(Spot, Spot)],
     from: Vec<Spot>,
+    /// Whether it changes the rights of all that lies below what it writes.
+    spoils: bool,
     judged: Judged,
 }
 
@@ -132,6 +137,12 @@ impl Sight<'_, '_> {
     fn asks_at(&mut self, spot: &Spot, why: &str) {
         if self.judged.asks.is_none() {
             self.judged.asks = Some(format!("{why}: {}", shown(spot)));
+        }
+    }
+
+    fn destroys(&mut self, why: impl FnOnce() -> String) {
+        if self.bounds.forbids_destruction && self.judged.destroys.is_none() {
+            self.judged.destroys = Some(why());
         }
     }
 
@@ -161,6 +172,9 @@ impl Sight<'_, '_> {
     fn effect(&mut self, effect: &Effect) {
         match effect {
             Effect::Deed(deed) => {
+                if let Some(why) = deed.destroys() {
+                    self.destroys(|| why.to_owned());
+                }
                 if let Some(why) = deed.asks(self.bounds.opaque_asks) {
                     self.asks(why);
                 } else if self.bounds.reach_asks && deed.reaches() {
@@ -242,7 +256,26 @@ impl Sight<'_, '_> {
                     self.asks_at(spot, "reads a device");
                 }
             }
+            Act::Format => {
+                self.protected(spot, Below::Nothing);
+                self.judged.written.push(shown(spot));
+                let image = matches!(
+                    place,
+                    Place::Tree { .. } | Place::Scratch { .. } | Place::Nowhere
+                );
+                if !image {
+                    self.destroys(|| format!("destroys what is on a disk: {}", shown(spot)));
+                }
+            }
             Act::Write | Act::WriteBelow | Act::Unpack => {
+                if ground.is_disk(spot) {
+                    self.destroys(|| format!("overwrites a disk: {}", shown(spot)));
+                }
+                if self.spoils && ground.is_system(spot) {
+                    self.destroys(|| {
+                        format!("changes the rights of a system folder: {}", shown(spot))
+                    });
+                }
                 match act {
                     Act::Write => self.protected(spot, Below::Nothing),
                     // Which of the names in it those are is not known.
@@ -276,6 +309,11 @@ impl Sight<'_, '_> {
             }
             Act::Named => self.named(spot),
             Act::Remove => {
+                if ground.is_home(spot) {
+                    self.destroys(|| format!("removes a home folder: {}", shown(spot)));
+                } else if ground.is_system(spot) || ground.is_disk(spot) {
+                    self.destroys(|| format!("removes a part of the system: {}", shown(spot)));
+                }
                 self.protected(spot, Below::All);
                 self.guarded(spot);
                 self.judged.removed.push(shown(spot));
@@ -501,5 +539,7 @@ fn shown(spot: &Spot) -> String {
 
 /// Whether effects are worth finding out.
 pub(crate) fn matter(bounds: &Bounds) -> bool {
-    bounds.unmatched == Unmatched::ByEffect || !bounds.protect.is_empty()
+    bounds.unmatched == Unmatched::ByEffect
+        || bounds.forbids_destruction
+        || !bounds.protect.is_empty()
 }

@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod code;
 mod credentials;
 pub(crate) mod glob;
+mod inert;
 pub(crate) mod judge;
 pub(crate) mod means;
 pub(crate) mod place;
@@ -14,6 +15,7 @@ mod table;
 mod tests;
 mod told;
 pub(crate) mod variables;
+mod vital;
 
 pub(crate) use code::Language;
 pub(crate) use row::Deed;
@@ -39,6 +41,8 @@ pub(crate) enum Act {
     WriteBelow,
     /// A folder is written into under names that only an archive knows.
     Unpack,
+    /// What it holds is replaced by an empty file system, or a table of partitions.
+    Format,
     /// It is removed or moved away, with all that is in it.
     Remove,
     /// It is named in code that cannot be read.
@@ -124,6 +128,20 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
         None => out.push(Effect::Deed(Deed::Unknown)),
     }
     out
+}
+
+/// Whether these words of `git apply` or `patch`, the name first, change nothing.
+pub(crate) fn only_shows_patch(words: &[&str]) -> bool {
+    let row = match words.first() {
+        Some(&"apply") => {
+            let git = table::find("git");
+            git.and_then(|git| git.subs.iter().find(|sub| sub.names.contains(&"apply")))
+        }
+        Some(&name) => table::find(name),
+        None => None,
+    };
+    let words: Vec<Word> = words.iter().map(|word| Word::fixed(*word)).collect();
+    row.is_some_and(|row| inert::is_inert(row, &words))
 }
 
 /// Whether a row says what this program does.

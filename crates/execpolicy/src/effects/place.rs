@@ -3,6 +3,7 @@
 
 use super::credentials;
 use super::glob::{meets, wild};
+use super::vital;
 
 /// The project's tree where its path is not known.
 pub(crate) const TREE: &str = "/\u{2}tree";
@@ -249,6 +250,26 @@ impl Ground {
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
         let inside = self.below_root(&parts).is_some();
         credentials::read_at(&parts, &home, inside, deep)
+    }
+
+    /// Whether it is somebody's home, or all that lies in it.
+    pub(crate) fn is_home(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
+        vital::is_home(&parts, &home)
+    }
+
+    /// Whether it is a folder without which the system does not run, or all that lies in it, and
+    /// no project has its top there.
+    pub(crate) fn is_system(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        vital::is_system(&parts) && self.below_root(&parts).is_none()
+    }
+
+    /// Whether it is a disk.
+    pub(crate) fn is_disk(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        vital::is_disk(&parts)
     }
 
     /// Whether it is a folder for passing files itself, into which something is put.

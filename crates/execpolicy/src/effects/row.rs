@@ -3,6 +3,7 @@
 
 use super::Effect;
 use super::call::Call;
+use super::inert::InertOption;
 
 /// What a command does beside reading and writing the files that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,10 @@ pub(crate) enum Deed {
     Persists,
     /// Destroys data or services outside the project's tree.
     Destroys,
+    /// Destroys what is on a disk.
+    Wipes,
+    /// Stops or restarts the machine.
+    Stops,
     /// Changes the machine: mounts, processes of others, its network, its power.
     Machine,
     /// Shows or hands on a secret.
@@ -55,6 +60,33 @@ impl Deed {
         matches!(self, Self::Network | Self::Installs | Self::Moves)
     }
 
+    /// Why it is refused where destruction is: nobody means it.
+    pub(crate) fn destroys(self) -> Option<&'static str> {
+        match self {
+            Self::Wipes | Self::Stops => self.asks(true),
+            Self::Network
+            | Self::Installs
+            | Self::Opaque
+            | Self::Moves
+            | Self::Elsewhere
+            | Self::Uploads
+            | Self::Publishes
+            | Self::Forces
+            | Self::History
+            | Self::Drops
+            | Self::Unchecked
+            | Self::Privilege
+            | Self::Persists
+            | Self::Destroys
+            | Self::Machine
+            | Self::Secret
+            | Self::Modes
+            | Self::Code
+            | Self::Unclear
+            | Self::Unknown => None,
+        }
+    }
+
     /// Why a person is asked; `None` if it is ordinary work.
     pub(crate) fn asks(self, opaque: bool) -> Option<&'static str> {
         Some(match self {
@@ -71,6 +103,8 @@ impl Deed {
             Self::Privilege => "acts with another account's rights, or changes rights",
             Self::Persists => "goes on or comes back after this work has ended",
             Self::Destroys => "destroys data or services outside the project's tree",
+            Self::Wipes => "destroys what is on a disk",
+            Self::Stops => "stops the machine",
             Self::Machine => "changes the machine itself",
             Self::Secret => "shows or hands on a secret",
             Self::Modes => "changes the rights of many files at once",
@@ -104,8 +138,8 @@ pub(crate) enum On {
     Does(Deed),
     /// It takes a value and does this.
     With(Deed),
-    /// Nothing happens but a message.
-    Inert,
+    /// Nothing happens but a message, if it is certain that it is read as this one.
+    Inert(&'static InertOption),
 }
 
 impl On {

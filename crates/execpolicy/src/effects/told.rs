@@ -78,6 +78,10 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
     if coder && call.operands.is_empty() {
         out.push(Effect::Fed(Language::Other));
     }
+    // What runs in a container is judged there.
+    if out.iter().any(|effect| matches!(effect, Effect::Inside(_))) {
+        return;
+    }
     for operand in call.operands.iter().take(3) {
         // Words that are called like programs, and mostly are tasks.
         const TASKS: &[&str] = &[

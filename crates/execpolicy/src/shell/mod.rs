@@ -271,6 +271,9 @@ impl<'r> Judge<'r> {
         if let Some((decision, why)) = &judged.protected {
             self.verdict.refuse(*decision, why.clone());
         }
+        if let Some(what) = &judged.destroys {
+            self.verdict.destroys(what);
+        }
         for path in &judged.written {
             self.verdict.written(path);
         }
@@ -528,6 +531,24 @@ impl<'r> Judge<'r> {
         (judged.asks, readable)
     }
 
+    /// Words that may not be a command count for what nobody means, as for rules that forbid.
+    fn guessed(&mut self, command: &Command, words: &[Word], program: &str) {
+        let bounds = self.verdict.rules().bounds();
+        if !bounds.forbids_destruction || command.kind == Kind::Inside {
+            return;
+        }
+        let scene = Scene {
+            ground: &self.ground,
+            names: &self.names,
+            dirs: &command.dirs,
+            hole: command.hole.as_deref(),
+        };
+        let effects = effects::of(program, words, true);
+        if let Some(what) = sight::judge(&effects, &scene, bounds, &self.links).destroys {
+            self.verdict.destroys(&what);
+        }
+    }
+
     /// The words as the shell will make them, as far as that can be told.
     fn settled<'w>(&self, words: &'w [Word], hole: Option<&Hole>) -> Cow<'w, [Word]> {
         if words.iter().all(|word| word.known == Known::Fixed) {
@@ -567,6 +588,9 @@ impl<'r> Judge<'r> {
                 true => self.facts(command, &settled, program),
                 false => (None, false),
             };
+        if !command.sure {
+            self.guessed(command, &settled, program);
+        }
         self.verdict
             .command(words, program, command.sure, asks.as_deref());
         self.alias(command, words, program);

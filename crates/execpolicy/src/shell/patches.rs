@@ -348,10 +348,12 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     if *first != "apply" {
         return None;
     }
+    if effects::only_shows_patch(words) {
+        return None;
+    }
     let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     for word in rest {
         match *word {
-            "--check" | "--stat" | "--numstat" | "--summary" => return None,
             "-v" | "--verbose" | "-q" | "--quiet" | "-" | "--index" => {}
             word if word.starts_with("-p") => strip = Some(word.get(2..)?.parse().ok()?),
             word if word.starts_with("--whitespace=") && !word.ends_with("fix") => {}
@@ -378,10 +380,15 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
 
 fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
     let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
+    let named: Vec<&str> = std::iter::once("patch")
+        .chain(words.iter().copied())
+        .collect();
+    if effects::only_shows_patch(&named) {
+        return None;
+    }
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
-            "--dry-run" => return None,
             "-i" => file = Some((*words.next()?).to_owned()),
             "-d" => (folder, plain) = (Some((*words.next()?).to_owned()), false),
             "-s" | "--silent" | "--quiet" | "-u" | "--unified" | "-N" | "--forward" => {}

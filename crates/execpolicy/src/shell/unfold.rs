@@ -90,6 +90,49 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
         Wrapper::Inline(letters, longs) => inline(words, letters, longs, feed),
         Wrapper::Awk => awk(words),
         Wrapper::Queue => fed(feed),
+        Wrapper::Checkrein => started_by_checkrein(words),
+    }
+}
+
+/// What `checkrein run` and `checkrein mcp-proxy` start: the words behind `--`, or an agent with
+/// them. What `checkrein policy check` is asked about is not run.
+fn started_by_checkrein(words: &[Word]) -> Vec<Inner> {
+    let end = words.iter().position(|word| is(Some(word), "--"));
+    let before = words.get(1..end.unwrap_or(words.len())).unwrap_or(&[]);
+    let named = |name: &str| before.iter().any(|word| is(Some(word), name));
+    if before.iter().any(|word| word.known == Known::Many) {
+        return vec![Inner::AnyFrom(1)];
+    }
+    if named("policy") || !(named("run") || named("mcp-proxy")) {
+        return Vec::new();
+    }
+    let Some(from) = end.map(|end| end + 1) else {
+        return Vec::new();
+    };
+    let agent = before.iter().enumerate().find_map(|(at, word)| {
+        let attached = word
+            .after('=')
+            .filter(|_| word.lead().starts_with("--agent="));
+        attached.or_else(|| {
+            before
+                .get(at + 1)
+                .filter(|_| is(Some(word), "--agent"))
+                .cloned()
+        })
+    });
+    match agent {
+        None if from < words.len() => vec![Inner::From(from)],
+        None => Vec::new(),
+        Some(agent) => {
+            let program = match agent.as_fixed() {
+                Some("claude-code") => Word::fixed("claude"),
+                _ => agent,
+            };
+            let rest = words.get(from..).unwrap_or(&[]).iter().cloned();
+            vec![Inner::Command(
+                std::iter::once(program).chain(rest).collect(),
+            )]
+        }
     }
 }
 
@@ -164,7 +207,8 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
                 at += 2;
                 continue;
             }
-            Some("--version" | "--help") => return Vec::new(),
+            // Behind another option it may be its value.
+            Some("--version" | "--help") if at == 1 => return Vec::new(),
             _ => {}
         }
         if lead.starts_with("--") {

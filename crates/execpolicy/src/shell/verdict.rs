@@ -229,6 +229,15 @@ impl<'r> Verdict<'r> {
         }
     }
 
+    /// What nobody means, and only a person does.
+    pub(super) fn destroys(&mut self, what: &str) {
+        let why = format!(
+            "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
+             terminal of their own, or changes `[policy] rules` of the project"
+        );
+        self.refuse(RuleDecision::Forbidden, why);
+    }
+
     pub(super) fn refuse(&mut self, decision: RuleDecision, why: String) {
         self.take(&Match {
             matched_prefix: Vec::new(),

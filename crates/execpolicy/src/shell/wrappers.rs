@@ -36,6 +36,8 @@ pub(crate) enum Wrapper {
     Awk,
     /// Reads commands from standard input only: `at`.
     Queue,
+    /// Checkrein itself: `run -- COMMAND...`, `mcp-proxy -- COMMAND...`.
+    Checkrein,
 }
 
 const SUDO: Options = Options {
@@ -87,6 +89,7 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
         "ssh" => Ssh,
         "su" | "runuser" | "script" | "sg" => TextOption,
         "at" | "batch" => Queue,
+        "checkrein" => Checkrein,
         "awk" | "gawk" | "mawk" | "nawk" => Awk,
         "python" | "pypy" => Inline("c", &[]),
         "perl" => Inline("eE", &[]),

@@ -15,6 +15,7 @@ pub(crate) fn policy(roots: &[&str]) -> Result<RuleSet, String> {
         .map_err(|error| error.to_string())?;
     Ok(rules.bounded(Bounds {
         unmatched: Unmatched::ByEffect,
+        forbids_destruction: true,
         roots: roots.iter().map(|root| (*root).to_owned()).collect(),
         ..Bounds::default()
     }))

@@ -245,7 +245,7 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
                 }
             }
         }
-        _ if call.has(&["version", "help"]) => {}
+        _ if call.is_only(&["--version", "--help"]) => {}
         _ => out.push(Effect::Deed(Deed::Unclear)),
     }
 }

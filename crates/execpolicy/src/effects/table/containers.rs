@@ -1,6 +1,7 @@
 //! Containers and clusters.
 
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 use crate::effects::{Act, Effect};
 use crate::shell::Word;
@@ -106,7 +107,7 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 GONE,
             )
-            .on(&[("dry-run", On::Inert)]),
+            .on(&[("dry-run", On::Inert(&inert::HELM))]),
             Row::does(&["plugin", "registry"], &[Deed::Code]),
         ]),
     Row::of(&[
@@ -390,7 +391,7 @@ const KUBECTL: &[Row] = &[
         ],
         GONE,
     )
-    .on(&[("dry-run", On::Inert)]),
+    .on(&[("dry-run", On::Inert(&inert::KUBECTL))]),
 ];
 
 /// A container's secret mount or a whole context; building reads what lies below.

@@ -245,7 +245,8 @@ fn psql(call: &Call<'_>, out: &mut Vec<Effect>) {
         out.push(Effect::File(Act::Read, file));
         out.push(Effect::Deed(Deed::Destroys));
     }
-    if texts.is_empty() && !call.has(&["l", "list", "V", "version", "f", "file"]) {
+    let shows = call.has(&["l", "list", "f", "file"]) || call.is_only(&["-V", "--version"]);
+    if texts.is_empty() && !shows {
         out.push(Effect::Fed(code::Language::Sql));
     }
     for text in texts.drain(..) {
@@ -256,7 +257,7 @@ fn psql(call: &Call<'_>, out: &mut Vec<Effect>) {
 fn mysql(call: &Call<'_>, out: &mut Vec<Effect>) {
     out.push(Effect::Deed(Deed::Network));
     let texts = queries_of(call, &["e", "execute"]);
-    if texts.is_empty() && !call.has(&["V", "version"]) {
+    if texts.is_empty() && !call.is_only(&["-V", "--version"]) {
         out.push(Effect::Fed(code::Language::Sql));
     }
     for text in texts {
@@ -293,7 +294,7 @@ fn sqlite(call: &Call<'_>, out: &mut Vec<Effect>) {
             }
             Some("init") => out.push(Effect::Deed(Deed::Code)),
             Some("readonly" | "safe") => read_only = true,
-            Some("version" | "help") => return,
+            Some("version" | "help") if call.words.len() == 2 => return,
             Some(_) if VALUES.contains(&text) => at += 1,
             Some(_) => {}
             None if file.is_none() => file = Some(word.clone()),
@@ -465,7 +466,7 @@ fn aws(call: &Call<'_>, out: &mut Vec<Effect>) {
         || verb == "wait"
         || verb == "tail";
     match (service, verb) {
-        ("", _) if call.has(&["version"]) => {}
+        ("", _) if call.is_only(&["--version"]) => {}
         _ if secret => out.push(Effect::Deed(Deed::Secret)),
         ("configure", "list" | "list-profiles") => {}
         ("configure" | "sso", _) => out.push(Effect::Deed(Deed::Secret)),

@@ -2,6 +2,7 @@
 
 use crate::effects::call::Call;
 use crate::effects::code;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 use crate::effects::{Act, Effect};
 use crate::shell::Word;
@@ -45,7 +46,10 @@ pub(super) const ROWS: &[Row] = &[
     ])
     .more(opens),
     Row::of(&["sd"])
-        .on(&[("p", On::Inert), ("preview", On::Inert)])
+        .on(&[
+            ("p", On::Inert(&inert::PRINTS)),
+            ("preview", On::Inert(&inert::PRINTS)),
+        ])
         .more(sd),
     Row::of(&[
         "fastmod",

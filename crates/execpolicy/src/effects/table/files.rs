@@ -1,6 +1,7 @@
 //! Programs that make, copy, move and remove files, and change what may be done with them.
 
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Operands, Row};
 use crate::effects::{Act, Effect};
 use crate::shell::{Known, Word};
@@ -92,7 +93,7 @@ pub(super) const ROWS: &[Row] = &[
             ("output", On::Writes),
             ("r", On::Writes),
             ("reject-file", On::Writes),
-            ("dry-run", On::Inert),
+            ("dry-run", On::Inert(&inert::PATCH)),
         ])
         .more(patch),
     Row::reads(&["dos2unix", "unix2dos"])
@@ -245,6 +246,13 @@ fn owners(call: &Call<'_>, out: &mut Vec<Effect>) {
     } else {
         Deed::Privilege
     }));
+    let skip = usize::from(!call.has(&["reference"]));
+    out.extend(
+        call.operands
+            .iter()
+            .skip(skip)
+            .map(|word| Effect::File(Act::Write, (*word).clone())),
+    );
 }
 
 fn dd(call: &Call<'_>, out: &mut Vec<Effect>) {
@@ -266,9 +274,6 @@ fn dd(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 /// What it writes stands in the patch; only a named file is known here.
 fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["dry-run"]) {
-        return;
-    }
     match call.operands.first() {
         Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
         None => {

@@ -1,6 +1,7 @@
 //! Git, by sub-command.
 
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Operands, Row};
 use crate::effects::{Act, Effect};
 use crate::shell::{Known, Word};
@@ -408,10 +409,10 @@ const SUBS: &[Row] = &[
         .values("pC")
         .longs(&["whitespace", "exclude", "include"])
         .on(&[
-            ("check", On::Inert),
-            ("stat", On::Inert),
-            ("numstat", On::Inert),
-            ("summary", On::Inert),
+            ("check", On::Inert(&inert::GIT_APPLY)),
+            ("stat", On::Inert(&inert::GIT_APPLY)),
+            ("numstat", On::Inert(&inert::GIT_APPLY)),
+            ("summary", On::Inert(&inert::GIT_APPLY)),
             ("unsafe-paths", On::Does(Deed::Unclear)),
             ("directory", On::Value),
         ])
@@ -423,9 +424,9 @@ const SUBS: &[Row] = &[
         .more(apply),
     Row::of(&["rm"])
         .on(&[
-            ("cached", On::Inert),
-            ("n", On::Inert),
-            ("dry-run", On::Inert),
+            ("cached", On::Inert(&inert::GIT_FILES)),
+            ("n", On::Inert(&inert::GIT_FILES)),
+            ("dry-run", On::Inert(&inert::GIT_FILES)),
         ])
         .operands(Operands::Remove),
     Row::of(&["mv"]).operands(Operands::Move),
@@ -738,7 +739,7 @@ fn reset(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 fn clean(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if !call.has(&["n", "dry-run"]) {
+    if !inert::holds(call.words, &["n", "dry-run"], &inert::GIT_FILES, "e", false) {
         out.push(Effect::Deed(Deed::Drops));
         all(out);
     }

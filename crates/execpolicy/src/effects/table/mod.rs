@@ -6,6 +6,7 @@ mod checkers;
 mod compilers;
 mod containers;
 mod data;
+mod disks;
 mod editors;
 mod files;
 mod forges;
@@ -50,6 +51,7 @@ const OTHERS: &[&[Row]] = &[
     archives::ROWS,
     data::ROWS,
     system::ROWS,
+    disks::ROWS,
 ];
 
 /// Whether a program is one of those.
@@ -65,7 +67,8 @@ pub(super) fn find(name: &str) -> Option<&'static Row> {
             .flat_map(|family| family.iter())
             .find(|row| row.names.contains(&name))
     };
-    row(name).or_else(|| {
+    let kind = || disks::family(name).and_then(row);
+    row(name).or_else(kind).or_else(|| {
         // `python3.12`, `gcc-13`, `clang++-17`: the number is not part of the name.
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         (plain != name && !plain.is_empty())

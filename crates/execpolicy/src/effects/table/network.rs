@@ -2,6 +2,7 @@
 //! and running something there, is not.
 
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 use crate::effects::{Act, Effect, Language};
 use crate::shell::Word;
@@ -259,7 +260,13 @@ fn transfer(sources: &[&Word], target: &Word, out: &mut Vec<Effect>) {
 }
 
 fn rsync(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["n", "dry-run", "list-only"]) {
+    if inert::holds(
+        call.words,
+        &["n", "dry-run", "list-only"],
+        &inert::RSYNC,
+        "eBTMf",
+        false,
+    ) {
         return;
     }
     let Some((target, sources)) = call.operands.split_last() else {

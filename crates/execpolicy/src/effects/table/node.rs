@@ -3,6 +3,7 @@
 use super::packages::tool;
 use crate::effects::Effect;
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 use crate::shell::Word;
 
@@ -211,7 +212,7 @@ const NODE: &[Row] = &[
         ],
         &[Deed::Publishes],
     )
-    .on(&[("dry-run", On::Inert)]),
+    .on(&[("dry-run", On::Inert(&inert::PACKAGES))]),
     Row::does(
         &["login", "logout", "adduser", "token", "profile"],
         &[Deed::Secret],

@@ -3,6 +3,7 @@
 
 use crate::effects::Effect;
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 use crate::shell::Word;
 
@@ -171,7 +172,8 @@ pub(super) const ROWS: &[Row] = &[
             Row::of(&["run"]).more(after_sub),
             Row::does(&["shell"], RUNS),
             Row::does(&["config"], &[Deed::Persists]),
-            Row::does(&["publish"], &[Deed::Publishes]).on(&[("dry-run", On::Inert)]),
+            Row::does(&["publish"], &[Deed::Publishes])
+                .on(&[("dry-run", On::Inert(&inert::PACKAGES))]),
         ])
         .others(RUNS),
     Row::of(&["conda", "mamba", "micromamba"]).subs(&[
@@ -393,7 +395,13 @@ fn uv_run(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 fn checks(call: &Call<'_>, out: &mut Vec<Effect>) {
     if matches!(call.operand(0), Some("check" | "build" | "package"))
-        || call.has(&["dry-run", "snapshot"])
+        || inert::holds(
+            call.words,
+            &["dry-run", "snapshot"],
+            &inert::PACKAGES,
+            "",
+            false,
+        )
     {
         out.retain(|effect| *effect != Effect::Deed(Deed::Publishes));
     }

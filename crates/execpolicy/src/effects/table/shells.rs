@@ -410,7 +410,7 @@ fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
         let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
             break;
         };
-        if matches!(text, "--version" | "--help" | "-V" | "-VV" | "-h") {
+        if call.is_only(&["--version", "--help", "-V", "-VV", "-h"]) {
             return;
         }
         if cluster.starts_with('-') {
@@ -482,8 +482,9 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
                 out.push(Effect::Fed(Language::Node));
                 at += 1;
             }
-            "-v" | "--version" | "-h" | "--help" | "--v8-options" => return,
-            "-c" | "--check" => return,
+            "-v" | "--version" | "-h" | "--help" | "--v8-options" if call.words.len() == 2 => {
+                return;
+            }
             "--" => {
                 at += 1;
                 break;
@@ -659,7 +660,13 @@ fn php(call: &Call<'_>, out: &mut Vec<Effect>) {
             }
             "-c" | "-t" => at += 2,
             "-S" => return out.push(Effect::Deed(Deed::Opaque)),
-            "-l" | "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules" => return,
+            "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules"
+                if call.words.len() == 2 =>
+            {
+                return;
+            }
+            // `php -l FILE` reads it and runs nothing.
+            "-l" if call.words.len() == 3 => return,
             "-f" => at += 1,
             text if text.starts_with("-r") => return out.push(Effect::Deed(Deed::Code)),
             text if text.starts_with('-') => at += 1,

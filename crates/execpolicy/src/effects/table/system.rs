@@ -4,7 +4,7 @@ use crate::effects::Act;
 use crate::effects::Effect;
 use crate::effects::call::Call;
 use crate::effects::row::{Deed, On, Row};
-use crate::shell::Known;
+use crate::shell::{Known, Word};
 
 const MACHINE: &[Deed] = &[Deed::Machine];
 
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     Row::of(&["tshark", "tcpdump", "capinfos", "editcap"]).more(captures),
     Row::of(&["printenv"]),
-    Row::of(&["kill"]).on(&[("list", On::Inert)]).more(kill),
+    Row::of(&["kill"]).more(kill),
     Row::of(&[
         "pkill",
         "killall",
@@ -190,73 +190,13 @@ pub(super) const ROWS: &[Row] = &[
     .more(logs),
     Row::does(
         &[
-            "mount",
-            "umount",
-            "mkfs",
-            "fsck",
-            "e2fsck",
-            "tune2fs",
-            "resize2fs",
-            "xfs_repair",
-            "fdisk",
-            "sfdisk",
-            "cfdisk",
-            "gdisk",
-            "sgdisk",
-            "parted",
-            "partprobe",
-            "wipefs",
-            "blkdiscard",
-            "badblocks",
-            "hdparm",
-            "losetup",
-            "cryptsetup",
-            "lvm",
-            "pvcreate",
-            "vgcreate",
-            "lvcreate",
-            "lvremove",
-            "vgremove",
-            "pvremove",
-            "mdadm",
-            "zfs",
-            "zpool",
-            "btrfs",
-            "swapon",
-            "swapoff",
-            "mkswap",
-            "diskutil",
-            "hdiutil",
-            "fusermount",
-            "mkfs.ext4",
-            "mkfs.xfs",
-            "mkfs.vfat",
-            "mkfs.ext",
-            "mke2fs",
-            "newfs",
-            "format",
-            "dmsetup",
-            "multipath",
-            "kpartx",
-            "debugfs",
-            "fstrim",
-            "asr",
-            "bless",
-            "nvme",
-            "smartctl",
+            "reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec",
         ],
         MACHINE,
     )
-    .more(shows),
+    .more(stops),
     Row::does(
         &[
-            "reboot",
-            "shutdown",
-            "halt",
-            "poweroff",
-            "init",
-            "telinit",
-            "kexec",
             "insmod",
             "rmmod",
             "modprobe",
@@ -387,10 +327,11 @@ fn captures(call: &Call<'_>, out: &mut Vec<Effect>) {
         .iter()
         .any(|word| word.text.starts_with("-X") || word.text == "-z" && call.name() == "tcpdump");
     if reads.is_empty()
-        && call
-            .words
-            .iter()
-            .all(|word| word.text != "--version" && word.text != "-D")
+        && !(call.words.len() == 2
+            && matches!(
+                call.words.get(1).and_then(Word::as_fixed),
+                Some("--version" | "-D")
+            ))
         || code
     {
         out.push(Effect::Deed(Deed::Machine));
@@ -410,30 +351,58 @@ fn machine(_: &Call<'_>, out: &mut Vec<Effect>) {
 /// `sudo -l`, `sudo -n true`: still asks for rights.
 fn asks_sudo(_: &Call<'_>, _: &mut Vec<Effect>) {}
 
+/// The machine goes down, or is told that it will.
+fn stops(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let stops = match call.name() {
+        "init" | "telinit" => matches!(call.operand(0), Some("0" | "6")),
+        "kexec" => call.has(&["e", "exec"]),
+        // Only a message, or the end of one that was on its way.
+        _ => !call.has_only(&["c", "k", "w", "wtmp-only", "show"]),
+    };
+    if stops {
+        out.push(Effect::Deed(Deed::Stops));
+    }
+}
+
 /// Without operands, or with options that only ask, the state is shown.
 fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
     let alone = call.words.len() == 1;
-    let shown = match name {
-        "mount" | "timedatectl" | "hostnamectl" | "localectl" | "modprobe" | "arp" => {
-            alone
-                || call.words.len() == 2 && matches!(call.operand(0), Some("status"))
-                || name == "mount" && call.operands.is_empty() && call.has(&["l", "V"])
+    let none = call.operands.is_empty();
+    let only = |options: &[&str]| call.has_only(options);
+    let shown = match call.name() {
+        "timedatectl" | "hostnamectl" | "localectl" => {
+            alone || call.words.len() == 2 && call.begins_with(&["status"])
         }
-        "swapon" => call.has(&["s", "show", "summary"]),
-        "fdisk" | "parted" | "sfdisk" | "gdisk" => call.has(&["l", "list"]) && !call.has(&["s"]),
-        "losetup" => call.has(&["a", "l", "list", "all"]),
+        "modprobe" | "arp" => alone,
         "sysctl" => {
-            !call.has(&["w", "p", "write", "load", "system"])
-                && !call.words.iter().any(|word| word.text.contains('='))
+            let sets = call.words.iter().any(|word| word.text.contains('='));
+            !sets
+                && (call.options.is_empty()
+                    || only(&["a", "A", "X", "n", "e", "N", "b", "all", "names", "values"]))
         }
-        "zfs" | "zpool" | "btrfs" | "diskutil" => {
-            matches!(call.operand(0), Some("list" | "status" | "get" | "info"))
+        "iptables" | "ip6tables" => {
+            only(&[
+                "L",
+                "S",
+                "list",
+                "list-rules",
+                "n",
+                "v",
+                "x",
+                "t",
+                "numeric",
+                "verbose",
+                "exact",
+                "table",
+                "line-numbers",
+            ]) && call.has(&["L", "S", "list", "list-rules"])
         }
-        "iptables" | "ip6tables" | "nft" | "ufw" => {
-            call.has(&["L", "S", "list", "list-rules"])
-                || matches!(call.operand(0), Some("status" | "list"))
+        // It reads its words as one text: what follows a `;` is another command.
+        "nft" => {
+            let ends = |word: &&Word| word.known != Known::Fixed || word.text.contains([';', '\n']);
+            call.begins_with(&["list"]) && !call.operands.iter().any(ends)
         }
+        "ufw" => call.begins_with(&["status"]),
         "nmcli" | "iw" => {
             alone
                 || matches!(
@@ -444,15 +413,18 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
                     )
                 )
         }
-        "ldconfig" => call.has(&["p", "print-cache"]),
-        "smartctl" | "nvme" => {
-            call.has(&["a", "i", "H", "all", "info"]) || matches!(call.operand(0), Some("list"))
+        "ldconfig" => {
+            none && only(&["p", "print-cache", "v", "N"]) && call.has(&["p", "print-cache"])
         }
-        "defaults" => matches!(call.operand(0), Some("read" | "domains" | "find")),
-        "plutil" => call.has(&["p", "lint"]),
-        "pmset" | "scutil" => call.has(&["g", "get"]),
-        "hwclock" => call.has(&["r", "show"]),
-        "efibootmgr" => alone,
+        "defaults" => call.begins_with(&["read", "domains", "find"]),
+        "plutil" => only(&["p"]),
+        "pmset" => only(&["g"]),
+        "scutil" => only(&["get", "dns", "proxy", "nwi"]),
+        "hwclock" => {
+            none && only(&["r", "show", "u", "utc", "l", "localtime", "v", "verbose"])
+                && call.has(&["r", "show"])
+        }
+        "efibootmgr" => alone || none && only(&["v", "verbose"]),
         _ => false,
     };
     if shown {
@@ -600,6 +572,16 @@ fn services(call: &Call<'_>, out: &mut Vec<Effect>) {
             .or_else(|| words.first()),
         _ => words.iter().find(|word| !word.starts_with('-')),
     };
+    if name == "systemctl"
+        && verb.is_some_and(|word| {
+            matches!(
+                *word,
+                "reboot" | "poweroff" | "halt" | "kexec" | "soft-reboot" | "emergency" | "rescue"
+            )
+        })
+    {
+        out.push(Effect::Deed(Deed::Stops));
+    }
     if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
         out.push(Effect::Deed(Deed::Persists));
     }
@@ -682,14 +664,23 @@ fn ourselves(call: &Call<'_>, out: &mut Vec<Effect>) {
     if call.operand(0) == Some("patch") && call.operand(1) == Some("apply") {
         out.push(Effect::Patch(call.values_of(&["root"]).next().cloned()));
     }
-    for (at, word) in call.words.iter().enumerate() {
-        if word.text == "--" {
-            let inner = call.words.get(at + 1..).unwrap_or(&[]);
-            if call.operand(0) == Some("run") {
-                out.push(Effect::Command(inner.to_vec()));
-            }
-            break;
+    match call.operand(0) {
+        // Checks of a project are its code, wherever it lies.
+        Some("check") => {
+            let mut config = call
+                .values_of(&["root"])
+                .next()
+                .cloned()
+                .unwrap_or_else(|| Word::fixed("."));
+            config.append(&Word::fixed("/checkrein.toml"));
+            out.push(Effect::Deed(Deed::Opaque));
+            out.push(Effect::RunsFile(config));
         }
+        // An agent of its own; a command behind `--` is judged as what it is.
+        Some("run") if !call.words.iter().any(|word| word.as_fixed() == Some("--")) => {
+            out.push(Effect::Deed(Deed::Code));
+        }
+        _ => {}
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::effects::Effect;
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Operands, Row};
 
 pub(super) const ROWS: &[Row] = &[
@@ -376,7 +377,7 @@ pub(super) const ROWS: &[Row] = &[
             ("f", On::Program),
             ("file", On::Program),
             ("files", On::Program),
-            ("type-list", On::Inert),
+            ("type-list", On::Inert(&inert::PRINTS)),
             ("ignore-file", On::Reads),
             ("pre", On::Runs),
             ("pre-glob", On::Value),

@@ -3,6 +3,7 @@
 
 use crate::effects::Effect;
 use crate::effects::call::Call;
+use crate::effects::inert;
 use crate::effects::row::{Deed, On, Row};
 
 pub(super) const ROWS: &[Row] = &[
@@ -293,7 +294,10 @@ const CARGO: &[Row] = &[
         ],
         &[Deed::Publishes],
     )
-    .on(&[("dry-run", On::Inert), ("n", On::Inert)]),
+    .on(&[
+        ("dry-run", On::Inert(&inert::CARGO)),
+        ("n", On::Inert(&inert::CARGO)),
+    ]),
     Row::does(&["login", "logout"], &[Deed::Secret]),
 ];
 
