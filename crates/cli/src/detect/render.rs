@@ -15,6 +15,14 @@ const HEAD: &str = "\
 # `checkrein check` runs it now; all keys and their defaults are in docs/configuration.md of Checkrein.
 ";
 
+const POLICY: &str = "
+# Which commands may run (docs/policy.md of Checkrein). A person is asked before a command that
+# destroys, publishes or reaches beyond this project; one that destroys a home, a disk or the
+# system is refused. `rules = []` switches both off.
+[policy]
+rules = [\"builtin:default\"]
+";
+
 const NOTHING: &str = "
 # No check was found here that Checkrein knows, so every \"done\" ends `unverified`. For example:
 #
@@ -27,6 +35,7 @@ const NOTHING: &str = "
 pub(crate) fn config(planned: &[Planned]) -> String {
     let mut text = HEAD.to_owned();
     if planned.is_empty() {
+        text.push_str(POLICY);
         text.push_str(NOTHING);
         return text;
     }
@@ -35,6 +44,7 @@ pub(crate) fn config(planned: &[Planned]) -> String {
             "#\n# Nothing is required yet: each check below says why. Until one is, a \"done\" ends `unverified`.\n",
         );
     }
+    text.push_str(POLICY);
     for Planned { check, advisory } in planned {
         text.push_str(&format!(
             "\n# found by: {}\n[[verifier]]\n",

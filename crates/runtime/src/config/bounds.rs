@@ -17,13 +17,15 @@ pub(super) fn add(
     file: &ConfigFile,
 ) -> Result<(), ConfigError> {
     let table = &file.policy;
-    let shipped = table.rules.iter().any(|pattern| pattern == DEFAULT);
+    let mut named = table.rules.iter().flatten();
+    let shipped = named.any(|pattern| pattern == DEFAULT);
     let unmatched = match table.unmatched {
         Some(unmatched) => unmatched,
         None if shipped => Unmatched::ByEffect,
         None => Unmatched::Allow,
     };
     bounds.unmatched = stricter(bounds.unmatched, unmatched);
+    bounds.forbids_destruction |= table.rules.as_ref().is_some_and(|rules| !rules.is_empty());
     bounds.opaque_asks |= table.opaque == Some(OpaqueText::Prompt);
     for pattern in &table.protect {
         let outside =

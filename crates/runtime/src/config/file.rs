@@ -81,8 +81,7 @@ pub(super) struct StanceTable {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct PolicyTable {
-    #[serde(default)]
-    pub(super) rules: Vec<String>,
+    pub(super) rules: Option<Vec<String>>,
     pub(super) unmatched: Option<Unmatched>,
     pub(super) opaque: Option<OpaqueText>,
     #[serde(default)]

@@ -209,7 +209,7 @@ impl Gathered {
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let folder = folder(&self.config);
         let mut found = Vec::new();
-        for pattern in &file.policy.rules {
+        for pattern in file.policy.rules.iter().flatten() {
             if pattern == bounds::DEFAULT {
                 let text = checkrein_execpolicy::DEFAULT_RULES.to_owned();
                 found.push((bounds::DEFAULT.to_owned(), text));
@@ -240,7 +240,9 @@ fn folder(config: &Source) -> &Path {
 
 /// Of the config and of all its profiles.
 fn patterns(parts: &[ConfigFile]) -> impl Iterator<Item = &String> {
-    let all = parts.iter().flat_map(|file| &file.policy.rules);
+    let all = parts
+        .iter()
+        .flat_map(|file| file.policy.rules.iter().flatten());
     all.filter(|pattern| *pattern != bounds::DEFAULT)
 }
 

@@ -277,7 +277,7 @@ pub const KEYS: &[KeySpec] = &[
     key("stance.stop", STANCES, "At a stop.").or("\"allow\"").own(Stricter),
 
     key("policy", OneTable, "Exec policy.").own(Adds),
-    key("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped.")
+    key("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
         .like("[\"builtin:default\", \"rules/*.rules\"]").own(Adds),
     key("policy.unmatched", OneOf(&[
         word("allow", "left to the agent's own rules"),

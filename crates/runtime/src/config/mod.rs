@@ -200,7 +200,11 @@ pub fn compile_gathered(
     }
     let policy = policy_of(&document, &file, repo, driver);
     let mut policy = policy.map_err(|error| error.beside(&warnings))?;
-    let mut bounds = checkrein_execpolicy::Bounds::default();
+    let mut bounds = checkrein_execpolicy::Bounds {
+        // A person's own file only tightens: what the repo's does not switch off stays.
+        forbids_destruction: file.policy.rules.is_none(),
+        ..checkrein_execpolicy::Bounds::default()
+    };
     bounds::add(&mut bounds, &document, &file)?;
     let mut retention = Retention::of(&file);
     if let (Some(gathered), Some(own)) = (person, own) {

@@ -326,6 +326,33 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
     ] {
         assert_eq!(judged(&shipped, script), Some(expected), "{script}");
     }
+    // Without the key its forbidden part is in force, and what it asks about is not.
+    for (repo, own, expected) in [
+        ("", None, Some(Forbidden)),
+        ("[policy]\napproval = 'never'", None, Some(Forbidden)),
+        ("[policy]\nrules = []", None, None),
+        (
+            "[policy]\nrules = ['builtin:default']",
+            None,
+            Some(Forbidden),
+        ),
+        // A person's own file takes nothing back, and can put it in force.
+        ("", Some("[policy]\nrules = []"), Some(Forbidden)),
+        ("[policy]\nrules = []", Some("[caps]\nattempts = 2"), None),
+        (
+            "[policy]\nrules = []",
+            Some("[policy]\nrules = ['builtin:default']"),
+            Some(Forbidden),
+        ),
+    ] {
+        let rules = rules(repo, own).unwrap();
+        for script in ["rm -rf ~", "mkfs.ext4 /dev/sda1", "dd if=x of=/dev/sda"] {
+            assert_eq!(judged(&rules, script), expected, "{repo} {own:?}: {script}");
+        }
+        let asks = judged(&rules, "git push -f origin main") == Some(Prompt);
+        let shipped = repo.contains("builtin") || own.is_some_and(|own| own.contains("builtin"));
+        assert_eq!(asks, shipped, "{repo} {own:?}");
+    }
     // The person's own file tightens and never loosens.
     let own = rules(
         "[policy]\nunmatched = 'by-effect'",

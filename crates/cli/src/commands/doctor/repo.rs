@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use checkrein_core::policy::Policy;
+use checkrein_execpolicy::RuleSet;
 use checkrein_runtime::config::Driver;
 use checkrein_store::{SqliteStore, StoreError};
 
@@ -32,7 +33,8 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
                     .so("what it is about does nothing")
                     .mend(format!("mend that line of {CONFIG}, or take it out"))
             }));
-            findings.push(of_policy(&compiled.policy, place));
+            findings.push(of_policy(&compiled.policy, place.clone()));
+            findings.push(exec_policy(&compiled.policy, place));
             Some(compiled.policy)
         }
         Err(error) => {
@@ -135,6 +137,31 @@ fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
         "checks",
         format!("required: {}", required.join(", ")),
     ))
+}
+
+/// Whether commands are judged before they run, and by what.
+fn exec_policy(policy: &Policy, place: Option<String>) -> Finding {
+    const CHECK: &str = "exec_policy";
+    let rules = RuleSet::from_text(&policy.rules).unwrap_or_default();
+    let finding =
+        if rules.has_restrictions() {
+            Finding::ok("repo", CHECK, "commands are judged before they run")
+        } else {
+            let finding = match rules.forbids_destruction() {
+            true => Finding::ok("repo", CHECK, "the exec policy `builtin:default` is not named").so(
+                "of all commands only those that destroy a home, a disk or the system are refused",
+            ),
+            false => Finding::warning("repo", CHECK, "the exec policy is switched off")
+                .so("no command is refused or asked about before it runs"),
+        };
+            finding.mend(format!(
+                "in {CONFIG}: [policy] rules = [\"builtin:default\"]"
+            ))
+        };
+    match place {
+        Some(place) => finding.at(place),
+        None => finding,
+    }
 }
 
 /// Under `--require-trust` nothing of the repo runs until a person has approved it.

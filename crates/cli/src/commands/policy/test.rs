@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_execpolicy::{Entry, Example, Listing, NetworkRule, Says, list};
+use checkrein_execpolicy::{Bounds, Entry, Example, Listing, NetworkRule, Says, list};
 use checkrein_runtime::config::{Driver, Sources};
 use serde_json::{Value, json};
 
@@ -26,7 +26,14 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
         Some((located, sources)) if failing == 0 => {
             located.unguarded(sources, Driver::Hook)?.policy.rules
         }
-        Some(_) | None => rules.to_text(),
+        Some(_) => rules.to_text(),
+        // As a config that names these files and says nothing else.
+        None => rules
+            .bounded(Bounds {
+                forbids_destruction: true,
+                ..Bounds::default()
+            })
+            .to_text(),
     };
     let digest = Digest::of(text.as_bytes());
     if args.json {
