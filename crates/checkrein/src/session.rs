@@ -402,6 +402,7 @@ impl<'a> Session<'a> {
             usage: None,
             returned,
             layers: Vec::new(),
+            task_list: None,
         };
         let patience = Patience {
             deadline: None,

@@ -22,6 +22,18 @@ pub struct Stamped {
     /// What layers of middleware said of it before, in the order in which they were asked.
     #[serde(default, skip_serializing_if = "<[LayerFact]>::is_empty")]
     pub layers: Box<[LayerFact]>,
+    /// At a prompt and at a stop, where a judge may be asked: the project's list of standing tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_list: Option<Box<TaskListFact>>,
+}
+
+/// A list of standing tasks, as it was when it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskListFact {
+    /// Digest of the whole file.
+    pub digest: Digest,
+    /// Its text, bounded, secrets hidden.
+    pub text: String,
 }
 
 /// Everything that can be told to the core.

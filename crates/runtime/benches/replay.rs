@@ -103,6 +103,7 @@ fn inputs() -> Vec<Stamped> {
             source: SourceName::new("bench"),
             input,
             layers: Box::default(),
+            task_list: None,
         });
     };
     let tokens = |n: usize| {

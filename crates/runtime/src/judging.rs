@@ -6,10 +6,10 @@ use checkrein_core::digest::Short;
 use checkrein_core::event::{Event, OpenedBy};
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
-use checkrein_core::input::{Input, JudgeFact, StopRequested, ToolKind, ToolRequested};
+use checkrein_core::input::{Input, JudgeFact, Stamped, StopRequested, ToolKind, ToolRequested};
 use checkrein_core::policy::{Policy, Tier};
 use checkrein_core::state::{Pending, State};
-use checkrein_verifiers::judge::{self, Case, Definition, Turn};
+use checkrein_verifiers::judge::{self, Case, Definition, StandingTasks, Turn};
 
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
@@ -64,6 +64,7 @@ impl Runtime {
             feedback: self.said_before(policy, &story.said),
             answer: message.to_owned(),
             heartbeat: story.heartbeat,
+            tasks: story.tasks.standing(),
             agent: state
                 .agent
                 .as_ref()
@@ -194,6 +195,28 @@ struct Story {
     changes: Vec<String>,
     said: Vec<Said>,
     heartbeat: bool,
+    tasks: TaskLists,
+}
+
+/// What was read of the list of standing tasks.
+#[derive(Default)]
+struct TaskLists {
+    /// At the newest prompt, until a task opens with it.
+    prompted: Option<String>,
+    /// When the task began; `None` if it did not begin with a prompt.
+    before: Option<String>,
+    /// At the newest stop.
+    now: Option<String>,
+}
+
+impl TaskLists {
+    fn standing(self) -> Option<StandingTasks> {
+        let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
+        any.then_some(StandingTasks {
+            now: self.now,
+            before: self.before,
+        })
+    }
 }
 
 impl Story {
@@ -203,6 +226,10 @@ impl Story {
                 let request = match by {
                     OpenedBy::Prompt => std::mem::take(&mut self.prompted),
                     OpenedBy::Work => String::new(),
+                };
+                self.tasks.before = match by {
+                    OpenedBy::Prompt => self.tasks.prompted.take(),
+                    OpenedBy::Work => None,
                 };
                 let before = Turn {
                     request: std::mem::replace(&mut self.request, request),
@@ -218,7 +245,10 @@ impl Story {
                 self.changes.clear();
                 self.said.clear();
             }
-            Event::Input(stamped) => self.input(&stamped.input, scope),
+            Event::Input(stamped) => {
+                self.list(stamped, scope);
+                self.input(&stamped.input, scope);
+            }
             // What the agent was told, and no more.
             Event::DecisionMade(made) if made.scope == *scope => {
                 if let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision {
@@ -229,6 +259,15 @@ impl Story {
                     self.said.extend(told);
                 }
             }
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, stamped: &Stamped, scope: &ScopeId) {
+        let text = stamped.task_list.as_ref().map(|list| list.text.clone());
+        match &stamped.input {
+            Input::PromptSubmitted(_) => self.tasks.prompted = Some(text.unwrap_or_default()),
+            Input::StopRequested(stop) if stop.scope == *scope => self.tasks.now = text,
             _ => {}
         }
     }

@@ -38,6 +38,7 @@ mod retain;
 mod settle;
 mod shown;
 mod summary;
+mod task_list;
 mod telling;
 mod transaction;
 mod watching;

@@ -311,5 +311,6 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         usage: None,
         returned: None,
         layers: Vec::new(),
+        task_list: None,
     }
 }

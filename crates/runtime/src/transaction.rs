@@ -26,7 +26,7 @@ use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, fit, judging, load, patches, summary};
+use crate::{clock, fit, judging, load, patches, summary, task_list};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -196,6 +196,7 @@ impl Runtime {
                 compiled.insert(sealing).compiled.policy.clone()
             }
         };
+        delivery.task_list = task_list::read_task_list(&self.place.root, &policy, &self.redactor);
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
                 let limit = PROMPT_LIMIT.min(patience.for_a_question());
@@ -353,6 +354,7 @@ impl Runtime {
             source: delivery.source.clone(),
             input,
             layers: delivery.layers.clone().into(),
+            task_list: delivery.task_list.clone(),
         };
         let made = step(&policy, &mut state, stamped);
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));

@@ -98,6 +98,7 @@ impl Runtime {
             source: delivery.source.clone(),
             input: self.complete(policy, state, delivery),
             layers: delivery.layers.clone().into(),
+            task_list: delivery.task_list.clone(),
         };
         match step(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),

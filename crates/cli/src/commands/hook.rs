@@ -407,6 +407,7 @@ fn judge(
             usage: transcript.is_some().then_some(&usage),
             returned: None,
             layers: Vec::new(),
+            task_list: None,
         };
         let decided = runtime
             .take(delivery, patience, &|news| show(desk, news))
@@ -498,6 +499,7 @@ fn let_through(
         usage: None,
         returned: None,
         layers: Vec::new(),
+        task_list: None,
     };
     let patience = Patience {
         deadline: None,
@@ -654,6 +656,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         usage: None,
         returned: None,
         layers: Vec::new(),
+        task_list: None,
     };
     let patience = Patience {
         deadline: None,

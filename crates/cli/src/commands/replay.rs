@@ -211,6 +211,7 @@ impl<'a> Watch<'a> {
             source: SourceName::new("trace"),
             input,
             layers: Box::default(),
+            task_list: None,
         };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;

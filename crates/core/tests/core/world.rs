@@ -299,6 +299,7 @@ impl World {
             source: SourceName::from("user"),
             input,
             layers: layers.into(),
+            task_list: None,
         };
         let made = step(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());

@@ -22,8 +22,19 @@ pub struct Case {
     pub answer: String,
     /// Whether nobody asked: it answers a heartbeat.
     pub heartbeat: bool,
+    /// The project's standing tasks, where it has any.
+    pub tasks: Option<StandingTasks>,
     /// The agent, as its adapter names it.
     pub agent: String,
+}
+
+/// A list of standing tasks, now and when the task began.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StandingTasks {
+    /// What it says at the stop; `None` if there is none any more, or none that can be read.
+    pub now: Option<String>,
+    /// What it said when the task began; `None` if that is not known.
+    pub before: Option<String>,
 }
 
 /// One turn of a conversation.

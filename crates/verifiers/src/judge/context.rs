@@ -7,7 +7,7 @@ use checkrein_models::quoted::{Keep, Quotes, RULE, clip};
 use checkrein_models::{Message, Request, Shape};
 use serde_json::{Value, json};
 
-use super::case::Case;
+use super::case::{Case, StandingTasks};
 use super::definition::Definition;
 
 /// Characters of the whole, unless the request itself is longer.
@@ -97,14 +97,18 @@ pub(super) fn request(judge: &Definition, case: &Case, quotes: Quotes, order: Or
 
 impl Blocks {
     fn of(judge: &Definition, case: &Case) -> Self {
-        // The standing tasks of a heartbeat are nobody's rules but its own.
+        // The standing tasks of a heartbeat are nobody's rules but its own. Earlier builds sealed
+        // them with the rules.
+        let tasks = case.tasks.as_ref().filter(|_| case.heartbeat);
+        let sealed = case.heartbeat && tasks.is_none();
         let meant = judge
             .rules
             .iter()
-            .filter(|rules| case.heartbeat || rules.name != "HEARTBEAT.md");
-        let rules: Vec<String> = meant
+            .filter(|rules| sealed || rules.name != "HEARTBEAT.md");
+        let mut rules: Vec<String> = meant
             .map(|rules| format!("{}:\n{}", rules.name, rules.text))
             .collect();
+        rules.extend(tasks.map(standing_tasks));
         let history = case.history.iter();
         let turn = |turn: &super::case::Turn| {
             format!("asked: {}\nanswered: {}", turn.request, turn.answer)
@@ -182,6 +186,23 @@ impl Blocks {
         }
         text
     }
+}
+
+/// The standing tasks now, beside what they were: who ticks one says so, and proves nothing.
+fn standing_tasks(tasks: &StandingTasks) -> String {
+    let now = tasks
+        .now
+        .as_deref()
+        .unwrap_or("(there is none, or none that can be read)");
+    let before = match (&tasks.before, &tasks.now) {
+        (None, _) => "(not known)",
+        (Some(before), Some(now)) if before == now => "(the same)",
+        (Some(before), _) if before.is_empty() => "(there was none)",
+        (Some(before), _) => before,
+    };
+    format!(
+        "HEARTBEAT.md, the standing tasks, as it is now (a tick is the agent's own word):\n{now}\n\nHEARTBEAT.md, as it was when the task began:\n{before}"
+    )
 }
 
 fn cut(text: &mut String, most: usize) {

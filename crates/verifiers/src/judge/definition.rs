@@ -61,10 +61,4 @@ pub struct Rules {
 pub const KEYWORDS: [&str; 5] = ["done", "completed", "finished", "ready", "here you go"];
 
 /// Files that hold rules for agents, in the order in which a judge reads them.
-pub const RULES: [&str; 5] = [
-    "AGENTS.md",
-    "SOUL.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-    "HEARTBEAT.md",
-];
+pub const RULES: [&str; 4] = ["AGENTS.md", "SOUL.md", "CLAUDE.md", "GEMINI.md"];

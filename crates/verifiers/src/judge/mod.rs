@@ -14,7 +14,7 @@ use checkrein_core::evidence::{Cause, Retryable, Testimony, Verdict};
 use checkrein_models::quoted::Quotes;
 use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
 
-pub use case::{Case, Turn};
+pub use case::{Case, StandingTasks, Turn};
 use context::Order;
 pub use definition::{Definition, KEYWORDS, RULES, Rules, Surface, Trigger};
 pub use trigger::calling;

@@ -229,6 +229,7 @@ impl Gate {
             usage: None,
             returned,
             layers: Vec::new(),
+            task_list: None,
         };
         let patience = Patience {
             deadline: Instant::now().checked_add(PATIENCE),

@@ -1,10 +1,14 @@
 //! What follows from a judge's word: sent back, let go, how the task ends.
 
+use checkrein_core::digest::Digest;
+use checkrein_core::event::Event;
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::{self, prompt};
+use serde_json::{Value, json};
 
-use super::{generic, judged, strict};
+use super::{content, generic, judged, strict};
 use crate::agent::{Agent, Answer, BOTH};
+use crate::world::feed;
 
 #[test]
 fn an_incomplete_answer_is_sent_back_once() {
@@ -235,4 +239,67 @@ fn a_lazy_heartbeat_is_sent_back() {
     let said = generic(&world, &model, "beat", "I entered one.", &["heartbeat"]);
     assert_eq!(said["decision"], "accept", "{said}");
     assert_eq!(model.asked().len(), 2);
+}
+
+/// What the list of standing tasks says at the stop counts, beside what it said before; rules stay
+/// as they were sealed.
+#[test]
+fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
+    let (world, model) = (judged("heartbeat = true\n"), content());
+    world.write("HEARTBEAT.md", "- [ ] look at the queue\n");
+    world.write("AGENTS.md", "Tests first.\n");
+    world.commit();
+    let told = |line: Value| {
+        let mut hook = world.checkrein(&["hook", "generic"]);
+        hook.env("OLLAMA_HOST", model.base());
+        let said = feed(&mut hook, line.to_string().as_bytes());
+        assert_eq!(said.code, Some(0), "{said:?}");
+    };
+    let prompted = |session: &str| {
+        told(json!({ "type": "user", "session": session, "text": "heartbeat" }));
+    };
+    prompted("beat");
+    let ticked = "- [x] look at the queue\n- [ ] water the plants\n";
+    world.write("HEARTBEAT.md", ticked);
+    world.write("AGENTS.md", "No tests.\n");
+    generic(&world, &model, "beat", "HEARTBEAT_OK", &["heartbeat"]);
+    let shown = prompt(&model.asked().remove(0)).to_owned();
+    for part in [
+        "- [x] look at the queue",
+        "- [ ] water the plants",
+        "a tick is the agent's own word",
+        "as it was when the task began:\n- [ ] look at the queue",
+        "Tests first.",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("No tests."), "{shown}");
+    let digests: Vec<Digest> = world
+        .log("beat")
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Input(stamped) => stamped.task_list.map(|list| list.digest),
+            _ => None,
+        })
+        .collect();
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    assert_eq!(
+        digests,
+        [digest("- [ ] look at the queue\n"), digest(ticked)]
+    );
+    world.replays("beat");
+
+    // Whatever the agent puts in its place, the stop is answered and the list as it was is shown.
+    prompted("gone");
+    std::fs::remove_file(world.root().join("HEARTBEAT.md")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.root().join("HEARTBEAT.md"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    generic(&world, &model, "gone", "HEARTBEAT_OK", &["heartbeat"]);
+    let shown = prompt(&model.asked().remove(1)).to_owned();
+    for part in ["none that can be read", "- [ ] water the plants"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
 }

@@ -1,0 +1,43 @@
+//! `HEARTBEAT.md`: a list of standing tasks. It is no rule, so it is not sealed: it is read when a
+//! task begins and again at each stop, and kept with the event that it was read for.
+
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::input::TaskListFact;
+use checkrein_core::policy::{Policy, Tier};
+
+use crate::redact::Redactor;
+use crate::whole;
+
+/// Its name, beside the config.
+const NAME: &str = "HEARTBEAT.md";
+/// A larger file is not read.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// Bytes of its text that are kept in an event.
+const MAX_KEPT: usize = 8 * 1024;
+
+/// The list as it is now, where a judge of this policy may ask for it. `None` if there is none, or
+/// none that can be read: a link could lead to what is nobody's business.
+pub(crate) fn read_task_list(
+    root: &Path,
+    policy: &Policy,
+    redactor: &Redactor,
+) -> Option<Box<TaskListFact>> {
+    let judged = policy.verifiers.iter().any(|spec| spec.tier == Tier::Judge);
+    let path = root.join(NAME);
+    let is_link = || {
+        let found = path.symlink_metadata();
+        found.is_ok_and(|found| found.is_symlink())
+    };
+    if !judged || is_link() {
+        return None;
+    }
+    let text = whole::read_text(&path, MAX_BYTES).ok().flatten()?;
+    let mut kept = redactor.text(&text).into_owned();
+    kept.truncate(kept.floor_char_boundary(MAX_KEPT));
+    Some(Box::new(TaskListFact {
+        digest: Digest::of(text.as_bytes()),
+        text: kept,
+    }))
+}
