@@ -9,6 +9,7 @@ mod exit_code;
 mod guarded;
 mod home;
 mod locate;
+mod masked;
 mod message;
 mod notify;
 mod off;

@@ -54,6 +54,8 @@ pub enum Cause {
     Unreadable,
     /// Asked twice in another order, a judge said yes and no.
     Wavering,
+    /// It ended with status 0, but its command hides the status of what it runs.
+    Masked,
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.
@@ -118,6 +120,34 @@ impl Finding {
     }
 }
 
+/// Tests of one run, by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCounts {
+    /// They ran and passed, or failed as they were expected to.
+    pub passed: u64,
+    /// They ran and did not pass.
+    pub failed: u64,
+    /// They were left out.
+    pub skipped: u64,
+}
+
+impl TestCounts {
+    /// How many ran.
+    pub fn executed(self) -> u64 {
+        self.passed.saturating_add(self.failed)
+    }
+
+    /// Those of two runs.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed.saturating_add(other.passed),
+            failed: self.failed.saturating_add(other.failed),
+            skipped: self.skipped.saturating_add(other.skipped),
+        }
+    }
+}
+
 /// At most this many findings are named per verifier; the rest are counted.
 pub const MAX_FINDINGS: usize = 50;
 
@@ -161,6 +191,12 @@ pub struct Evidence {
     pub retryable: Retryable,
     /// Who produced it.
     pub origin: Origin,
+    /// Tests by outcome, where its output tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
+    /// What a reader must know beside the output: which program is missing, what hides a status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Head and tail of its output, bounded.
     pub excerpt: String,
     /// Where the full output is kept.

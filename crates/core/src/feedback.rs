@@ -210,7 +210,13 @@ fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Sectio
         );
     }
     if found.findings.is_empty() && check.verdict != Verdict::Pass {
-        section.output = tail(&found.excerpt).map(shorten).collect();
+        // What the head says already is not said again.
+        let said = found
+            .note
+            .as_ref()
+            .map(|note| format!("[checkrein: {note}]"));
+        let output = tail(&found.excerpt).filter(|line| said.as_deref() != Some(*line));
+        section.output = output.map(shorten).collect();
     }
     for name in found.stripped.iter().take(MAX_STRIPPED) {
         let _ = writeln!(
@@ -244,7 +250,14 @@ fn few(paths: &[String]) -> Vec<&str> {
 
 fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
     let exit = found.and_then(|found| found.exit_code);
+    let note = found.and_then(|found| found.note.as_deref());
     match (check.verdict, check.cause) {
+        (Verdict::Inconclusive, Some(Cause::MissingProgram)) if let Some(note) = note => {
+            note.to_owned()
+        }
+        (Verdict::Inconclusive, Some(Cause::Masked)) if let Some(note) = note => {
+            format!("ended with status 0, which says nothing: {note}")
+        }
         (Verdict::Pass, _) => "passed".to_owned(),
         (Verdict::Fail, _) => match exit {
             Some(code) => format!("failed, exit code {code}"),
@@ -267,6 +280,7 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::ModelUnavailable) => "its model did not answer",
             Some(Cause::Unreadable) => "its model answered what cannot be read as a verdict",
             Some(Cause::Wavering) => "asked twice, it said yes and no",
+            Some(Cause::Masked) => "ended with status 0, which says nothing: its command hides the status of what it runs",
         }
         .to_owned(),
     }
@@ -351,6 +365,8 @@ mod tests {
             duration_ms: 5,
             retryable: Retryable::Yes,
             origin: Origin::Gate,
+            counts: None,
+            note: None,
             excerpt: String::new(),
             log: None,
             output_bytes: 0,

@@ -17,6 +17,7 @@ pub mod digest;
 pub mod effect;
 pub mod event;
 pub mod evidence;
+pub mod exit_status;
 pub mod explain;
 pub mod feedback;
 pub mod ids;

@@ -10,6 +10,7 @@ mod canonical;
 mod check;
 mod compile;
 mod effects;
+mod exit_status;
 mod network;
 mod own;
 mod policy;
@@ -18,6 +19,7 @@ mod shell;
 
 pub use check::{Answer, RuleMatch, Surroundings};
 pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
+pub use exit_status::read_exit_statuses;
 pub use network::{NetworkRule, Protocol};
 pub use policy::{Bounds, Unmatched};
 pub use rules::{Match, RuleSet, RuleSetError};

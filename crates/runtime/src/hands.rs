@@ -71,6 +71,7 @@ impl Hands {
             env: &self.place.env,
             models: &self.place.env,
             tools: &self.place.state.join("tools.json"),
+            exit_statuses: None,
             redact: &|text| self.redactor.bytes(text),
         });
         ended(report, time)

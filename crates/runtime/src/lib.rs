@@ -17,6 +17,7 @@ mod delivery;
 mod driver;
 mod environment;
 mod error;
+pub mod exit_statuses;
 mod facts;
 mod fit;
 mod guard;

@@ -22,7 +22,7 @@ use checkrein_verifiers::{Job, Report};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::{approvals, clock, kept, logs};
+use crate::{approvals, clock, exit_statuses, kept, logs};
 
 /// How long to wait before looking again for evidence that another process is after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -431,6 +431,7 @@ impl<'a> Batch<'a> {
                                 | Cause::MissingProgram
                                 | Cause::MissingFile
                                 | Cause::VacuousPass
+                                | Cause::Masked
                                 | Cause::ModelUnavailable
                                 | Cause::Unreadable
                                 | Cause::Wavering
@@ -453,7 +454,9 @@ impl<'a> Batch<'a> {
         let place = &self.runtime.place;
         let logs = logs::folder(place);
         let tools = place.state.join("tools.json");
+        let statuses = exit_statuses::of_check(&place.root, spec);
         let job = Job {
+            exit_statuses: statuses.as_ref(),
             tools: &tools,
             spec,
             root: &place.root,
@@ -596,6 +599,8 @@ impl<'a> Batch<'a> {
             duration_ms: report.duration_ms,
             retryable: report.retryable,
             origin: self.origin,
+            counts: report.counts,
+            note: report.note.map(hide),
             excerpt: hide(report.excerpt),
             log: report.log,
             output_bytes: report.output_bytes,

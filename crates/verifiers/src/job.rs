@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use checkrein_core::evidence::{Cause, Finding, Retryable, Testimony, Verdict};
+use checkrein_core::evidence::{Cause, Finding, Retryable, TestCounts, Testimony, Verdict};
+use checkrein_core::exit_status::StatusReading;
 use checkrein_core::policy::VerifierSpec;
 
 use crate::judge::Case;
@@ -34,6 +35,8 @@ pub struct Job<'a> {
     pub models: &'a BTreeMap<OsString, OsString>,
     /// Where the versions of tools are remembered, a file in the state folder.
     pub tools: &'a Path,
+    /// What becomes of the exit statuses inside a command; `None` where nobody looked.
+    pub exit_statuses: Option<&'a StatusReading>,
     /// Hides secrets in output before it is kept or read; `None` if there are none.
     pub redact: Redact<'a>,
 }
@@ -61,6 +64,10 @@ pub struct Report {
     pub duration_ms: u64,
     /// Whether a change inside the tree could make it come out differently.
     pub retryable: Retryable,
+    /// Tests by outcome, where the output tells them.
+    pub counts: Option<TestCounts>,
+    /// What a reader must know beside the output.
+    pub note: Option<String>,
     /// Head and tail of the output and a line for anything odd, at most 16 KiB.
     pub excerpt: String,
     /// Where the full output is: relative to the root and `/`-separated if it lies there.
@@ -87,6 +94,8 @@ impl Report {
             exit_code: None,
             duration_ms: 0,
             retryable,
+            counts: None,
+            note: None,
             excerpt: why.into(),
             log: None,
             output_bytes: 0,

@@ -25,7 +25,7 @@ mod patterns;
 pub mod plugin;
 pub mod progress;
 pub mod regular;
-mod runners;
+mod run_report;
 mod schema;
 pub mod second;
 pub mod tree;
@@ -53,6 +53,11 @@ pub trait Verifier: Sync {
     /// Files of the tree that such a definition names: they count whatever ignore files say.
     fn named_files(&self, _definition: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The shell command that such a definition runs, if it runs one.
+    fn shell_command(&self, _definition: &str) -> Option<String> {
+        None
     }
 
     /// Finds out, within the job's time. Never panics, never hangs past it.

@@ -1,19 +1,24 @@
 //! `checkrein check`: the verifiers, now, by hand.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use checkrein_core::accept::Truth;
+use checkrein_core::event::Event;
 use checkrein_core::evidence::{Cause, Evidence, Verdict};
-use checkrein_core::ids::VerifierName;
+use checkrein_core::ids::{Seq, VerifierName};
+use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Check as Checked, CheckReport, Patience, Progress};
+use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
 use crate::args::Check;
 use crate::commands::engine;
 use crate::locate::{self, CONFIG, Located};
+use crate::masked::{SO, masked_checks};
 use crate::ui::errors::CommandError;
 use crate::ui::progress::Checks;
 use crate::ui::style::{On, Paint};
@@ -34,6 +39,12 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     };
     let report = asked.report(!args.no_cache, &signals::CANCELLED, &show)?;
     checks.clear();
+    for masked in masked_checks(&asked.located.place.root, &asked.policy) {
+        ui::say(&format!(
+            "checkrein: {}: {SO}. To mend it, {}",
+            masked.what, masked.fix
+        ));
+    }
     if args.json {
         ui::json(&document(&report));
     } else {
@@ -179,11 +190,28 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
                 (Some(file), None) => format!("{file}: "),
                 (None, _) => String::new(),
             };
-            format!("{name}: {place}{}", finding.message)
+            // A test is known by its name; a rule stands in what its tool says.
+            let test = finding.rule.as_ref().filter(|rule| {
+                !finding.message.contains(rule.as_str())
+                    && !finding.id.starts_with(&format!("{rule}: "))
+            });
+            let test = test.map_or(String::new(), |test| format!("{test}: "));
+            format!("{name}: {place}{test}{}", finding.message)
         })
         .collect();
     if evidence.verdict == Verdict::Pass {
         return lines;
+    }
+    if evidence.cause == Some(Cause::TreeMoving) && !evidence.moved.is_empty() {
+        lines.push(format!(
+            "{name}: {}: {}",
+            words::cause(Cause::TreeMoving),
+            few(&evidence.moved)
+        ));
+        lines.push(format!(
+            "{name}: if the check writes them, add to [[verifier]] {name} in {CONFIG}: outputs = [{}]",
+            quoted(&evidence.moved)
+        ));
     }
     if lines.is_empty() {
         let mut output: Vec<&str> = evidence
@@ -191,8 +219,8 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
-        // Which program it is that is missing stands in our own note.
-        let missing = (evidence.cause == Some(Cause::MissingProgram))
+        // Which program is missing, and what hides a status, stands in our own note.
+        let missing = matches!(evidence.cause, Some(Cause::MissingProgram | Cause::Masked))
             .then(|| output.first().and_then(|line| note(line)))
             .flatten();
         if missing.is_some() {
@@ -218,6 +246,23 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         lines.push(format!("{name}: full output in {log}"));
     }
     lines
+}
+
+/// Paths that are named of a tree that moved.
+const MOST_PATHS: usize = 8;
+
+fn few(paths: &[String]) -> String {
+    let named: Vec<&str> = paths.iter().take(MOST_PATHS).map(String::as_str).collect();
+    match paths.len().saturating_sub(MOST_PATHS) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// As a list of TOML.
+fn quoted(paths: &[String]) -> String {
+    let quoted = paths.iter().map(|path| json!(path).to_string());
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// What we say ourselves in the excerpt of an output.
@@ -269,8 +314,23 @@ pub(super) fn document(report: &CheckReport) -> serde_json::Value {
     })
 }
 
+/// What each check of a task found last.
+pub(super) fn found_last(store: &SqliteStore, events: &[(Seq, Event)]) -> serde_json::Value {
+    let mut newest: BTreeMap<&VerifierName, serde_json::Value> = BTreeMap::new();
+    for (_, event) in events {
+        if let Event::Input(stamped) = event
+            && let Input::EvidenceArrived(arrived) = &stamped.input
+            && let Some(kept) = store.evidence(&arrived.evidence.key).ok().flatten()
+            && let Some(evidence) = checkrein_runtime::evidence_of(&kept.bytes)
+        {
+            newest.insert(&arrived.evidence.verifier, found(&evidence));
+        }
+    }
+    newest.into_values().collect()
+}
+
 /// What a verifier found.
-pub(super) fn found(evidence: &Evidence) -> serde_json::Value {
+fn found(evidence: &Evidence) -> serde_json::Value {
     let findings: Vec<serde_json::Value> = evidence
         .findings
         .iter()
@@ -292,6 +352,9 @@ pub(super) fn found(evidence: &Evidence) -> serde_json::Value {
         "duration_ms": evidence.duration_ms,
         "command": evidence.command,
         "log": evidence.log,
+        "tests": evidence.counts,
+        "note": evidence.note,
+        "moved": evidence.moved,
         "findings_total": evidence.findings_total,
         "findings": findings,
     })

@@ -1,15 +1,11 @@
 //! `checkrein mcp`: what an agent may ask us, as an MCP server on stdio. It runs checks and tells what
 //! is known; it approves nothing, seals nothing and changes no setting (laws 10 and 11).
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use checkrein_core::event::Event;
-use checkrein_core::ids::{Seq, VerifierName};
-use checkrein_core::input::Input;
-use checkrein_store::{SqliteStore, Stands, Store as _};
+use checkrein_store::{SqliteStore, Stands};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -229,24 +225,9 @@ fn evidence(asked: &Evidence) -> Answer {
     let listed = listed.ok_or_else(|| CommandError::failed("the task is gone"))?;
     let mut document = show::document(&listed, &events);
     if let Some(fields) = document.as_object_mut() {
-        fields.insert("verifiers".to_owned(), found(&store, &events));
+        fields.insert("verifiers".to_owned(), check::found_last(&store, &events));
     }
     Ok((why.join("\n"), document))
-}
-
-/// What each check found last.
-fn found(store: &SqliteStore, events: &[(Seq, Event)]) -> Value {
-    let mut newest: BTreeMap<&VerifierName, Value> = BTreeMap::new();
-    for (_, event) in events {
-        if let Event::Input(stamped) = event
-            && let Input::EvidenceArrived(arrived) = &stamped.input
-            && let Some(kept) = store.evidence(&arrived.evidence.key).ok().flatten()
-            && let Some(evidence) = checkrein_runtime::evidence_of(&kept.bytes)
-        {
-            newest.insert(&arrived.evidence.verifier, check::found(&evidence));
-        }
-    }
-    newest.into_values().collect()
 }
 
 fn waiting() -> Answer {

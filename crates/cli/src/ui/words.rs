@@ -33,6 +33,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::ModelUnavailable => "its model did not answer",
         Cause::Unreadable => "its model's answer cannot be read",
         Cause::Wavering => "asked twice, it said yes and no",
+        Cause::Masked => "its command hides the exit status of what it runs",
     }
 }
 

@@ -33,6 +33,7 @@ mod injections;
 mod judge;
 mod keeping;
 mod many;
+mod masked;
 mod mcp;
 mod mcp_client;
 mod mcp_proxy;

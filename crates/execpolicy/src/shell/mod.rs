@@ -34,14 +34,14 @@ use crate::policy::{Bounds, Unmatched};
 use crate::rules::{RuleSet, basename};
 pub(crate) use dirs::Dir;
 use dirs::Dirs;
-use feed::Feed;
+pub(crate) use feed::Feed;
 use made::Made;
 pub use parsed::ParsedScripts;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches_in, patches_of_words};
-use unfold::Inner;
+pub(crate) use unfold::{Inner, unfold};
 pub use verdict::Touched;
 use verdict::Verdict;
-pub(crate) use word::{Known, Word};
+pub(crate) use word::{Known, Word, read as read_word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;

@@ -35,7 +35,7 @@ impl ParsedScripts {
     }
 
     /// The tree of this script; `None` if the grammar gives up on it.
-    pub(super) fn tree(&self, text: &str) -> Option<Tree> {
+    pub(crate) fn tree(&self, text: &str) -> Option<Tree> {
         let mut parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tree)) = parsed.trees.iter().find(|(known, _)| **known == *text) {
             return tree.clone();

@@ -6,14 +6,12 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use checkrein_core::evidence::Finding;
 use memchr::memmem;
 
 use crate::Redact;
-use crate::findings::FindingReader;
 use crate::logs;
 use crate::output::{Ends, Lines, plain};
-use crate::runners::Runners;
+use crate::run_report::{RunReport, RunReportReader};
 
 /// Bytes of an output that its log keeps and its readers see: of the beginning, and of the end.
 const MAX_HELD: usize = 64 * 1024;
@@ -37,9 +35,8 @@ pub(crate) struct Captured {
     /// Bytes of the output.
     pub(crate) total: u64,
     pub(crate) ends: Ends,
-    pub(crate) runners: Runners,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) findings_total: u32,
+    /// What its lines say.
+    pub(crate) report: RunReport,
     /// Withheld variables that it names.
     pub(crate) named: Vec<String>,
     /// The log, or why there is none.
@@ -61,8 +58,7 @@ pub(crate) struct Capture<'a> {
 }
 
 struct Readers {
-    runners: Runners,
-    findings: FindingReader,
+    report: RunReportReader,
     withheld: Vec<(String, bool)>,
 }
 
@@ -87,8 +83,7 @@ impl<'a> Capture<'a> {
             ends: Ends::default(),
             lines: Lines::default(),
             readers: Readers {
-                runners: Runners::default(),
-                findings: FindingReader::new(root),
+                report: RunReportReader::new(root),
                 withheld: withheld.into_iter().map(|name| (name, false)).collect(),
             },
         }
@@ -123,8 +118,9 @@ impl<'a> Capture<'a> {
     /// Ends it: the tail follows the head, with a line between that counts what is missing.
     pub(crate) fn finish(mut self) -> Captured {
         let tail = std::mem::take(&mut self.tail);
+        let mut left_out = 0;
         if !tail.is_empty() {
-            let left_out = self
+            left_out = self
                 .total
                 .saturating_sub(self.bounds.head + self.tail_bytes as u64);
             if left_out > 0 {
@@ -147,12 +143,7 @@ impl<'a> Capture<'a> {
             ..
         } = self;
         lines.finish(|line| readers.line(line));
-        let Readers {
-            runners,
-            findings,
-            withheld,
-        } = readers;
-        let (findings, findings_total) = findings.finish();
+        let Readers { report, withheld } = readers;
         let named = withheld
             .into_iter()
             .filter(|(_, named)| *named)
@@ -160,9 +151,7 @@ impl<'a> Capture<'a> {
         Captured {
             total,
             ends,
-            runners,
-            findings,
-            findings_total,
+            report: report.finish(left_out == 0),
             named: named.collect(),
             log: log.map(|(path, _)| path),
         }
@@ -201,8 +190,7 @@ impl Readers {
         let text = plain(line);
         // A carriage return of a progress bar ends a line too.
         for line in text.lines() {
-            self.runners.line(line);
-            self.findings.line(line);
+            self.report.line(line);
             for (name, named) in &mut self.withheld {
                 *named = *named || mentions(line, name);
             }
@@ -311,7 +299,7 @@ mod tests {
         capture.feed(b"test x ... FAILED\nset A_KEY, not MY_B_KEY".to_vec());
         let captured = capture.finish();
         assert!(captured.log.is_err());
-        assert_eq!(captured.findings.len(), 1);
+        assert_eq!(captured.report.findings.len(), 1);
         assert_eq!(captured.named, ["A_KEY"]);
     }
 }

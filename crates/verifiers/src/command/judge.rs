@@ -3,6 +3,7 @@
 use checkrein_core::evidence::{Cause, Retryable, Verdict};
 
 use super::definition::{Definition, Start};
+use super::masks;
 use super::process::Ended;
 use super::run::{Cut, How, Ran};
 use crate::patterns::{Pattern, group};
@@ -46,7 +47,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         captured,
         survivors,
     } = ran;
-    let mut notes: Vec<String> = judged.note.into_iter().collect();
+    let mut notes: Vec<String> = judged.note.iter().cloned().collect();
     if survivors {
         notes.push("some of its processes could not be killed".to_owned());
     }
@@ -66,9 +67,15 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         findings: if passed {
             Vec::new()
         } else {
-            captured.findings
+            captured.report.findings
         },
-        findings_total: if passed { 0 } else { captured.findings_total },
+        findings_total: if passed {
+            0
+        } else {
+            captured.report.findings_total
+        },
+        counts: captured.report.counts,
+        note: judged.note,
         command: Some(definition.run.trim().to_owned()),
         exit_code: match how {
             How::Ended(Ended::Exited(code)) => Some(code),
@@ -87,7 +94,7 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
 
 fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
     match &ran.how {
-        How::Ended(Ended::Exited(0)) => zero(definition, ran),
+        How::Ended(Ended::Exited(0)) => zero(definition, job, ran),
         How::Ended(Ended::Exited(code)) => nonzero(definition, *code, ran),
         How::Ended(Ended::Signalled(signal)) => {
             unsure(Cause::Crash, format!("ended by signal {signal}"))
@@ -114,15 +121,20 @@ fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
     }
 }
 
-fn zero(definition: &Definition, ran: &Ran) -> Judged {
-    let runners = &ran.captured.runners;
-    if runners.failed(&definition.run) {
+fn zero(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
+    let report = &ran.captured.report;
+    let masked = job
+        .exit_statuses
+        .and_then(|statuses| masks::unproven(statuses, report, job));
+    if let Some(why) = masked {
+        unsure(Cause::Masked, why)
+    } else if report.failed(&definition.run) {
         unsure(
             Cause::VacuousPass,
             "exit status 0, but its own output says that it failed: the status is masked"
                 .to_owned(),
         )
-    } else if runners.nothing_ran() {
+    } else if report.nothing_ran() {
         unsure(
             Cause::VacuousPass,
             "exit status 0, but nothing ran".to_owned(),
@@ -156,8 +168,9 @@ fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
     if by_shell && SHELL_CRASHES.contains(&code) {
         return unsure(Cause::Crash, format!("ended by signal {}", code - 128));
     }
-    let nothing = captured.runners.said_nothing_ran() && captured.findings.is_empty();
-    if nothing && !captured.runners.failed(&definition.run) {
+    let report = &captured.report;
+    let nothing = report.said_nothing_ran() && report.findings.is_empty();
+    if nothing && !report.failed(&definition.run) {
         let pytest = if code == PYTEST_NOTHING {
             " (no tests collected)"
         } else {

@@ -4,7 +4,9 @@
 mod capture;
 pub(crate) mod definition;
 mod judge;
+mod masks;
 pub mod process;
+mod programs;
 mod run;
 mod tools;
 pub mod withheld;
@@ -27,6 +29,10 @@ impl Verifier for Command {
 
     fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
         Definition::parse(definition).map(|_| ())
+    }
+
+    fn shell_command(&self, definition: &str) -> Option<String> {
+        Some(Definition::parse(definition).ok()?.run)
     }
 
     fn verify(&self, job: &Job<'_>) -> Report {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command as Process;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +11,7 @@ use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
 use super::process::brief::{self, Answer, Bounds};
+use super::programs::find_in_path;
 use super::withheld;
 use crate::{Job, regular};
 
@@ -67,7 +68,7 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
     let mut changed = known.len() != before;
     let mut versions = Vec::new();
     for (tool, flag) in tools {
-        let Some(program) = find(tool, job) else {
+        let Some(program) = find_in_path(tool, job) else {
             continue;
         };
         let stamp = stamp(&program, job);
@@ -91,13 +92,6 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
         save(job.tools, &known);
     }
     versions
-}
-
-fn find(tool: &str, job: &Job<'_>) -> Option<PathBuf> {
-    let path = job.env.get(std::ffi::OsStr::new("PATH"))?;
-    std::env::split_paths(path)
-        .map(|folder| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)))
-        .find(|file| file.is_file())
 }
 
 /// The tool as it stands: another file, or another folder that a shim looks at, is another tool.

@@ -231,3 +231,21 @@ fn a_unittest_is_one_finding_with_its_traceback() {
         ],
     );
 }
+
+#[test]
+fn tests_of_node_by_name_and_place() {
+    // As node 20 prints them, with less of each stack.
+    check(
+        &["a.test.mjs"],
+        "TAP version 13\n# Subtest: outer\n    # Subtest: inner fails\n    not ok 1 - inner fails\n      ---\n      duration_ms: 25.3\n      location: 'a.test.mjs:3:38'\n      failureType: 'testCodeFailure'\n      error: '1 == 2'\n      stack: |-\n        TestContext.<anonymous> (a.test.mjs:3:73)\n      ...\n    # Subtest: fine\n    ok 2 - fine\n      ---\n      duration_ms: 0.1\n      ...\n    1..2\nnot ok 1 - outer\n  ---\n  duration_ms: 26.9\n  location: 'a.test.mjs:3:1'\n  failureType: 'subtestsFailed'\n  error: '1 subtest failed'\n  ...\n# Subtest: top\nnot ok 2 - top\n  ---\n  location: 'a.test.mjs:6:1'\n  error: |-\n    Expected values to be strictly equal:\n    \n    1 !== 2\n  ...\n1..2\n# tests 4\n# pass 1\n# fail 3\n",
+        &[
+            "outer > inner fails | a.test.mjs:3 | outer > inner fails | 1 == 2",
+            "top | a.test.mjs:6 | top | Expected values to be strictly equal:",
+        ],
+    );
+    check(
+        &["a.test.mjs"],
+        "\u{25b6} outer\n  \u{2716} inner fails (18.8ms)\n    AssertionError [ERR_ASSERTION]: 1 == 2\n        at TestContext.<anonymous> (a.test.mjs:3:73)\n\n\u{2716} outer (20.3ms)\n\u{2139} tests 2\n\u{2139} fail 2\n\n\u{2716} failing tests:\n\ntest at a.test.mjs:3:38\n\u{2716} inner fails (18.8ms)\n  AssertionError [ERR_ASSERTION]: 1 == 2\n      at TestContext.<anonymous> (a.test.mjs:3:73)\n",
+        &["inner fails | a.test.mjs:3 | inner fails | AssertionError [ERR_ASSERTION]: 1 == 2"],
+    );
+}

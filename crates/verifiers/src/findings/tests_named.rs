@@ -32,7 +32,16 @@ static PYTEST_ERROR: Pattern = Pattern::new("E ", r"^E\s{2,}(.+)$");
 static UNITTEST: Pattern = Pattern::new(" (", r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)(?: .*)?$");
 static GO: Pattern = Pattern::new("--- FAIL: ", r"^\s*--- FAIL: (\S+)");
 static GO_PLACE: Pattern = Pattern::new(".go:", r"^\s+(\S+\.go):(\d+): (.+)$");
-static TAP: Pattern = Pattern::new("not ok ", r"^\s*not ok \d+(?: -)?(?: (.+))?$");
+static TAP: Pattern = Pattern::new("not ok ", r"^(\s*)not ok \d+(?: -)?(?: (.+))?$");
+/// node and tap name a test before its own tests.
+static SUBTEST: Pattern = Pattern::new("# Subtest: ", r"^(\s*)# Subtest: (.+)$");
+static TAP_PLACE: Pattern = Pattern::new("location: ", r"^\s*location: '(.+):(\d+):\d+'$");
+static TAP_ERROR: Pattern = Pattern::new("error: ", r"^\s*error: (?:'(.*)'|\|-)$");
+/// Its own tests failed: they are named already.
+static TAP_PARENT: Pattern = Pattern::new("subtestsFailed", r"^\s*failureType: 'subtestsFailed'$");
+/// node's list of failures, in what it prints for people.
+static SPEC_PLACE: Pattern = Pattern::new("test at ", r"^test at (.+):(\d+):\d+$");
+static SPEC: Pattern = Pattern::new("\u{2716} ", r"^\x{2716} (.+?)(?: \([\d.]+ms\))?$");
 static TAP_EXCUSED: Pattern = Pattern::new("#", r"# (?:TODO|SKIP|todo|skip)");
 static JEST: Pattern = Pattern::new("\u{25cf} ", r"^\s*\x{25CF} (.+ \x{203A} .+)$");
 static JEST_PLACE: Pattern = Pattern::new(":", r"\(?([^\s()]+):(\d+):\d+\)?$");
@@ -41,7 +50,7 @@ static VITEST: Pattern = Pattern::new(" > ", r"^\s*FAIL\s+(?:\|[^|]+\| )?(\S+) >
 static FAIL_FILE: Pattern = Pattern::new("FAIL ", r"^\s*FAIL\s+(\S+)(?: \([\d.]+ m?s\))?$");
 
 /// Those that [`NamedTests::names`] asks.
-static NAMING: [&Pattern; 12] = [
+static NAMING: [&Pattern; 14] = [
     &PANIC,
     &FAILURES,
     &CARGO,
@@ -50,11 +59,16 @@ static NAMING: [&Pattern; 12] = [
     &UNITTEST,
     &GO,
     &TAP,
+    &SUBTEST,
+    &SPEC_PLACE,
     &JEST,
     &VITEST,
     &NEXTEST,
     &FAIL_FILE,
 ];
+
+/// Blanks by which TAP sets in the tests of a test.
+const TAP_INDENT: usize = 4;
 
 /// Places that are remembered for tests whose name comes later or came before.
 const DETAILS: usize = 1_000;
@@ -77,6 +91,10 @@ enum Within {
     Pytest(String),
     /// Under go's or jest's name of a test.
     Place(String),
+    /// In the block under a line of TAP; whether the next line is what it says.
+    Tap(String, bool),
+    /// Under the place of a test in node's list of failures.
+    SpecPlace(Option<String>, Option<u32>),
     /// In libtest's closing list, all that its `--quiet` tells of the names.
     Failures,
 }
@@ -87,6 +105,8 @@ pub(crate) struct NamedTests {
     details: BTreeMap<String, Detail>,
     within: Within,
     file: Option<String>,
+    /// Names of the tests that TAP is in, outermost first.
+    subtests: Vec<String>,
     /// The unittest whose traceback comes next.
     owner: Option<String>,
 }
@@ -143,11 +163,24 @@ impl NamedTests {
             let name = group(&captures, 1);
             self.add(name, None, "", name, into);
             self.within = Within::Place(name.to_owned());
+        } else if let Some(captures) = SUBTEST.captures(line) {
+            self.subtests
+                .truncate(group(&captures, 1).len() / TAP_INDENT);
+            self.subtests.push(group(&captures, 2).to_owned());
         } else if let Some(captures) = TAP.captures(line) {
-            let name = group(&captures, 1);
+            let name = group(&captures, 2);
             if !TAP_EXCUSED.matches(name) {
-                self.add(name, None, "", name, into);
+                self.subtests
+                    .truncate(group(&captures, 1).len() / TAP_INDENT);
+                let outer = self.subtests.iter().map(String::as_str);
+                let path: Vec<&str> = outer.chain([name]).collect();
+                let path = path.join(" > ");
+                self.add(&path, None, "", &path, into);
+                self.within = Within::Tap(path, false);
             }
+        } else if let Some(captures) = SPEC_PLACE.captures(line) {
+            let file = paths.inside(group(&captures, 1));
+            self.within = Within::SpecPlace(file, group(&captures, 2).parse().ok());
         } else if let Some(captures) = JEST.captures(line) {
             let name = group(&captures, 1).trim();
             self.add(name, self.file.clone(), "", name, into);
@@ -179,8 +212,52 @@ impl NamedTests {
                 self.within = Within::Failures;
                 true
             }
+            Within::Tap(name, says) => {
+                let text = line.trim();
+                if !line.starts_with(' ') || text == "..." {
+                    return false;
+                }
+                if says {
+                    self.tell(&name, |detail| detail.message = text.to_owned());
+                } else if let Some(captures) = TAP_PLACE.captures(line) {
+                    let file = paths.inside(group(&captures, 1));
+                    let number = group(&captures, 2).parse().ok().filter(|_| file.is_some());
+                    self.tell(&name, |detail| {
+                        detail.file = file;
+                        detail.line = number;
+                    });
+                } else if let Some(captures) = TAP_ERROR.captures(line) {
+                    let message = group(&captures, 1).to_owned();
+                    let follows = text.ends_with("|-");
+                    self.tell(&name, |detail| detail.message = message);
+                    self.within = Within::Tap(name, follows);
+                    return true;
+                } else if TAP_PARENT.matches(line) {
+                    let own = |(_, named): &(Draft, String)| *named == name;
+                    if self.named.last().is_some_and(own) {
+                        self.named.pop();
+                    }
+                } else if TAP.matches(line) || SUBTEST.matches(line) {
+                    return false;
+                }
+                self.within = Within::Tap(name, false);
+                true
+            }
+            Within::SpecPlace(file, number) => {
+                let Some(captures) = SPEC.captures(line) else {
+                    return false;
+                };
+                let name = group(&captures, 1).to_owned();
+                self.add(&name, file.clone(), "", &name, into);
+                self.tell(&name, |detail| {
+                    detail.file = file;
+                    detail.line = number;
+                });
+                self.within = Within::Panic(name);
+                true
+            }
             Within::Panic(name) => {
-                self.tell(&name, |detail| detail.message = line.to_owned());
+                self.tell(&name, |detail| detail.message = line.trim().to_owned());
                 true
             }
             Within::Pytest(name) => {
@@ -332,6 +409,12 @@ mod tests {
             &GO_PLACE,
             &TAP,
             &TAP_EXCUSED,
+            &SUBTEST,
+            &TAP_PLACE,
+            &TAP_ERROR,
+            &TAP_PARENT,
+            &SPEC_PLACE,
+            &SPEC,
             &JEST,
             &JEST_PLACE,
             &VITEST,

@@ -87,6 +87,7 @@ impl World {
             env: &self.env,
             models: &self.env,
             tools: &self.outside().join("tools.json"),
+            exit_statuses: None,
             redact: &|_| None,
         };
         find(kind).unwrap().verify(&job)

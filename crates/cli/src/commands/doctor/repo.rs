@@ -11,6 +11,7 @@ use super::finding::Finding;
 use super::hooks::Installed;
 use super::places::{Agent, Near};
 use crate::locate::{self, CONFIG, Given, Located};
+use crate::masked::{SO, masked_checks};
 use crate::{off, sources, trust};
 
 /// What else is looked at by.
@@ -35,6 +36,12 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             }));
             findings.push(of_policy(&compiled.policy, place.clone()));
             findings.push(exec_policy(&compiled.policy, place));
+            let masked = masked_checks(&located.place.root, &compiled.policy);
+            findings.extend(masked.into_iter().map(|masked| {
+                Finding::warning("repo", "masked_status", masked.what)
+                    .so(SO)
+                    .mend(masked.fix)
+            }));
             Some(compiled.policy)
         }
         Err(error) => {

@@ -3,6 +3,7 @@
 //! to be blocked by what was red before.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
@@ -15,6 +16,7 @@ use super::write::Pen;
 use crate::commands::engine;
 use crate::detect::{self, Check, Planned, Tree};
 use crate::locate::CONFIG;
+use crate::masked::{SO, masked_checks};
 use crate::programs::on_path;
 use crate::settings::file;
 use crate::settings::record::What;
@@ -35,6 +37,7 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
             ui::say(&format!("checkrein: {warning}"));
         }
         pen.kept(file, "it is there already, and stays as it is");
+        tell_masked(&site.root, &compiled.policy);
         return Ok(compiled.policy);
     }
     let root = &site.root;
@@ -51,6 +54,7 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
     };
     let text = detect::config(&planned);
     let policy = compile(&file, &text)?;
+    tell_masked(root, &policy);
     pen.write(
         &file,
         None,
@@ -61,6 +65,16 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
         &summary(&planned),
     )?;
     Ok(policy)
+}
+
+/// Warns about checks that can pass although what they run fails.
+fn tell_masked(root: &Path, policy: &Policy) {
+    for masked in masked_checks(root, policy) {
+        ui::say(&format!(
+            "checkrein: {}: {SO}. To mend it, {}",
+            masked.what, masked.fix
+        ));
+    }
 }
 
 /// Says where it happens, if that is not the folder that everybody looks at.

@@ -24,7 +24,7 @@ use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
 use crate::args::Run;
-use crate::commands::lookup;
+use crate::commands::{check, lookup};
 use crate::confine::{self, Confinement, desk};
 use crate::locate::{self, Located};
 use crate::ui::errors::CommandError;
@@ -142,12 +142,15 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         .iter()
         .map(|raw| json!({ "seq": raw.seq, "kind": raw.kind }))
         .collect();
+    let of_task = lookup::events(&outcome.store, &outcome.session, outcome.task);
+    let checks = of_task.map(|events| check::found_last(&outcome.store, &events));
     let mut document = json!({
         "schema": "checkrein/run/1",
         "transition": outcome.transition,
         "attempts": outcome.attempts,
         "session": outcome.session,
         "task": outcome.task,
+        "verifiers": checks.unwrap_or_default(),
         "events": events,
     });
     if let (Some(told), Some(fields)) = (&outcome.agent, document.as_object_mut()) {

@@ -1,0 +1,66 @@
+//! Checks whose command hides an exit status: what a person is told of them, and how such a
+//! command is written so that it hides nothing.
+
+use std::path::Path;
+
+use checkrein_core::exit_status::{CheckCommand, CommandKind, HidingForm, StatusHider};
+use checkrein_core::policy::Policy;
+use checkrein_runtime::exit_statuses;
+
+use crate::programs::on_path;
+
+/// A check that can pass although what it runs fails.
+pub(crate) struct MaskedCheck {
+    /// What hides what.
+    pub(crate) what: String,
+    /// How to write it instead.
+    pub(crate) fix: String,
+}
+
+/// What follows from it, unless it is mended.
+pub(crate) const SO: &str = "it passes only where its output shows that tests ran and none failed";
+
+/// The checks of this policy that hide a status, each with the first one that it hides.
+pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
+    let checks = policy.verifiers.iter().filter_map(|spec| {
+        let reading = exit_statuses::of_check(root, spec)?;
+        let hidden =
+            |command: &'_ CheckCommand| Some((command.clone(), command.hidden_by.clone()?));
+        let matters = |(command, _): &(CheckCommand, StatusHider)| match command.kind {
+            CommandKind::Tests(_) | CommandKind::Checker => true,
+            CommandKind::ProjectScript => false,
+            CommandKind::Program => {
+                let plain = !command.program.contains(['/', '$', '`', '~']);
+                plain && !reading.changes_path && on_path(&command.program).is_none()
+            }
+        };
+        let (command, hider) = reading.commands.iter().filter_map(hidden).find(matters)?;
+        let place = match &command.place {
+            Some(place) => format!(" in {place}"),
+            None => String::new(),
+        };
+        Some(MaskedCheck {
+            what: format!(
+                "{}: `{}` hides the exit status of `{}`{place}",
+                spec.name, hider.text, command.text
+            ),
+            fix: fix(&hider),
+        })
+    });
+    checks.collect()
+}
+
+fn fix(hider: &StatusHider) -> String {
+    let text = &hider.text;
+    match hider.form {
+        HidingForm::Alternative | HidingForm::Tool => format!("take `{text}` out"),
+        HidingForm::Sequence => "join the commands with &&, or begin with `set -e`".to_owned(),
+        HidingForm::Pipe => "run it as bash -o pipefail -c '...'".to_owned(),
+        HidingForm::Background => "wait for it with `wait $!`, last of all".to_owned(),
+        HidingForm::Negation => "take the `!` out".to_owned(),
+        HidingForm::Condition => "end the branch in which it failed with `exit 1`".to_owned(),
+        HidingForm::Loop => "add `|| exit 1` within the loop, or begin with `set -e`".to_owned(),
+        HidingForm::Substitution => "run it as a command of its own".to_owned(),
+        HidingForm::Trap => "let the trap end with the status it was entered with".to_owned(),
+    }
+}

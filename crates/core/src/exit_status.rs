@@ -1,0 +1,100 @@
+//! What becomes of the exit statuses inside a check's command: which commands it runs,
+//! and which of them can fail without the check failing. Found out by the exec policy's
+//! shell grammar, believed or not by the verifier that ran the check.
+
+/// What a check's command runs, as far as its exit status is concerned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusReading {
+    /// The commands that could matter, in the order of the text.
+    pub commands: Vec<CheckCommand>,
+    /// Whether it changes where programs are looked for: `PATH=...`, `. venv/bin/activate`.
+    pub changes_path: bool,
+}
+
+/// A command of a check that could matter to its verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckCommand {
+    /// Its words, as they are written, shortened.
+    pub text: String,
+    /// The program, as it is called.
+    pub program: String,
+    /// The folder in which it runs, relative to the root; empty for the root.
+    pub folder: String,
+    /// What it is known to be.
+    pub kind: CommandKind,
+    /// The file in which it stands; `None` for the check's own `run`.
+    pub place: Option<String>,
+    /// What keeps its failure from becoming the check's.
+    pub hidden_by: Option<StatusHider>,
+    /// How often it runs, as far as that is written.
+    pub times: u32,
+}
+
+/// What hides an exit status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusHider {
+    /// In which way.
+    pub form: HidingForm,
+    /// As it is written: `|| true`, `| tail -5`.
+    pub text: String,
+}
+
+/// In which way an exit status is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HidingForm {
+    /// `a || b`, and `b` does not fail for certain.
+    Alternative,
+    /// `a; b`: the last status counts.
+    Sequence,
+    /// `a | b` without `pipefail`.
+    Pipe,
+    /// `a &`.
+    Background,
+    /// `! a`.
+    Negation,
+    /// `if a; then ...`, `while a; do ...`.
+    Condition,
+    /// `for x in y; do a; done`: the last round counts.
+    Loop,
+    /// `b $(a)`, `b <(a)`.
+    Substitution,
+    /// `trap 'exit 0' EXIT`.
+    Trap,
+    /// An option or mark of the tool that runs it: `make -i`, `-pytest` in a recipe.
+    Tool,
+}
+
+/// What a command is known to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandKind {
+    /// Runs tests; `None` if it is not known which runner prints their counts.
+    Tests(Option<TestRunner>),
+    /// Judges without a count of tests: a compiler, a linter, a type checker.
+    Checker,
+    /// Runs a script of the project that cannot be read.
+    ProjectScript,
+    /// Any other program. It matters only if it is missing.
+    Program,
+}
+
+/// A test runner whose counts can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "their own names")]
+pub enum TestRunner {
+    Bun,
+    Cargo,
+    Ctest,
+    Deno,
+    Dotnet,
+    Go,
+    Jest,
+    Maven,
+    Mocha,
+    Nextest,
+    Node,
+    Phpunit,
+    Pytest,
+    Rspec,
+    Unittest,
+    Vitest,
+}

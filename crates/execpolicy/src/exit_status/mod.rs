@@ -1,0 +1,171 @@
+//! Which commands of a check can fail without the check failing: `a || true`, `a; b`,
+//! `a | b`, and the same in the scripts, recipes and package scripts that it calls, as
+//! far as they can be read. Reads no file itself: whoever asks hands them in.
+
+mod called;
+mod flow;
+mod outcome;
+mod recipes;
+mod recognise;
+
+use crate::shell::ParsedScripts;
+use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
+
+/// Scripts inside one another.
+const MAX_DEPTH: usize = 12;
+/// Scripts that are read for one check.
+const MAX_SCRIPTS: usize = 200;
+/// Commands that are told of one check.
+const MAX_COMMANDS: usize = 500;
+/// Characters of a command, or of what hides it.
+const MAX_TEXT: usize = 80;
+
+/// Reads what becomes of the exit statuses in `script`. `file` gives the text of a file by its
+/// path relative to the root.
+pub fn read_exit_statuses(script: &str, file: &dyn Fn(&str) -> Option<String>) -> StatusReading {
+    let mut reader = Reader {
+        file,
+        scripts: ParsedScripts::default(),
+        reading: StatusReading::default(),
+        calls: Vec::new(),
+        scripts_read: 0,
+        nesting: 0,
+    };
+    reader.script(script, &Position::outermost());
+    reader.reading
+}
+
+/// A status that reaches the check's own, or what hides it.
+type Reach = Result<(), StatusHider>;
+
+/// Where a script or a command stands.
+#[derive(Debug, Clone)]
+struct Position {
+    /// Whether its own status becomes the check's.
+    value: Reach,
+    /// Whether `exit 1` there ends the check so.
+    exits: Reach,
+    /// Whether `return 1` there becomes the check's.
+    returns: Reach,
+    /// Whether `set -e` would apply here: not before `||` or `&&`, nor in a condition.
+    heeds_errors: bool,
+    /// `set -e`, and it applies here.
+    ends_on_error: bool,
+    /// What becomes of the statuses of a whole pipe: `${PIPESTATUS[0]}` is looked at.
+    pipe_statuses: Option<Reach>,
+    /// The folder, relative to the root.
+    folder: String,
+    /// The file in which it stands.
+    place: Option<String>,
+    /// How often it runs.
+    times: u32,
+}
+
+impl Position {
+    fn outermost() -> Self {
+        Self {
+            value: Ok(()),
+            exits: Ok(()),
+            returns: Ok(()),
+            heeds_errors: true,
+            ends_on_error: false,
+            pipe_statuses: None,
+            folder: String::new(),
+            place: None,
+            times: 1,
+        }
+    }
+
+    /// Whether a failure here makes the check fail.
+    fn reach(&self) -> Reach {
+        match &self.value {
+            Ok(()) => Ok(()),
+            Err(_) if self.ends_on_error => self.exits.clone(),
+            Err(hider) => Err(hider.clone()),
+        }
+    }
+
+    /// Where what a process of its own runs stands: a subshell, another script.
+    fn within(&self, ends_on_error: bool) -> Self {
+        let reach = self.reach();
+        Self {
+            value: reach.clone(),
+            exits: reach.clone(),
+            returns: reach,
+            ends_on_error,
+            ..self.clone()
+        }
+    }
+
+    /// The same, where its status does not become the check's.
+    fn hidden(&self, hider: StatusHider) -> Self {
+        Self {
+            value: Err(hider),
+            ..self.clone()
+        }
+    }
+}
+
+struct Reader<'f> {
+    file: &'f dyn Fn(&str) -> Option<String>,
+    scripts: ParsedScripts,
+    reading: StatusReading,
+    /// Scripts that are being read, each by its name: none is read within itself.
+    calls: Vec<String>,
+    scripts_read: usize,
+    /// Statements inside one another at the moment.
+    nesting: usize,
+}
+
+impl Reader<'_> {
+    /// A script that a shell of its own reads.
+    fn script(&mut self, text: &str, position: &Position) {
+        flow::read_script(self, text, position);
+    }
+
+    /// Reads what is called `name`, unless it is being read already or there was too much.
+    fn called(&mut self, name: String, read: impl FnOnce(&mut Self)) {
+        let known = self.calls.contains(&name);
+        if known || self.calls.len() >= MAX_DEPTH || self.scripts_read >= MAX_SCRIPTS {
+            return;
+        }
+        self.scripts_read += 1;
+        self.calls.push(name);
+        read(self);
+        self.calls.pop();
+    }
+
+    fn text_of(&self, folder: &str, path: &str) -> Option<String> {
+        (self.file)(&called::joined(folder, path)?)
+    }
+
+    /// Takes a command down.
+    fn note(&mut self, text: &str, program: &str, kind: CommandKind, position: &Position) {
+        if self.reading.commands.len() >= MAX_COMMANDS {
+            return;
+        }
+        self.reading.commands.push(CheckCommand {
+            text: shortened(text),
+            program: program.to_owned(),
+            folder: position.folder.clone(),
+            kind,
+            place: position.place.clone(),
+            hidden_by: position.reach().err(),
+            times: position.times,
+        });
+    }
+}
+
+/// The first line, as much of it as one reads at a glance.
+fn shortened(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or("").trim_end();
+    let mut chars = line.chars();
+    let mut short: String = chars.by_ref().take(MAX_TEXT).collect();
+    if chars.next().is_some() || text.trim().lines().nth(1).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Whether a command that hides the exit status of what it runs is believed all the same:
+//! only where its output shows that tests ran and none failed.
+
+use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
+
+use super::programs::is_there;
+use crate::Job;
+use crate::run_report::RunReport;
+
+/// Hidden commands that are named.
+const MAX_NAMED: usize = 3;
+
+/// Why status 0 says nothing; `None` if it does.
+pub(super) fn unproven(
+    statuses: &StatusReading,
+    report: &RunReport,
+    job: &Job<'_>,
+) -> Option<String> {
+    let hidden = statuses
+        .commands
+        .iter()
+        .filter_map(|command| Some((command, command.hidden_by.as_ref()?)));
+    let doubts: Vec<String> = hidden
+        .filter_map(|(command, hider)| doubt(command, hider, statuses, report, job))
+        .collect();
+    let (first, more) = (doubts.get(..MAX_NAMED).unwrap_or(&doubts), doubts.len());
+    if first.is_empty() {
+        return None;
+    }
+    let mut text = first.join("; ");
+    if more > first.len() {
+        text.push_str(&format!("; and {} more", more - first.len()));
+    }
+    Some(text)
+}
+
+/// What cannot be believed of one hidden command.
+fn doubt(
+    command: &CheckCommand,
+    hider: &StatusHider,
+    statuses: &StatusReading,
+    report: &RunReport,
+    job: &Job<'_>,
+) -> Option<String> {
+    let place = command
+        .place
+        .as_ref()
+        .map_or(String::new(), |place| format!(" in {place}"));
+    let hides = format!(
+        "`{}` hides the exit status of `{}`{place}",
+        hider.text, command.text
+    );
+    let is_missing = || {
+        let found = statuses.changes_path || is_there(&command.program, &command.folder, job);
+        let said = report.missing.as_ref();
+        !found || said.is_some_and(|line| line.contains(command.program.as_str()))
+    };
+    let unshown = "and its output does not show that tests ran and none failed";
+    let missing = |unless: bool| match (&report.missing, is_missing()) {
+        _ if unless => None,
+        (Some(line), _) => Some(format!("{hides}, and its output says: {}", shortened(line))),
+        (None, true) => Some(format!(
+            "{hides}, and `{}` is not installed",
+            command.program
+        )),
+        (None, false) => Some(format!("{hides}, {unshown}")),
+    };
+    match command.kind {
+        CommandKind::Tests(Some(runner)) => {
+            let alike = |other: &&CheckCommand| other.kind == CommandKind::Tests(Some(runner));
+            let times = statuses.commands.iter().filter(alike);
+            let times = times.fold(0_u32, |sum, other| sum.saturating_add(other.times));
+            missing(report.shows_success(Some(runner), times))
+        }
+        CommandKind::Tests(None) => missing(report.shows_success(None, 1)),
+        CommandKind::Checker => Some(format!("{hides}, and nothing else tells whether it passed")),
+        CommandKind::ProjectScript => {
+            // Then it is that command which the check is about.
+            let others = statuses.commands.iter();
+            let decided = others
+                .filter(|other| other.hidden_by.is_none())
+                .any(|other| other.program != command.program);
+            missing(decided || report.shows_success(None, 1))
+        }
+        CommandKind::Program => match is_missing() {
+            true => missing(report.shows_success(None, 1)),
+            false => None,
+        },
+    }
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(120).collect()
+}
