@@ -18,6 +18,7 @@ mod protect;
 mod question;
 mod review;
 mod run_agent;
+mod shipped;
 mod subagent;
 mod tokens;
 mod veto;
@@ -61,6 +62,7 @@ pub(super) const ALL: &[Case] = &[
     both::CASE,
     subagent::CASE,
     run_agent::CASE,
+    shipped::CASE,
     colleague::CASE,
     gone::CASE,
     review::CASE,
