@@ -1,0 +1,232 @@
+//! How often the policy of a freshly initialised repo interrupts everyday work: command lines out of
+//! the CI files and READMEs of public repositories, drawn by a fixed seed. The repositories are
+//! named here and are not part of this one: `cargo xtask everyday FOLDER`, where each lies under
+//! `OWNER+NAME`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use checkrein_core::input::RuleDecision;
+use checkrein_execpolicy::{Bounds, DEFAULT_RULES, Unmatched, compile, judge_script};
+
+/// Repository, commit, licence.
+const REPOSITORIES: &str = include_str!("../everyday.tsv");
+/// Of the draw.
+const SEED: u64 = 20_261_123;
+/// Lines that are drawn.
+const LINES: usize = 400;
+/// Of a thousand.
+const GOAL: usize = 10;
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let [folder] = arguments else {
+        return Err("needs the folder of the repositories".to_owned());
+    };
+    let rows = REPOSITORIES.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = rows.filter_map(|row| row.split('\t').next()).collect();
+    let mut found = Vec::new();
+    for name in &names {
+        let root = Path::new(folder).join(name.replace('/', "+"));
+        let lines = lines_of(&root)?;
+        if lines.is_empty() {
+            println!("{name}: no command line");
+        }
+        found.push(lines.into_iter().collect::<Vec<String>>());
+    }
+    let drawn = draw(&mut found);
+    let interrupted = interrupted(&drawn)?;
+    println!(
+        "{} of {} everyday lines of {} repositories are interrupted (seed {SEED})",
+        interrupted.len(),
+        drawn.len(),
+        names.len()
+    );
+    for (line, why) in &interrupted {
+        println!("  {line}\n    {why}");
+    }
+    let good = drawn.len() == LINES && interrupted.len() * 1000 <= GOAL * drawn.len();
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// As often as it goes one line of each repository, each once.
+fn draw(found: &mut [Vec<String>]) -> Vec<String> {
+    let mut seed = SEED;
+    let mut next = |below: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap_or(0) % below.max(1)
+    };
+    let mut drawn = Vec::new();
+    let mut seen = BTreeSet::new();
+    while drawn.len() < LINES && found.iter().any(|lines| !lines.is_empty()) {
+        for lines in found.iter_mut().filter(|lines| !lines.is_empty()) {
+            let line = lines.swap_remove(next(lines.len()));
+            if drawn.len() < LINES && seen.insert(line.clone()) {
+                drawn.push(line);
+            }
+        }
+    }
+    drawn
+}
+
+/// Those that are refused or asked about, with the reason.
+fn interrupted(lines: &[String]) -> Result<Vec<(String, String)>, String> {
+    let rules =
+        compile(&[("builtin:default", DEFAULT_RULES)]).map_err(|error| error.to_string())?;
+    // As `init` writes it.
+    let rules = rules.bounded(Bounds {
+        unmatched: Unmatched::ByEffect,
+        forbids_destruction: true,
+        roots: vec!["/workspace/project".to_owned()],
+        ..Bounds::default()
+    });
+    let judged = lines.iter().map(|line| (line, judge_script(&rules, line)));
+    Ok(judged
+        .filter(|(_, facts)| facts.rule > Some(RuleDecision::Allow))
+        .map(|(line, facts)| (line.clone(), facts.reason.unwrap_or_default()))
+        .collect())
+}
+
+/// The command lines of a repository's CI files and READMEs that a shell reads by themselves.
+fn lines_of(root: &Path) -> Result<BTreeSet<String>, String> {
+    let mut lines = BTreeSet::new();
+    for file in files(&root.join(".github/workflows"))? {
+        lines.extend(steps(&text(&file)?));
+    }
+    for file in files(root)? {
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or("");
+        // One language is enough: the commands are the same.
+        let readme = matches!(
+            name.to_ascii_lowercase().as_str(),
+            "readme.md" | "readme.markdown" | "readme.rst" | "contributing.md"
+        );
+        if readme {
+            lines.extend(fenced(&text(&file)?));
+        }
+    }
+    let mut kept = BTreeSet::new();
+    for line in lines {
+        if reads(&line)? {
+            kept.insert(line);
+        }
+    }
+    Ok(kept)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(Vec::new());
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What stands behind `run:`, on the line or below it.
+fn steps(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    // How deep the key stands, and whether line breaks below it are blanks.
+    let mut block: Option<(usize, bool)> = None;
+    let mut folded = String::new();
+    for line in text.lines() {
+        let depth = line.len() - line.trim_start().len();
+        if let Some((above, folds)) = block {
+            if depth > above || line.trim().is_empty() {
+                match folds {
+                    true => folded = format!("{folded} {}", line.trim()).trim().to_owned(),
+                    false => found.push(line.trim().to_owned()),
+                }
+                continue;
+            }
+            found.push(std::mem::take(&mut folded));
+            block = None;
+        }
+        let step = line.trim_start();
+        let key = step.trim_start_matches("- ");
+        if let Some(command) = key.strip_prefix("run:") {
+            let depth = depth + step.len() - key.len();
+            match command.trim() {
+                "|" | "|-" | "|+" => block = Some((depth, false)),
+                ">" | ">-" | ">+" => block = Some((depth, true)),
+                command => found.push(command.trim_matches(['"', '\'']).to_owned()),
+            }
+        }
+    }
+    found.push(folded);
+    whole(found)
+}
+
+/// Commands in fenced blocks for a shell; behind a `$` where there is one.
+fn fenced(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut shell: Option<bool> = None;
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(language) = line.strip_prefix("```") {
+            shell = match shell {
+                Some(_) => None,
+                None => Some(matches!(
+                    language.trim(),
+                    "sh" | "bash" | "shell" | "console" | "shell-session" | "zsh"
+                )),
+            };
+        } else if shell == Some(true) {
+            match line.strip_prefix("$ ") {
+                Some(command) => found.push(command.to_owned()),
+                // Behind a prompt, what has none is output.
+                None if text.contains("\n$ ") => {}
+                None => found.push(line.to_owned()),
+            }
+        }
+    }
+    whole(found)
+}
+
+/// Lines that a backslash ends go on on the next.
+fn whole(lines: Vec<String>) -> Vec<String> {
+    let mut joined = Vec::new();
+    let mut open = String::new();
+    for line in lines {
+        match line.strip_suffix('\\') {
+            Some(begun) => open.push_str(begun),
+            None => joined.push(std::mem::take(&mut open) + &line),
+        }
+    }
+    joined
+}
+
+/// Whether it is a command that bash reads as it stands.
+fn reads(line: &str) -> Result<bool, String> {
+    // What a CI service puts in place before a shell sees it is no command yet.
+    if line.is_empty() || line.starts_with('#') || line.contains("${{") {
+        return Ok(false);
+    }
+    // Keywords and brackets that close what another line opens do not read alone.
+    let status = Command::new("bash")
+        .args(["-n", "-c", "--", line])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("bash: {error}"))?;
+    Ok(status.success())
+}
