@@ -1,5 +1,6 @@
 //! One conversation with an agent: prompts, tool calls, stops.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
@@ -344,6 +345,14 @@ impl<'a> Session<'a> {
             }
             // A stop is always answered by a stop decision.
             Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
+        }
+    }
+
+    /// The text without secrets; `None` if it has none.
+    pub(crate) fn redacted(&self, text: &str) -> Option<String> {
+        match self.engine.runtime().without_secrets(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(hidden) => Some(hidden),
         }
     }
 

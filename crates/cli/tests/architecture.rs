@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("checkrein-adapters", &["checkrein-core"]),
     ("checkrein-execpolicy", &["checkrein-core"]),
     ("checkrein-patch", &["checkrein-core"]),
+    ("checkrein-redaction", &[]),
     ("checkrein-models", &["checkrein-core"]),
     (
         "checkrein-verifiers",
@@ -35,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "checkrein-core",
             "checkrein-execpolicy",
             "checkrein-patch",
+            "checkrein-redaction",
             "checkrein-verifiers",
             "checkrein-store",
         ],
@@ -109,6 +111,10 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
             "toml",
         ],
+    ),
+    (
+        "checkrein-redaction",
+        &["memchr", "regex", "serde", "serde_json"],
     ),
 ];
 

@@ -13,6 +13,8 @@ use crate::providers::{Environment, Provider};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longer than any key.
 const LONGEST: u64 = 8 * 1024;
+/// A shorter key is not searched for in texts.
+const SHORTEST: usize = 6;
 /// Under which the keyring holds it.
 const SERVICE: &str = "checkrein";
 
@@ -32,9 +34,13 @@ impl Key {
         &self.0
     }
 
-    /// The text without the key, should a stranger have put it there.
+    /// The text without the key, should a stranger have put it there. A very short key is left:
+    /// it is part of ordinary words, and is worth nothing.
     pub(crate) fn blank(&self, text: &str) -> String {
-        text.replace(&self.0, "[key]")
+        match self.0.len() < SHORTEST {
+            true => text.to_owned(),
+            false => text.replace(&self.0, "[key]"),
+        }
     }
 }
 
@@ -142,6 +148,11 @@ mod tests {
         assert_eq!(key.reveal(), "sk-abcdef");
         assert!(!format!("{key:?}").contains("abc"), "{key:?}");
         assert_eq!(key.blank("bad key 'sk-abcdef'!"), "bad key '[key]'!");
+        for short in ["x", "local"] {
+            let key = Key(short.to_owned());
+            assert_eq!(key.blank("local index.x"), "local index.x");
+        }
+        assert_eq!(Key("abcdef".to_owned()).blank("abcdef"), "[key]");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The loop: load → fold → step → append → perform → feed back, until there is a decision.
 //! Here is its beginning and its end; [`crate::transaction`] and [`crate::settle`] are the middle.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use checkrein_core::decision::{Decision, Feedback, StopDecision};
@@ -19,9 +20,9 @@ use crate::error::RuntimeError;
 use crate::guard::Look;
 use crate::hosts::Hosts;
 use crate::layers::{Layers, Stages};
-use crate::redact::Redactor;
 use crate::workspace::Place;
 use crate::{kept, load};
+use checkrein_redaction::Redactor;
 
 /// What a second installed entry says of a stop that the first one refuses in full.
 const BESIDE: &str = "checkrein: not done yet, for the reason given beside this.";
@@ -155,6 +156,11 @@ impl Runtime {
     /// If the store cannot be written.
     pub fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), RuntimeError> {
         Ok(self.store.put_message(session, body)?)
+    }
+
+    /// The text without secrets, as all is kept.
+    pub fn without_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.text(text)
     }
 
     /// That conversation so far.

@@ -15,8 +15,8 @@ use checkrein_execpolicy::{
     judge_parsed_script, judge_places,
 };
 
-use crate::redact::Redactor;
 use crate::{links, patches};
+use checkrein_redaction::Redactor;
 
 /// What one tool call does, and what was found out about it so far.
 #[derive(Default)]

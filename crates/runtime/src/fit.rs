@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{Input, PersonAnswer, ToolFacts};
+use checkrein_core::input::{Input, PersonAnswer, ToolFacts, VetoFact};
 use checkrein_core::layers::LayerFact;
 
-use crate::redact::Redactor;
+use checkrein_redaction::Redactor;
 
 /// Bytes that a text takes within an event, as JSON: arguments, prompts and messages.
 const LONG: usize = 24 * 1024;
@@ -104,13 +104,8 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
     if let Some(reason) = &mut facts.reason {
         text(redactor, reason, SHORT);
     }
-    if let Some(veto) = &mut facts.veto {
-        text(redactor, &mut veto.reason, SHORT);
-        // Half of the arguments are none.
-        let whole = |arguments: &String| {
-            arguments.len() <= REFUSAL && redactor.text(arguments) == *arguments
-        };
-        veto.arguments = veto.arguments.take().filter(whole);
+    if let Some(said) = &mut facts.veto {
+        veto(redactor, said);
     }
     if let Some(progress) = &mut facts.progress {
         text(redactor, &mut progress.reason, SHORT);
@@ -126,6 +121,15 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
             text(redactor, refused, REFUSAL);
         }
     }
+}
+
+/// Hides and bounds what a model said of a call. Once more changes nothing.
+pub(crate) fn veto(redactor: &Redactor, veto: &mut VetoFact) {
+    text(redactor, &mut veto.reason, SHORT);
+    // Half of the arguments are none.
+    let whole =
+        |arguments: &String| arguments.len() <= REFUSAL && redactor.text(arguments) == *arguments;
+    veto.arguments = veto.arguments.take().filter(whole);
 }
 
 /// Hides and bounds what layers of middleware said.

@@ -14,8 +14,8 @@ use checkrein_patch::{Disk, Fit, Within, apply, check, parse, recover, told};
 use checkrein_verifiers::{Command, Job, Report};
 
 use crate::logs;
-use crate::redact::Redactor;
 use crate::workspace::Place;
+use checkrein_redaction::Redactor;
 
 /// A larger file is not patched.
 const LARGEST: u64 = 8 << 20;

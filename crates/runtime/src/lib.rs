@@ -32,7 +32,6 @@ mod load;
 mod logs;
 mod patches;
 mod perform;
-mod redact;
 mod repeats;
 pub mod replay;
 mod retain;

@@ -9,7 +9,7 @@ use checkrein_store::Beside;
 use serde_json::Value;
 
 use crate::fit;
-use crate::redact::Redactor;
+use checkrein_redaction::Redactor;
 
 /// Bytes that are kept of what is asked about. More than this nobody reads before they say yes.
 const SHOWN: usize = 32 * 1024;

@@ -7,8 +7,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::TaskListFact;
 use checkrein_core::policy::{Policy, Tier};
 
-use crate::redact::Redactor;
 use crate::whole;
+use checkrein_redaction::Redactor;
 
 /// Its name, beside the config.
 const NAME: &str = "HEARTBEAT.md";

@@ -25,7 +25,7 @@ use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::CallPlace;
-use crate::{clock, load};
+use crate::{clock, fit, load};
 
 /// Longest that an agent waits for one word about a call.
 const MOST: Duration = Duration::from_secs(20);
@@ -176,6 +176,7 @@ impl Runtime {
             // Made of what was hidden, it is none to be used.
             fact.arguments = None;
         }
+        fit::veto(&self.redactor, &mut fact);
         // What it did not say is asked again, should the call come again.
         if fact.says != VetoSays::Silent {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();

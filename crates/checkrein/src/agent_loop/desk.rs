@@ -200,7 +200,7 @@ fn begun<'a>(
             };
             // Before the task begins: what has begun can be taken up.
             Entry::Begun { model, errand }.write(&session)?;
-            user.write(&session)?;
+            user.clone().write(&session)?;
             session.prompt_as(0, &message)?;
             let opened = Opened {
                 warnings,

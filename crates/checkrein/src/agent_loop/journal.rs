@@ -1,5 +1,6 @@
 //! The conversation of a run as it is kept in the store, message by message, so that a run whose
-//! process died can be taken up where it was.
+//! process died can be taken up where it was. Secrets are hidden in it, as in everything that is kept;
+//! the run that goes on still has them.
 
 use checkrein_models::{Call, Message, Usage};
 use checkrein_runtime::RuntimeError;
@@ -99,6 +100,9 @@ struct KeptCall {
     arguments: Arguments,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
+    /// Something in the arguments was hidden when they were kept: they are not what the model said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,6 +137,7 @@ impl Answer {
                 Err(text) => Arguments::Text(text),
             },
             kept: call.kept,
+            redacted: false,
         });
         Self {
             text,
@@ -159,6 +164,19 @@ impl Answer {
             kept: call.kept.clone(),
         });
         calls.collect()
+    }
+
+    /// Whether the arguments of this call are not what the model said.
+    pub(super) fn is_redacted(&self, nth: usize) -> bool {
+        self.calls.get(nth).is_some_and(|call| call.redacted)
+    }
+
+    fn redact(&mut self, redacted: &Redacted<'_>) {
+        redact(&mut self.text, redacted);
+        for call in &mut self.calls {
+            let (Arguments::Json(text) | Arguments::Text(text)) = &mut call.arguments;
+            call.redacted |= redact(text, redacted);
+        }
     }
 
     pub(super) fn usage(&self) -> Usage {
@@ -202,10 +220,62 @@ impl Entry {
         })
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Result<(), RuntimeError> {
+    pub(super) fn write(mut self, session: &Session<'_>) -> Result<(), RuntimeError> {
+        self.redact(&|text| session.redacted(text));
         // Texts, numbers and JSON: serialising cannot fail.
-        let body = serde_json::to_vec(self).unwrap_or_default();
+        let body = serde_json::to_vec(&self).unwrap_or_default();
         session.put_message(&body)
+    }
+
+    /// Hides secrets. What a provider wants back to the letter (`kept` of a call) stays.
+    fn redact(&mut self, redacted: &Redacted<'_>) {
+        match self {
+            // The host's own words, which it compares.
+            Self::Begun {
+                model: _,
+                errand: _,
+            } => {}
+            Self::User { text, prompt: _ } => {
+                redact(text, redacted);
+            }
+            Self::Answer(answer) => answer.redact(redacted),
+            Self::Result(outcome) => {
+                redact(&mut outcome.text, redacted);
+                redact_option(&mut outcome.advice, redacted);
+                redact_option(&mut outcome.ran, redacted);
+            }
+            Self::Passed(passed) => {
+                redact(&mut passed.given, redacted);
+                redact_option(&mut passed.kept, redacted);
+            }
+            Self::Reflected(reflected) => {
+                reflected.answer.redact(redacted);
+                redact_option(&mut reflected.feedback, redacted);
+                if let Err(why) = &mut reflected.score {
+                    redact(why, redacted);
+                }
+            }
+        }
+    }
+}
+
+/// A text without secrets; `None` if it has none.
+type Redacted<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Whether something was hidden.
+fn redact(text: &mut String, redacted: &Redacted<'_>) -> bool {
+    match redacted(text) {
+        Some(hidden) => {
+            *text = hidden;
+            true
+        }
+        None => false,
+    }
+}
+
+fn redact_option(text: &mut Option<String>, redacted: &Redacted<'_>) {
+    if let Some(text) = text {
+        redact(text, redacted);
     }
 }
 

@@ -33,6 +33,8 @@ const GO_ON: &str = "Your answer was cut by its output limit. Go on, in smaller 
 const LEFT: &str = "not known: the run was interrupted, and a person says something new";
 /// Why a run ends whose cost cannot be known.
 const NO_COST: &str = "caps.cost_usd cannot be held: the model's answer does not say what it used";
+/// What a call of an interrupted run gets whose arguments were not kept as they were.
+const NOT_KEPT: &str = "not known: the run was interrupted, and the arguments held a secret, which is not kept; look whether it took effect before you send the call again";
 /// What a call gets during which the process died.
 const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
@@ -360,6 +362,10 @@ impl<'a> Run<'a> {
         self.settle(calls, told).await?;
         let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
+            if answer.is_redacted(nth) {
+                self.refuse(call, NOT_KEPT.to_owned()).await?;
+                continue;
+            }
             let ended = self.call(nth, call).await;
             if !matches!(ended, Ok(None)) {
                 // A conversation in which a call has no result is none.

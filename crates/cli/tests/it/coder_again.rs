@@ -164,6 +164,33 @@ fn more_to_do_finds_nothing_left_over() {
     assert_eq!(world.task()["rounds"], 3);
 }
 
+/// What was hidden in the arguments of a call is not known any more: the call is not made without it.
+#[test]
+fn a_call_whose_secret_was_not_kept_is_not_made_again() {
+    let (name, ..) = WIRES[0];
+    let world = repo(true);
+    let ready = world.pipe("ready");
+    let coder = Coder::start(|heard| match heard.turns {
+        0 => Turn::shell(
+            "echo login >> ../logins; echo ready > ../ready; sleep 611; : login --password hunter22",
+        ),
+        1 => Turn::patch(FIX),
+        _ => Turn::say("Mended."),
+    });
+    let coder = coder.unwrap();
+    killed(&world, &coder, name, &ready);
+    let args = ["--resume", &session(&world), "--json"];
+    let said = says(&mut run(&world, &coder, name, &args));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let last = coder.heard().pop().unwrap().whole;
+    assert!(
+        last.contains("held a secret, which is not kept") && !last.contains("hunter22"),
+        "{last}"
+    );
+    assert_eq!(world.lines_outside("logins"), ["login"]);
+    world.replays(&session(&world));
+}
+
 /// A result that middleware had not passed when the process died reaches no model as it was.
 #[test]
 fn a_result_that_nobody_passed_is_not_told() {

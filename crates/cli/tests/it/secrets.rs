@@ -5,11 +5,19 @@ use std::path::Path;
 
 use checkrein_core::event::Event;
 use checkrein_core::input::Input;
+use checkrein_scripted::coder::WIRES;
+use checkrein_scripted::{Coder, Turn};
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
 use crate::agent::{Agent, Answer, BOTH};
+use crate::approvals::{ids, unattended};
+use crate::coder;
+use crate::terminal::Terminal;
 use crate::world::World;
+
+/// A command or a text a line, with a secret of each kind that rules and programs know between « ».
+const KINDS: &str = include_str!("../../../redaction/tests/commands_with_secrets.txt");
 
 /// All bytes below a folder, by file.
 fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
@@ -101,6 +109,110 @@ fn a_planted_secret_is_in_no_file_of_ours() {
             ],
         );
     }
+}
+
+/// All lines of [`KINDS`], and what is secret in them.
+fn kinds() -> (String, Vec<String>) {
+    let lines: Vec<&str> = KINDS
+        .lines()
+        .filter(|line| !line.starts_with("# "))
+        .collect();
+    let text = lines.join("\n");
+    let secrets = text.split(['«', '»']).skip(1).step_by(2);
+    // What is shorter can be part of an ordinary word.
+    let secrets = secrets
+        .filter(|secret| secret.len() > 5)
+        .map(str::to_owned)
+        .collect();
+    (text.replace(['«', '»'], ""), secrets)
+}
+
+#[test]
+fn a_secret_of_each_kind_is_in_no_file_of_ours_whichever_way_it_came() {
+    let (text, secrets) = kinds();
+    let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+    for name in BOTH {
+        let world = World::new();
+        world.write("all.txt", &text);
+        let deny = json!({ "answer": "deny", "reason": text }).to_string();
+        world.write("deny.json", &deny);
+        world.write(
+            "leak.sh",
+            "case $(cat) in *'git tag'*) cat deny.json;; *) echo '{\"answer\": \"pass\"}';; esac\n",
+        );
+        world.write("own.rules", "prefix_rule(pattern = [\"git\", \"push\"], decision = \"prompt\", justification = \"it leaves this machine\")\n");
+        world.config(&format!(
+            "[policy]\nrules = [\"own.rules\"]\n\n\
+             [[middleware]]\nname = \"leak\"\non = [\"before_tool\"]\nrun = \"sh leak.sh\"\n\n{}",
+            world.counted("tests", "cat all.txt; test -e fixed")
+        ));
+        world.commit();
+        let agent = unattended(&world, name);
+        agent.prompt(&text);
+        world.write("work", "1");
+        agent.stop_saying(&text).sent_back();
+        agent.shell(&text, &text);
+        let written = json!({
+            "tool_name": "Write", "tool_use_id": "w",
+            "tool_input": { "file_path": "notes.md", "content": text },
+        });
+        agent.tell(&agent.message("PreToolUse", written));
+        let other = json!({
+            "tool_name": "mcp__db__query", "tool_use_id": "q", "tool_input": { "script": text, "argv": ["mysql", "-phunter2"] },
+        });
+        agent.tell(&agent.message("PreToolUse", other));
+        agent.shell("git tag v1", "").denied();
+        agent
+            .shell(
+                &format!("git push https://me:hunter2@example.com/x.git\n{text}"),
+                "",
+            )
+            .denied();
+        for id in ids(&world, "asked") {
+            let reason = "no: sshpass -p hunter2 is not how";
+            Terminal::new(&world).says(&["deny", &id, "--reason", reason]);
+        }
+        agent.stop_saying(&text);
+        world.replays(&agent.session);
+        world.says(&["show", "--json"]);
+        nowhere(
+            &world,
+            &secrets,
+            &["password", "token", "provider-token", "url-password"],
+        );
+    }
+}
+
+#[test]
+fn the_conversation_of_a_model_is_kept_without_its_secrets() {
+    let (text, secrets) = kinds();
+    let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+    let (name, ..) = WIRES[0];
+    let world = coder::repo(true);
+    world.write("all.txt", &text);
+    world.commit();
+    let said = text.clone();
+    let model = Coder::start(move |heard| match heard.turns {
+        0 => Turn::shell(&format!(": <<'END'\n{said}\nEND\ncat all.txt")),
+        1 => Turn::say(&said),
+        2 => Turn::patch(coder::FIX),
+        _ => Turn::say("Mended."),
+    });
+    let model = model.unwrap();
+    let goal = format!("{}\n{text}", coder::GOAL);
+    let told = coder::says(&mut coder::run(
+        &world,
+        &model,
+        name,
+        &["--model", name, "--json", &goal],
+    ));
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let last = model.heard().pop().unwrap();
+    assert!(
+        last.whole.contains("hunter2"),
+        "the run itself still has its words"
+    );
+    nowhere(&world, &secrets, &["password", "token", "provider-token"]);
 }
 
 /// The same calls are the same calls, whatever was hidden in them.

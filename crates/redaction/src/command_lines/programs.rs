@@ -1,0 +1,281 @@
+//! Where programs take a password or a token in their arguments. The table is
+//! `rules/programs.json`.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::shell_words::ShellWord;
+use crate::rules::{MAP, PROGRAM_NAMES, is_value};
+use crate::trigram;
+
+/// What is known of some programs.
+#[derive(Debug)]
+pub(crate) struct ProgramSecret {
+    pub(crate) programs: &'static [&'static str],
+    /// Words that come first, in this order.
+    pub(crate) after: &'static [&'static str],
+    /// A short option may end a cluster, such as `-su`.
+    pub(crate) clusters: bool,
+    /// A value is always a word of its own: `-keyout` is not `-k`.
+    pub(crate) separate: bool,
+    pub(crate) place: SecretPlace,
+}
+
+/// Where the secret is.
+#[derive(Debug)]
+pub(crate) enum SecretPlace {
+    /// In the same word as the option, and only there: `-pSECRET`.
+    Attached(&'static [&'static str]),
+    /// The option's value, behind this prefix: `-p SECRET`, `-pSECRET`, `--pass=SECRET`.
+    OptionValue {
+        options: &'static [&'static str],
+        prefix: &'static str,
+    },
+    /// Behind a user's name in the option's value: `-u USER:SECRET`.
+    AfterUser {
+        options: &'static [&'static str],
+        separator: char,
+    },
+    /// Behind the name in the option's value: `--from-literal=NAME=SECRET`.
+    PairValue(&'static [&'static str]),
+    /// The n-th argument that is no option.
+    Operand(usize),
+    /// The last argument that is no option, if this flag is given.
+    LastOperand { flag: &'static str },
+    /// An operand `USER:SECRET@HOST`, or with another separator.
+    Login(char),
+    /// What it reads from its standard input, if one of these arguments is given.
+    StandardInput(&'static [&'static str]),
+}
+
+/// A secret in the arguments of a program: the number of its word, and its place within.
+pub(crate) type WordPart = (usize, Range<usize>);
+
+impl ProgramSecret {
+    /// Whether this program's name stands at this place of a text, as a command would. Before it
+    /// may stand an escape, such as `\\n`.
+    pub(crate) fn is_named(name: &str, text: &[u8], at: usize) -> bool {
+        let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+        let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+        let is_start = match before {
+            [.., b'\\', b'n' | b't' | b'r'] => true,
+            [.., last] => !in_word(last),
+            [] => true,
+        };
+        is_start
+            && rest.starts_with(name.as_bytes())
+            && rest
+                .get(name.len())
+                .is_none_or(|next| b" \t\r\n\\\"';|&<)`".contains(next))
+    }
+
+    /// Whether a text that may be the program's arguments has the words and options for a secret.
+    pub(crate) fn may_apply(&self, text: &[u8]) -> bool {
+        let has = |word: &&str| memmem::find(text, word.as_bytes()).is_some();
+        let options = match &self.place {
+            SecretPlace::Attached(options)
+            | SecretPlace::OptionValue { options, .. }
+            | SecretPlace::AfterUser { options, .. }
+            | SecretPlace::PairValue(options)
+            | SecretPlace::StandardInput(options) => *options,
+            SecretPlace::Operand(_) | SecretPlace::LastOperand { .. } | SecretPlace::Login(_) => {
+                &[""]
+            }
+        };
+        self.after.iter().all(&has) && (self.clusters || options.iter().any(has))
+    }
+
+    /// The secrets in the arguments, which begin at this word.
+    pub(crate) fn secrets(&self, words: &[ShellWord], first: usize, found: &mut Vec<WordPart>) {
+        let Some(rest) = self.arguments(words, first) else {
+            return;
+        };
+        match &self.place {
+            SecretPlace::Attached(options) => {
+                for (nth, word) in words.iter().enumerate().skip(rest) {
+                    let lengths = options.iter().filter(|option| starts(word, option));
+                    if let Some(length) = lengths.map(|option| option.len()).max() {
+                        found.push((nth, length..word.text.len()));
+                    }
+                }
+            }
+            SecretPlace::OptionValue { options, prefix } => {
+                for (nth, value) in self.values(words, rest, options) {
+                    let text = part(words, nth, &value);
+                    if text.starts_with(prefix.as_bytes()) {
+                        found.push((nth, value.start + prefix.len()..value.end));
+                    }
+                }
+            }
+            SecretPlace::AfterUser { options, separator } => {
+                for (nth, value) in self.values(words, rest, options) {
+                    found.extend(behind(words, nth, &value, *separator));
+                }
+            }
+            SecretPlace::PairValue(options) => {
+                for (nth, value) in self.values(words, rest, options) {
+                    found.extend(behind(words, nth, &value, '='));
+                }
+            }
+            SecretPlace::Operand(nth) => {
+                found.extend(operands(words, rest).nth(*nth).map(|nth| whole(words, nth)));
+            }
+            SecretPlace::LastOperand { flag } => {
+                let flagged = flag.is_empty() || has_flag(words, rest, flag);
+                let last = operands(words, rest).last().filter(|_| flagged);
+                found.extend(last.map(|nth| whole(words, nth)));
+            }
+            SecretPlace::Login(separator) => {
+                for nth in operands(words, rest) {
+                    found.extend(login(words, nth, *separator));
+                }
+            }
+            SecretPlace::StandardInput(_) => {}
+        }
+    }
+
+    /// Whether it reads a secret from its standard input.
+    pub(crate) fn reads_secret(&self, words: &[ShellWord], first: usize) -> bool {
+        let SecretPlace::StandardInput(options) = &self.place else {
+            return false;
+        };
+        let Some(rest) = self.arguments(words, first) else {
+            return false;
+        };
+        let mut words = words.iter().skip(rest);
+        options.contains(&"")
+            || words.any(|word| {
+                let is_given = |option: &&str| {
+                    word.text == option.as_bytes() || self.clusters && ends_cluster(word, option)
+                };
+                options.iter().any(is_given)
+            })
+    }
+
+    /// Where the arguments begin that may hold the secret; `None` if not all words that come first
+    /// are there.
+    fn arguments(&self, words: &[ShellWord], first: usize) -> Option<usize> {
+        self.after.iter().try_fold(first, |from, wanted| {
+            let mut rest = words.iter().enumerate().skip(from);
+            rest.find(|(_, word)| word.text == wanted.as_bytes())
+                .map(|(nth, _)| nth + 1)
+        })
+    }
+
+    /// The values of these options.
+    fn values(&self, words: &[ShellWord], rest: usize, options: &[&str]) -> Vec<WordPart> {
+        let mut found = Vec::new();
+        for (nth, word) in words.iter().enumerate().skip(rest) {
+            for option in options {
+                let is_short = option.len() == 2;
+                if word.text == option.as_bytes()
+                    || self.clusters && is_short && ends_cluster(word, option)
+                {
+                    let next = words.get(nth + 1);
+                    let next = next.filter(|next| next.text.first() != Some(&b'-'));
+                    found.extend(next.map(|_| whole(words, nth + 1)));
+                } else if starts(word, option) {
+                    let attached = option.len()..word.text.len();
+                    match word.text.get(option.len()) {
+                        Some(b'=') => found.push((nth, attached.start + 1..attached.end)),
+                        Some(_) if is_short && !self.separate => found.push((nth, attached)),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The program that this word starts, if the table has it.
+pub(crate) fn program_name(word: &ShellWord) -> Option<&'static str> {
+    let name = word.text.rsplit(|byte| *byte == b'/').next()?;
+    let name = name.strip_suffix(b".exe").unwrap_or(name);
+    let place = match name {
+        // As the table has it: two letters and the blank after them.
+        [first, second] => trigram::of_start(&[*first, *second, b' ']),
+        _ => trigram::of_start(name),
+    };
+    if !trigram::is_in(&MAP, place) {
+        return None;
+    }
+    let first = PROGRAM_NAMES.partition_point(|(hash, _)| *hash < place);
+    let same = PROGRAM_NAMES
+        .get(first..)?
+        .iter()
+        .take_while(|(hash, _)| *hash == place);
+    same.map(|(_, known)| *known)
+        .find(|known| known.as_bytes() == name)
+}
+
+/// Whether this part of a word can be a secret.
+pub(crate) fn is_secret(words: &[ShellWord], (nth, part_of): &WordPart) -> bool {
+    let secret = part(words, *nth, part_of);
+    is_value(secret) && !matches!(secret, b"-" | b"\"\"" | b"''")
+}
+
+fn part<'w>(words: &'w [ShellWord], nth: usize, part: &Range<usize>) -> &'w [u8] {
+    let text = words.get(nth).map(|word| word.text.get(part.clone()));
+    text.flatten().unwrap_or_default()
+}
+
+fn whole(words: &[ShellWord], nth: usize) -> WordPart {
+    (nth, 0..words.get(nth).map_or(0, |word| word.text.len()))
+}
+
+/// What stands behind the first separator.
+fn behind(words: &[ShellWord], nth: usize, value: &Range<usize>, by: char) -> Option<WordPart> {
+    let text = part(words, nth, value);
+    let at = text.iter().position(|byte| char::from(*byte) == by)?;
+    Some((nth, value.start + at + 1..value.end))
+}
+
+/// The secret of `USER:SECRET@HOST` or `USER/SECRET`.
+fn login(words: &[ShellWord], nth: usize, separator: char) -> Option<WordPart> {
+    let (_, all) = whole(words, nth);
+    let text = part(words, nth, &all);
+    let host = text.iter().rposition(|byte| *byte == b'@');
+    // Without a host, `a/b` is a login and `a:b` is not.
+    let end = host.or((separator == '/').then_some(text.len()))?;
+    let at = text
+        .iter()
+        .position(|byte| char::from(*byte) == separator)?;
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.#$".contains(byte);
+    let is_user = at > 0 && text.get(..at)?.iter().all(is_name);
+    let is_place = text.get(at..)?.starts_with(b"://");
+    (is_user && !is_place && at + 1 < end).then_some((nth, at + 1..end))
+}
+
+/// The numbers of the words that are no options.
+fn operands(words: &[ShellWord], rest: usize) -> impl Iterator<Item = usize> {
+    let words = words.iter().enumerate().skip(rest);
+    words
+        .filter(|(_, word)| word.text.first() != Some(&b'-'))
+        .map(|(nth, _)| nth)
+}
+
+fn has_flag(words: &[ShellWord], rest: usize, flag: &str) -> bool {
+    words.iter().skip(rest).any(|word| {
+        let short = word.text.strip_prefix(b"-");
+        let short = short.filter(|flags| flags.iter().all(u8::is_ascii_alphabetic));
+        short.is_some_and(|flags| flag.bytes().all(|flag| flags.contains(&flag)))
+    })
+}
+
+/// `-su` for `-u`.
+fn ends_cluster(word: &ShellWord, option: &str) -> bool {
+    let Some(flags) = word.text.strip_prefix(b"-") else {
+        return false;
+    };
+    (2..=6).contains(&flags.len())
+        && flags.iter().all(u8::is_ascii_alphabetic)
+        && option.len() == 2
+        && flags.last() == option.as_bytes().last()
+}
+
+/// The option and something behind it.
+fn starts(word: &ShellWord, option: &str) -> bool {
+    word.text.len() > option.len() && word.text.starts_with(option.as_bytes())
+}

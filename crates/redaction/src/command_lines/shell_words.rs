@@ -1,0 +1,305 @@
+//! A text as a shell would split it into commands and words, each byte of a word with its place in
+//! the text. The text may be prose with a command in it: a quote that is not closed is a character.
+
+use std::ops::Range;
+
+/// One word of a command.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ShellWord {
+    /// Without its quotes.
+    pub(crate) text: Vec<u8>,
+    /// Where each byte of it stands.
+    places: Vec<Range<usize>>,
+    /// Behind its last quote.
+    end: usize,
+    /// What stood in quotes and has a blank in it: it may be a script.
+    pub(crate) quoted: Vec<Range<usize>>,
+}
+
+impl ShellWord {
+    /// A word of a list of arguments.
+    pub(crate) fn of_argument(text: &str) -> Self {
+        Self {
+            text: text.as_bytes().to_vec(),
+            places: (0..text.len()).map(|at| at..at + 1).collect(),
+            end: text.len(),
+            quoted: Vec::new(),
+        }
+    }
+
+    /// Where this part of the word stands, with quotes that begin or end within it.
+    pub(crate) fn place(&self, part: Range<usize>) -> Option<Range<usize>> {
+        let first = self.places.get(part.start)?;
+        let before = part.start.checked_sub(1).and_then(|at| self.places.get(at));
+        let next = self.places.get(part.end);
+        let last = self.places.get(part.end.checked_sub(1)?)?;
+        let end = next.map_or(self.end, |next| next.start);
+        // A quote around exactly this part stays.
+        let opened = before.map_or(first.start, |before| before.end);
+        match (first.start - opened, end - last.end) {
+            (1, 1) => Some(first.start..last.end),
+            (0, _) if part.start == 0 => Some(first.start..last.end),
+            _ => Some(opened..end),
+        }
+    }
+
+    fn push(&mut self, byte: u8, place: Range<usize>) {
+        self.end = place.end;
+        self.text.push(byte);
+        self.places.push(place);
+    }
+}
+
+/// How a command is tied to the one before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CommandStart {
+    /// It reads what that one writes.
+    Pipe,
+    /// In any other way.
+    #[default]
+    Other,
+}
+
+/// A simple command.
+#[derive(Debug, Default)]
+pub(crate) struct ShellCommand {
+    pub(crate) start: CommandStart,
+    pub(crate) words: Vec<ShellWord>,
+    /// The text that it is given with `<<<`.
+    pub(crate) here_string: Option<ShellWord>,
+}
+
+/// Splits a part of a text; a callback takes each command.
+pub(crate) fn each_command(text: &[u8], part: Range<usize>, take: &mut dyn FnMut(ShellCommand)) {
+    Splitter {
+        text,
+        at: part.start,
+        end: part.end,
+        word: None,
+        command: ShellCommand::default(),
+        next_word: NextWord::Argument,
+        unclosed: [false; 2],
+    }
+    .split(take);
+}
+
+/// What the next word is to its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextWord {
+    Argument,
+    HereString,
+    /// The file of a redirection.
+    File,
+}
+
+struct Splitter<'t> {
+    text: &'t [u8],
+    at: usize,
+    end: usize,
+    word: Option<ShellWord>,
+    command: ShellCommand,
+    next_word: NextWord,
+    /// No quote of this kind closes any more: of `'`, of `"`.
+    unclosed: [bool; 2],
+}
+
+impl Splitter<'_> {
+    fn split(mut self, take: &mut dyn FnMut(ShellCommand)) {
+        while let Some(byte) = self.byte(self.at) {
+            let at = self.at;
+            self.at += 1;
+            match byte {
+                b' ' | b'\t' | b'\r' => self.end_word(),
+                b'\n' | b';' | b'(' | b')' | b'`' => self.end_command(CommandStart::Other, take),
+                b'|' | b'&' => self.end_list(byte, take),
+                b'<' | b'>' => self.redirect(byte),
+                b'\\' => self.escape(at),
+                b'\'' | b'"' => self.quote(at, byte),
+                // Around the strings of a list of arguments, as JSON and most languages write it.
+                b'[' if matches!(self.byte(self.at), Some(b'"' | b'\'')) => self.end_word(),
+                b',' | b']' if self.is_behind_quote(at) => self.end_word(),
+                _ => self.push(byte, at..at + 1),
+            }
+        }
+        self.end_command(CommandStart::Other, take);
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        (at < self.end)
+            .then(|| self.text.get(at).copied())
+            .flatten()
+    }
+
+    fn is_behind_quote(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.text.get(before));
+        matches!(before, Some(b'"' | b'\''))
+            && self.word.as_ref().is_some_and(|word| word.end == at)
+    }
+
+    fn push(&mut self, byte: u8, place: Range<usize>) {
+        self.word.get_or_insert_default().push(byte, place);
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else {
+            return;
+        };
+        match std::mem::replace(&mut self.next_word, NextWord::Argument) {
+            NextWord::Argument => self.command.words.push(word),
+            NextWord::HereString => self.command.here_string = Some(word),
+            NextWord::File => {}
+        }
+    }
+
+    fn end_command(&mut self, next: CommandStart, take: &mut dyn FnMut(ShellCommand)) {
+        self.end_word();
+        self.next_word = NextWord::Argument;
+        let command = std::mem::take(&mut self.command);
+        if !command.words.is_empty() {
+            take(command);
+        }
+        self.command.start = next;
+    }
+
+    /// `|`, `|&`, `||`, `&` or `&&`.
+    fn end_list(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
+        let next = self.byte(self.at);
+        let is_pipe = byte == b'|' && next != Some(b'|');
+        if matches!(next, Some(b'|' | b'&')) {
+            self.at += 1;
+        }
+        let start = if is_pipe {
+            CommandStart::Pipe
+        } else {
+            CommandStart::Other
+        };
+        self.end_command(start, take);
+    }
+
+    fn redirect(&mut self, byte: u8) {
+        self.end_word();
+        let mut length = 1;
+        while self.byte(self.at) == Some(byte) {
+            self.at += 1;
+            length += 1;
+        }
+        self.next_word = match (byte, length) {
+            (b'<', 3) => NextWord::HereString,
+            _ => NextWord::File,
+        };
+    }
+
+    fn escape(&mut self, at: usize) {
+        match self.byte(self.at) {
+            // The line goes on.
+            Some(b'\n') => self.at += 1,
+            Some(byte) => {
+                self.at += 1;
+                self.push(byte, at..at + 2);
+            }
+            None => self.push(b'\\', at..at + 1),
+        }
+    }
+
+    fn quote(&mut self, at: usize, quote: u8) {
+        let Some(close) = self.closing(quote) else {
+            return self.push(quote, at..at + 1);
+        };
+        let word = self.word.get_or_insert_default();
+        let inner = at + 1..close;
+        let content = self.text.get(inner.clone()).unwrap_or_default();
+        if content.iter().any(u8::is_ascii_whitespace) {
+            word.quoted.push(inner);
+        }
+        let mut place = at + 1;
+        while place < close {
+            let byte = self.text.get(place).copied().unwrap_or_default();
+            let next = self.text.get(place + 1).copied();
+            match (quote, byte, next) {
+                (b'"', b'\\', Some(next @ (b'"' | b'\\' | b'$' | b'`'))) => {
+                    word.push(next, place..place + 2);
+                    place += 2;
+                }
+                _ => {
+                    word.push(byte, place..place + 1);
+                    place += 1;
+                }
+            }
+        }
+        word.end = close + 1;
+        self.at = close + 1;
+    }
+
+    /// Where the quote that opens just before ends.
+    fn closing(&mut self, quote: u8) -> Option<usize> {
+        let unclosed = self.unclosed.get_mut(usize::from(quote == b'"'))?;
+        if *unclosed {
+            return None;
+        }
+        let mut at = self.at;
+        while at < self.end {
+            match self.text.get(at) {
+                Some(byte) if *byte == quote => return Some(at),
+                Some(b'\\') if quote == b'"' => at += 2,
+                _ => at += 1,
+            }
+        }
+        *unclosed = true;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Vec<String>> {
+        let mut commands = Vec::new();
+        each_command(text.as_bytes(), 0..text.len(), &mut |command| {
+            let words = command.words.into_iter();
+            commands.push(
+                words
+                    .map(|word| String::from_utf8(word.text).unwrap())
+                    .collect(),
+            );
+        });
+        commands
+    }
+
+    #[test]
+    fn a_script_falls_into_commands_and_words() {
+        assert_eq!(
+            words("a 'b c' \"d\\\"e\"f && g | h\\ i; j 2>k <l\nm"),
+            [
+                vec!["a", "b c", "d\"ef"],
+                vec!["g"],
+                vec!["h i"],
+                vec!["j", "2"],
+                vec!["m"]
+            ]
+        );
+        assert_eq!(words("[\"mysql\", \"-px y\"]"), [["mysql", "-px y"]]);
+        assert_eq!(words("don't stop"), [["don't", "stop"]]);
+        assert_eq!(words("a \\\n b"), [["a", "b"]]);
+        assert_eq!(words("a \\"), [["a", "\\"]]);
+        assert_eq!(words("\"a\\"), [["\"a\\"]]);
+    }
+
+    #[test]
+    fn a_part_of_a_word_is_found_again_with_its_quotes() {
+        for (text, part, expected) in [
+            ("-px", 2..3, "x"),
+            ("-p'x y'", 2..5, "x y"),
+            ("-p'x'y", 2..4, "'x'y"),
+            ("'-px y'", 2..5, "x y'"),
+            ("'x y'", 0..3, "x y"),
+            ("-p\"x\"", 2..3, "x"),
+            ("a\\ b", 1..3, "\\ b"),
+        ] {
+            each_command(text.as_bytes(), 0..text.len(), &mut |command| {
+                let place = command.words[0].place(part.clone()).unwrap();
+                assert_eq!(text.get(place), Some(expected), "{text}");
+            });
+        }
+    }
+}

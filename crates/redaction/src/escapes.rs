@@ -1,0 +1,104 @@
+//! Texts within texts: the strings of a JSON document, with their escapes undone. In `"\nhvs.…"`
+//! a secret seems to begin with an `n`, and a password ends where the next command begins.
+
+use serde_json::Value;
+
+/// Strings in strings in strings.
+pub(crate) const DEEPEST: u32 = 4;
+
+/// Whether the text is JSON, or was before it was cut.
+pub(crate) fn is_json(text: &[u8]) -> bool {
+    let mut marks = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let first = marks.next();
+    let second = marks.next();
+    matches!(
+        (first, second),
+        (Some(b'{'), Some(b'"' | b'}')) | (Some(b'['), Some(b'"' | b'{' | b'[' | b']'))
+    )
+}
+
+/// The text with each string as `redacted` has it; `None` if nothing changed. A string is what
+/// stands between two quotes and has escapes: of a text that was cut nobody knows which quote
+/// opens, and what stands between strings has none.
+pub(crate) fn with_strings(
+    text: &[u8],
+    redacted: &mut dyn FnMut(&str) -> Option<String>,
+) -> Option<Vec<u8>> {
+    let mut changed: Option<Vec<u8>> = None;
+    let mut copied = 0;
+    for (start, end) in strings(text) {
+        let Some(new) = text.get(start..end).and_then(|inner| {
+            let quoted = [b"\"", inner, b"\""].concat();
+            let plain: String = serde_json::from_slice(&quoted).ok()?;
+            redacted(&plain)
+        }) else {
+            continue;
+        };
+        let quoted = Value::String(new).to_string();
+        let new = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+        let out = changed.get_or_insert_default();
+        out.extend_from_slice(text.get(copied..start).unwrap_or_default());
+        out.extend_from_slice(new.as_bytes());
+        copied = end;
+    }
+    let mut out = changed?;
+    out.extend_from_slice(text.get(copied..).unwrap_or_default());
+    Some(out)
+}
+
+/// What stands between quotes that are not escaped and has escapes.
+fn strings(text: &[u8]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let (mut start, mut at, mut escapes) = (0, 0, false);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                if escapes {
+                    found.push((start, at));
+                }
+                (start, escapes) = (at + 1, false);
+                at += 1;
+            }
+            b'\\' => {
+                escapes = true;
+                at += 2;
+            }
+            _ => at += 1,
+        }
+    }
+    if escapes && at == text.len() {
+        found.push((start, at));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_seen_without_their_escapes() {
+        let mut seen = Vec::new();
+        let text = br#"{"a":"b\nc","d":"e","f\"":"g\\"}"#;
+        let same = with_strings(text, &mut |plain| {
+            seen.push(plain.to_owned());
+            None
+        });
+        assert_eq!(same, None);
+        assert_eq!(seen, ["b\nc", "f\"", "g\\"]);
+        let new = with_strings(text, &mut |plain| {
+            plain.contains('\n').then(|| "x\ty\"".to_owned())
+        });
+        assert_eq!(new.unwrap(), br#"{"a":"x\ty\"","d":"e","f\"":"g\\"}"#);
+    }
+
+    #[test]
+    fn json_is_known_by_its_beginning() {
+        for text in ["{\"a\":1}", " [ {", "[[", "{}", "[]"] {
+            assert!(is_json(text.as_bytes()), "{text}");
+        }
+        for text in ["{ a; }", "[ -f x ]", "a", ""] {
+            assert!(!is_json(text.as_bytes()), "{text}");
+        }
+    }
+}

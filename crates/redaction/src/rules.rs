@@ -1,0 +1,170 @@
+//! The rules: a pattern of a secret each, kept as data in `rules/` and compiled on first use.
+
+use std::sync::OnceLock;
+
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+
+use crate::command_lines::programs::{ProgramSecret, SecretPlace};
+use crate::keywords::Keyword;
+use crate::marks;
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// A known form of secrets.
+#[derive(Debug)]
+pub(crate) struct SecretRule {
+    /// What stands in its place: `[redacted:ID]`.
+    pub(crate) id: &'static str,
+    /// The secret is the first group that took part, or the whole match if there is none.
+    pub(crate) pattern: &'static str,
+    check: SecretCheck,
+    /// Bits a byte; what has fewer is no secret.
+    min_entropy: f64,
+    /// What is no secret, although the pattern matches it.
+    except: &'static [&'static str],
+    compiled: OnceLock<Option<CompiledRule>>,
+}
+
+/// What else must hold for a match.
+#[derive(Debug, Clone, Copy)]
+enum SecretCheck {
+    Any,
+    HasDigit,
+    Value,
+    NotAPath,
+    Token,
+}
+
+#[derive(Debug)]
+struct CompiledRule {
+    pattern: Regex,
+    except: Vec<Regex>,
+}
+
+impl SecretRule {
+    const fn new(
+        id: &'static str,
+        pattern: &'static str,
+        check: SecretCheck,
+        min_entropy: f64,
+        except: &'static [&'static str],
+    ) -> Self {
+        Self {
+            id,
+            pattern,
+            check,
+            min_entropy,
+            except,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The text with a mark in each place of a secret; `None` if there is none.
+    pub(crate) fn redacted(&self, text: &[u8], told: &mut dyn FnMut(&[u8])) -> Option<Vec<u8>> {
+        let compiled = self.compiled.get_or_init(|| self.compile()).as_ref()?;
+        let found = compiled.pattern.captures_iter(text);
+        let secrets = found.filter_map(|found| {
+            let secret = secret_of(&found)?;
+            self.is_secret(compiled, secret.as_bytes())
+                .then(|| secret.range())
+        });
+        marks::replaced(text, secrets.map(|range| (range, self.id)), told)
+    }
+
+    fn compile(&self) -> Option<CompiledRule> {
+        // Bytes, not characters: tables of Unicode would make each pattern many times larger.
+        let regex = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
+        Some(CompiledRule {
+            pattern: regex(self.pattern).ok()?,
+            except: self
+                .except
+                .iter()
+                .filter_map(|pattern| regex(pattern).ok())
+                .collect(),
+        })
+    }
+
+    fn is_secret(&self, compiled: &CompiledRule, secret: &[u8]) -> bool {
+        let checked = match self.check {
+            SecretCheck::Any => true,
+            SecretCheck::HasDigit => has_digit(secret),
+            SecretCheck::Value => is_value(secret),
+            SecretCheck::NotAPath => is_value(secret) && !is_path(secret),
+            SecretCheck::Token => is_token(secret),
+        };
+        checked
+            && (self.min_entropy == 0.0 || entropy(secret) > self.min_entropy)
+            && !compiled.except.iter().any(|except| except.is_match(secret))
+    }
+}
+
+fn secret_of<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
+    let group = found.iter().skip(1).flatten().next();
+    group.or_else(|| found.get(0))
+}
+
+fn has_digit(secret: &[u8]) -> bool {
+    secret.iter().any(u8::is_ascii_digit)
+}
+
+/// Not what the shell or a template puts there.
+pub(crate) fn is_value(secret: &[u8]) -> bool {
+    !matches!(secret.first(), None | Some(b'$' | b'{' | b'`' | b'<'))
+}
+
+fn is_path(secret: &[u8]) -> bool {
+    matches!(secret.first(), Some(b'/' | b'~' | b'.'))
+}
+
+/// Code is full of tokens, keys and counts of them.
+fn is_token(secret: &[u8]) -> bool {
+    is_value(secret)
+        && (has_digit(secret) || secret.len() >= 24)
+        && !secret
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || b"._,".contains(byte))
+}
+
+/// Shannon's, in bits a byte.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a secret is shorter than 2^52 bytes"
+)]
+fn entropy(secret: &[u8]) -> f64 {
+    let mut counts = [0_usize; 256];
+    for byte in secret {
+        if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count += 1;
+        }
+    }
+    let length = secret.len() as f64;
+    let share = |count: &usize| *count as f64 / length;
+    let shares = counts.iter().filter(|count| **count > 0).map(share);
+    -shares.map(|share| share * share.log2()).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_can_be_compiled() {
+        for rule in &RULES {
+            let compiled = rule.compile();
+            let except = compiled.map(|compiled| compiled.except.len());
+            assert_eq!(except, Some(rule.except.len()), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn the_kept_rules_are_all_there() {
+        assert!(RULES.len() > 220, "{}", RULES.len());
+    }
+
+    #[test]
+    fn entropy_is_that_of_the_bytes() {
+        assert_eq!(entropy(b"aaaa"), 0.0);
+        assert_eq!(entropy(b"abab"), 1.0);
+        assert_eq!(entropy(b"abcdefgh"), 3.0);
+    }
+}

@@ -1,0 +1,59 @@
+//! Which variables of an environment hold secrets, by their names.
+
+/// Words of a variable's name that say that its value is secret.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "PRIVATE",
+    "COOKIE",
+    "SSHPASS",
+];
+/// Ends of names that say the same.
+const SECRET_ENDS: &[&str] = &["_PASS", "_PWD", "_PSW", "_PAT"];
+/// Ends of names that say that the value is where something is, not what it is.
+const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_HOME", "_CONTROL"];
+
+/// Every hook asks this of its whole environment: one pass over the name, and words are only
+/// compared where one of them may begin.
+pub(crate) fn is_secret_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().into_bytes();
+    let begins = |at: usize| {
+        let rest = name.get(at..).unwrap_or_default();
+        matches!(rest.first(), Some(b'K' | b'T' | b'S' | b'P' | b'C'))
+            && SECRET_WORDS
+                .iter()
+                .any(|word| rest.starts_with(word.as_bytes()))
+    };
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end.as_bytes()));
+    ((0..name.len()).any(begins) || ends(SECRET_ENDS)) && !ends(PLACES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_secret_name_is_found_where_it_stands() {
+        for word in SECRET_WORDS {
+            for name in [
+                (*word).to_owned(),
+                format!("MY_{word}"),
+                word.to_lowercase() + "_1",
+            ] {
+                assert!(is_secret_variable(&name), "{name}");
+            }
+            assert!(!is_secret_variable(&format!("{word}_FILE")));
+        }
+        for name in ["MYSQL_PWD", "db_pass", "GITLAB_PAT"] {
+            assert!(is_secret_variable(name), "{name}");
+        }
+        for name in ["PATH", "PWD", "OLDPWD", "BYPASS", "COMPASS_HOST"] {
+            assert!(!is_secret_variable(name), "{name}");
+        }
+    }
+}
