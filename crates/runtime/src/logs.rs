@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
+
 use crate::workspace::Place;
 
 /// So many are kept; older ones go.
@@ -17,13 +19,14 @@ pub(crate) fn folder(place: &Place) -> PathBuf {
     if is_symlink(&ours) || is_symlink(&logs) {
         let apart = place.state.join("logs");
         // A log that cannot be written is said in the report of the check itself.
-        let _ = std::fs::create_dir_all(&apart);
+        let _ = create_private_folder(&apart);
         prune(&apart);
         return apart;
     }
     let kept_out = ours.join(".gitignore");
-    if std::fs::create_dir_all(&logs).is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
-        let _ = std::fs::write(kept_out, "*\n");
+    let made = create_private_folder(&ours).and_then(|()| create_private_folder(&logs));
+    if made.is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
+        let _ = write_private_file(&kept_out, b"*\n");
     }
     prune(&logs);
     logs

@@ -10,6 +10,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use checkrein_core::policy::{Policy, SubjectKind};
+use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
 use crate::delivery::Patience;
@@ -74,9 +75,9 @@ impl Place {
             None => UNKNOWN.to_owned(),
         };
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
-        let _ = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let _ = file.parent().map_or(Ok(()), create_private_folder);
         let fresh = file.with_extension(std::process::id().to_string());
-        if std::fs::write(&fresh, text).is_ok() {
+        if write_private_file(&fresh, text.as_bytes()).is_ok() {
             let _ = std::fs::rename(&fresh, &file);
         }
         now.unwrap_or_default()

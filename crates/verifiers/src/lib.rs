@@ -23,6 +23,7 @@ mod logs;
 mod output;
 mod patterns;
 pub mod plugin;
+pub mod private_file;
 pub mod progress;
 pub mod regular;
 mod run_report;

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use checkrein_core::digest::Digest;
 
 use crate::Job;
+use crate::private_file::create_private_folder;
 
 /// A name for a run that no other run on this machine has.
 pub(crate) fn nonce() -> String {
@@ -36,7 +37,7 @@ pub(crate) fn path(job: &Job<'_>, nonce: &str) -> PathBuf {
 /// Makes a log that nobody else may read.
 pub(crate) fn create(log: &Path) -> std::io::Result<File> {
     if let Some(folder) = log.parent() {
-        std::fs::create_dir_all(folder)?;
+        create_private_folder(folder)?;
     }
     let mut options = File::options();
     options.write(true).create_new(true);

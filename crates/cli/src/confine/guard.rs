@@ -8,6 +8,8 @@ use checkrein_runtime::config::Gathered;
 use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
+use checkrein_verifiers::private_file::write_private_file;
+
 use crate::guarded;
 use crate::locate::{self, Located};
 
@@ -175,6 +177,6 @@ pub(super) fn exclude(
     }
     text.push('\n');
     let copy = folder.join("exclude");
-    std::fs::write(&copy, text)?;
+    write_private_file(&copy, text.as_bytes())?;
     Ok(Some((copy, place)))
 }

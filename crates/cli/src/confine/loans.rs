@@ -2,11 +2,12 @@
 //! make it. They are lent to the repo for a run and given back after it; what a run that was
 //! killed left behind, the next one finds in its journal. Runs at the same time share them.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::whole;
+use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
 use serde::{Deserialize, Serialize};
 
 /// The lock that a run holds as long as it lives.
@@ -34,15 +35,17 @@ pub(super) struct Loans {
 impl Loans {
     /// A run begins.
     pub(super) fn begin(runs: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(runs)?;
+        create_private_folder(runs)?;
         let mutex = lock(runs)?;
         sweep_locked(runs)?;
         let folder = (0_u32..)
             .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
             .find(|folder| !folder.exists())
             .unwrap_or_else(|| runs.join("run"));
-        std::fs::create_dir(&folder)?;
-        let alive = File::create(folder.join(ALIVE))?;
+        create_private_folder(&folder)?;
+        let mut options = File::options();
+        options.write(true).truncate(true);
+        let alive = open_private_file(&folder.join(ALIVE), &mut options)?;
         alive.lock()?;
         drop(mutex);
         Ok(Self {
@@ -135,11 +138,9 @@ fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
 }
 
 fn lock(runs: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(runs.join(MUTEX))?;
+    let mut options = File::options();
+    options.write(true).truncate(false);
+    let file = open_private_file(&runs.join(MUTEX), &mut options)?;
     file.lock()?;
     Ok(file)
 }

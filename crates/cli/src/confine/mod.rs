@@ -24,6 +24,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
+
 use self::loans::Loans;
 use self::plan::Plan;
 use crate::locate::Located;
@@ -61,7 +63,7 @@ impl Confinement {
             return Err(refused("mount namespaces are Linux's".to_owned()));
         }
         let inside = state.join(INSIDE);
-        std::fs::create_dir_all(&inside)?;
+        create_private_folder(&inside)?;
         let mut loans = Loans::begin(&state.join(RUNS))?;
         let guarded = guard::guarded(located, state);
         for link in guard::links(&guarded) {
@@ -73,7 +75,7 @@ impl Confinement {
         let missing = guarded.iter().filter_map(|guard| guard.placeholder());
         let made = loans.make(missing)?;
         let desk = loans.folder().join("inside");
-        std::fs::create_dir(&desk)?;
+        create_private_folder(&desk)?;
         let exclude = guard::exclude(located, &made, loans.folder())?;
         let plan = Plan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS));
         let how = How::find(plan, loans.folder(), &located.top)?;
@@ -117,7 +119,7 @@ pub(crate) fn possible(scratch: &Path, top: &Path) -> Result<&'static str, Comma
     }
     let [desk, inside, runs] = ["desk", "inside", "runs"].map(|name| scratch.join(name));
     for folder in [&desk, &inside, &runs] {
-        std::fs::create_dir_all(folder)?;
+        create_private_folder(folder)?;
     }
     let plan = Plan::new(&[], None, &desk, &inside, &runs);
     Ok(match How::find(plan, scratch, top)? {
@@ -139,7 +141,7 @@ impl How {
     /// The first that works, bubblewrap before our own: some systems let only it make one.
     fn find(plan: Plan, folder: &Path, top: &Path) -> Result<Self, CommandError> {
         let file = folder.join("plan.json");
-        std::fs::write(&file, serde_json::to_vec(&plan).unwrap_or_default())?;
+        write_private_file(&file, &serde_json::to_vec(&plan).unwrap_or_default())?;
         let mut reasons = Vec::new();
         if let Some(program) = programs::outside("bwrap", top) {
             let how = How::Bubblewrap { program, plan };

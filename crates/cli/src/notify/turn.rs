@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use checkrein_core::ids::Millis;
+use checkrein_verifiers::private_file::open_private_file;
 
 const FILE: &str = "notify.lock";
 /// Nobody has to be told twice within this time.
@@ -19,12 +20,9 @@ pub(super) struct Turn {
 impl Turn {
     /// `None` while another process has it.
     pub(super) fn take(state: &Path) -> std::io::Result<Option<Self>> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(state.join(FILE))?;
+        let mut options = File::options();
+        options.read(true).write(true).truncate(false);
+        let file = open_private_file(&state.join(FILE), &mut options)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { file })),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -38,6 +38,7 @@ mod mcp;
 mod mcp_client;
 mod mcp_proxy;
 mod middleware;
+mod modes;
 mod patch;
 mod person;
 mod places;

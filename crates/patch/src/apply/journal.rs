@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::create_private_file;
 use super::watch::Ops;
 use crate::path::Within;
 
@@ -66,7 +67,7 @@ impl Journal {
         let fresh = memory.join("journal.new");
         let bytes = serde_json::to_vec(self).map_err(io::Error::other)?;
         ops.before("create the journal");
-        let file = File::create(&fresh)?;
+        let file = create_private_file(&fresh)?;
         ops.write(&file, &bytes)?;
         ops.before("sync the journal");
         file.sync_all()?;

@@ -110,7 +110,7 @@ fn unfinished(error: io::Error) -> ApplyError {
 /// One at a time in this root; the kernel lets go when the process dies.
 fn hold(memory: &Path) -> io::Result<File> {
     private_folder(memory)?;
-    let file = File::create(memory.join("lock"))?;
+    let file = create_private_file(&memory.join("lock"))?;
     let since = Instant::now();
     loop {
         match file.try_lock() {
@@ -135,6 +135,14 @@ fn private_folder(folder: &Path) -> io::Result<()> {
         builder.mode(0o700);
     }
     builder.recursive(true).create(folder)
+}
+
+/// Makes a file that nobody else reads, or empties it.
+fn create_private_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create(true).truncate(true).open(path)
 }
 
 /// What is to be done, with a name for each staged file; and the folders these lie in.

@@ -16,6 +16,33 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Takes from everybody else what older versions let them: in a folder below `folder` that others
+/// may enter, and in all below it.
+#[cfg(unix)]
+pub(crate) fn tighten_below(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        // Of the entry itself: a link leads to what is not ours.
+        let metadata = entry.metadata()?;
+        let mut permissions = metadata.permissions();
+        if metadata.is_symlink() || permissions.mode() & 0o077 == 0 {
+            continue;
+        }
+        permissions.set_mode(permissions.mode() & !0o077);
+        std::fs::set_permissions(entry.path(), permissions)?;
+        if metadata.is_dir() {
+            tighten_below(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn tighten_below(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Files made with `options` are for their owner only.
 pub(crate) fn only_ours(options: &mut OpenOptions) {
     #[cfg(unix)]

@@ -46,6 +46,8 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
             return Err(StoreError::ReadOnly { path: file });
         }
     }
+    // Other processes make and remove files here. What goes meanwhile needs nothing.
+    let _ = folder::tighten_below(folder);
     // We wait ourselves, and move the log ourselves: see `wal`.
     let set = |conn: &Connection| {
         conn.busy_timeout(std::time::Duration::ZERO)?;

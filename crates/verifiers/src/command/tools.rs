@@ -13,6 +13,7 @@ use super::definition::SHELL_SYNTAX;
 use super::process::brief::{self, Answer, Bounds};
 use super::programs::find_in_path;
 use super::withheld;
+use crate::private_file::write_private_file;
 use crate::{Job, regular};
 
 /// Tools, and how each is asked.
@@ -155,7 +156,7 @@ fn save(file: &Path, known: &Known) {
     ));
     let written = serde_json::to_vec(known)
         .map_err(std::io::Error::from)
-        .and_then(|bytes| std::fs::write(&fresh, bytes))
+        .and_then(|bytes| write_private_file(&fresh, &bytes))
         .and_then(|()| std::fs::rename(&fresh, file));
     if written.is_err() {
         let _ = std::fs::remove_file(&fresh);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use checkrein_core::digest::Digest;
 
+use crate::private_file::create_private_folder;
 use crate::regular;
 
 /// Part of the checksum: a cache of another layout is a damaged one.
@@ -112,7 +113,7 @@ impl StatCache {
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
         let body = postcard::to_allocvec(self).map_err(std::io::Error::other)?;
         let folder = file.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
+        create_private_folder(folder)?;
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         temporary.write_all(&checksum(&body))?;
         temporary.write_all(&body)?;

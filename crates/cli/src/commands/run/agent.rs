@@ -15,6 +15,7 @@ use checkrein_core::input::{Input, ProcessFailed, SessionSource, StanceAt, Stanc
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _};
+use checkrein_verifiers::private_file::{private_temporary_folder, write_private_file};
 use checkrein_verifiers::process::Ended;
 
 use super::live::Live;
@@ -179,7 +180,7 @@ pub(super) fn drive(
         hooks_fired: false,
         silent: false,
         message: None,
-        scratch: tempfile::tempdir()?,
+        scratch: private_temporary_folder()?,
     };
     let (transition, attempts) = course.go()?;
     let Some(session) = &course.session else {
@@ -392,7 +393,7 @@ impl<'a> Course<'a> {
             extra: &plan.extra,
         });
         if let Some(bytes) = &launched.settings {
-            std::fs::write(folder.join("settings.json"), bytes)?;
+            write_private_file(&folder.join("settings.json"), bytes)?;
         }
         let mut command = confine::command(self.confinement, plan.program.as_os_str());
         command

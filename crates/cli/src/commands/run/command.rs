@@ -11,6 +11,7 @@ use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::ids::{ScopeId, TaskId};
 use checkrein_core::input::{Input, ProcessFailed};
 use checkrein_core::transition::{Reason, Transition};
+use checkrein_verifiers::private_file::{private_temporary_folder, write_private_file};
 use checkrein_verifiers::process::{self, Ended};
 use checkrein_verifiers::withheld;
 
@@ -95,7 +96,7 @@ pub(crate) fn drive(
     session.prompt(&plan.task)?;
     let seat = Seat { session };
 
-    let scratch = tempfile::tempdir()?;
+    let scratch = private_temporary_folder()?;
     let mut feedback = String::new();
     let mut attempt: u32 = 0;
     let transition = loop {
@@ -174,7 +175,7 @@ impl Seat<'_> {
         scratch: &std::path::Path,
     ) -> Result<AgentEnd, CommandError> {
         let file = scratch.join("feedback.txt");
-        std::fs::write(&file, feedback)?;
+        write_private_file(&file, feedback.as_bytes())?;
         let text = if feedback.is_empty() {
             plan.task.clone()
         } else if plan.task.is_empty() {
@@ -183,7 +184,7 @@ impl Seat<'_> {
             format!("{}\n\n{feedback}", plan.task)
         };
         let stdin = scratch.join("stdin.txt");
-        std::fs::write(&stdin, &text)?;
+        write_private_file(&stdin, text.as_bytes())?;
 
         let fills = [
             ("{task}", plan.task.as_str().into()),

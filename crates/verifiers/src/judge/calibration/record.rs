@@ -2,7 +2,7 @@
 //! nothing that was paid for is lost and the same question is not asked twice.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use checkrein_models::{Message, Request};
 use serde::{Deserialize, Serialize};
 
 use super::said::Text;
+use crate::private_file::open_private_file;
 
 /// Longer than this no record is read.
 const LONGEST: u64 = 1 << 30;
@@ -41,11 +42,7 @@ impl Record {
     /// # Errors
     /// It cannot be read or written.
     pub fn open(path: &Path) -> io::Result<(Self, usize)> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(path)?;
+        let mut file = open_private_file(path, File::options().read(true).append(true))?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST).read_to_end(&mut bytes)?;
         if bytes.last().is_some_and(|last| *last != b'\n') {

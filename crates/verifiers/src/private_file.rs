@@ -1,0 +1,71 @@
+//! Files and folders for their owner only, whatever the umask is. What was made looser before is
+//! tightened when it is used again.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use tempfile::TempDir;
+
+/// Makes a folder, and those above it that are missing.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    tighten(&File::open(folder));
+    Ok(())
+}
+
+/// Opens a file with `options`, and makes it if it is missing.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn open_private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    let file = options.create(true).open(path);
+    tighten(&file);
+    file
+}
+
+/// Writes the file anew.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    open_private_file(path, File::options().write(true).truncate(true))?.write_all(bytes)
+}
+
+/// Makes a folder that is removed with the answer.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn private_temporary_folder() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
+}
+
+/// Takes from everybody else what they may. A file of another owner stays as it is.
+#[cfg(unix)]
+fn tighten(opened: &io::Result<File>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(file) = opened else { return };
+    let Ok(metadata) = file.metadata() else {
+        return;
+    };
+    let mut permissions = metadata.permissions();
+    if permissions.mode() & 0o077 != 0 {
+        permissions.set_mode(permissions.mode() & !0o077);
+        let _ = file.set_permissions(permissions);
+    }
+}
+
+#[cfg(not(unix))]
+fn tighten(_: &io::Result<File>) {}
