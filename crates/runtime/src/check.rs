@@ -20,6 +20,8 @@ pub struct CheckReport {
     pub tree: Digest,
     /// One per verifier, in config order.
     pub checks: Vec<Check>,
+    /// Files too large to be read: they count by their size and their times.
+    pub unread: Vec<String>,
 }
 
 /// One verifier's part of a [`CheckReport`].
@@ -120,6 +122,7 @@ impl Runtime {
             value,
             tree: reading.fact.tree,
             checks,
+            unread: reading.unread,
         })
     }
 }

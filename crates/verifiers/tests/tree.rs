@@ -282,6 +282,47 @@ fn tracked_files_cannot_be_hidden() {
 }
 
 /// Size, time of modification and inode are as before; only the change time tells.
+/// Bytes that this thread has read.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_with_a_hole_of_20_gib_is_not_read_and_cannot_be_edited_unseen() {
+    use std::os::unix::fs::FileExt as _;
+
+    let world = project();
+    let large = std::fs::File::create(world.path("large.bin")).unwrap();
+    large.set_len(20 << 30).unwrap();
+    let reader = reader(&world);
+    let before = bytes_read();
+    let mut seen = BTreeSet::from([digest(&reader).to_hex()]);
+    assert!(
+        !seen.insert(digest(&reader).to_hex()),
+        "nothing was changed"
+    );
+    let modified = large.metadata().unwrap().modified().unwrap();
+    for at in 0..5 {
+        // At once, of the same length, and dated back.
+        large.write_all_at(b"x", at << 30).unwrap();
+        large.set_modified(modified).unwrap();
+        assert!(seen.insert(digest(&reader).to_hex()), "edit {at}");
+    }
+    // A date in the future keeps nobody waiting, and hides nothing.
+    large
+        .set_modified(modified + Duration::from_secs(1 << 30))
+        .unwrap();
+    assert!(seen.insert(digest(&reader).to_hex()));
+    large.write_all_at(b"y", 7).unwrap();
+    assert!(seen.insert(digest(&reader).to_hex()));
+    assert!(bytes_read() - before < 64 << 20);
+    assert_eq!(read(&reader, &[]).unread, ["large.bin"]);
+}
+
 /// A sparse index names a folder instead of the files in it.
 #[test]
 fn what_a_sparse_index_does_not_name_counts_as_well() {

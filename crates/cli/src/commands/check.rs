@@ -45,6 +45,9 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
             masked.what, masked.fix
         ));
     }
+    if !report.unread.is_empty() {
+        ui::say(&words::unread(&report.unread));
+    }
     if args.json {
         ui::json(&document(&report));
     } else {

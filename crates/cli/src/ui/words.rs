@@ -483,3 +483,16 @@ pub(crate) fn dollars(millionths: u64) -> String {
         _ => format!("${}.{:02}", cents / 100, cents % 100),
     }
 }
+
+/// Files that are too large to be read.
+pub(crate) fn unread(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    if names.len() > SHOWN {
+        shown.push(format!("{} more", names.len() - SHOWN));
+    }
+    format!(
+        "checkrein: larger than 512 MiB, so compared by size and times instead of content: {}",
+        shown.join(", ")
+    )
+}

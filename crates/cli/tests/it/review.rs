@@ -72,20 +72,36 @@ fn logs_are_not_written_or_swept_through_a_link() {
     );
 }
 
-/// A file too large to read in time ends in an answer, not in a hook that is given up on.
+/// Files too large to read in time end in an answer, not in a hook that is given up on.
 #[test]
-fn a_huge_file_does_not_outlast_the_deadline() {
+fn huge_files_do_not_outlast_the_deadline() {
     let world = World::with_check("true");
     let mut agent = Agent::new(&world, "claude-code");
     agent.extra = vec!["--deadline".to_owned(), "3".to_owned()];
     agent.prompt("go");
-    let big = std::fs::File::create(world.root().join("big.img")).unwrap();
-    big.set_len(200 << 30).unwrap();
+    // Each is small enough to be read.
+    for nth in 0..400 {
+        let big = std::fs::File::create(world.root().join(format!("{nth}.img"))).unwrap();
+        big.set_len(512 << 20).unwrap();
+    }
     let began = std::time::Instant::now();
     let answer = agent.stop();
     // The agent would have stopped waiting after 3 s.
     assert!(began.elapsed().as_secs() < 20, "{answer:?}");
     assert!(!matches!(answer, Answer::Nothing), "{answer:?}");
+}
+
+#[test]
+fn one_huge_file_is_judged_within_the_deadline() {
+    let world = World::with_check("true");
+    let mut agent = Agent::new(&world, "claude-code");
+    agent.extra = vec!["--deadline".to_owned(), "60".to_owned()];
+    agent.prompt("go");
+    let big = std::fs::File::create(world.root().join("big.img")).unwrap();
+    big.set_len(200 << 30).unwrap();
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    assert_eq!(world.runs("tests"), 1);
 }
 
 /// A check that was cut once does not decide for the run that comes after it.

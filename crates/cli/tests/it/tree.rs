@@ -216,6 +216,25 @@ fn ignored_files_do_not_count() {
 }
 
 #[test]
+fn a_file_with_a_hole_of_20_gib_is_not_read_and_that_is_said() {
+    let world = World::with_check("true");
+    let large = std::fs::File::create(world.root().join("large.bin")).unwrap();
+    large.set_len(20 << 30).unwrap();
+    let check = || {
+        let said = world.says(&["check"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.stderr.contains("512 MiB"), "{said:?}");
+        assert!(said.stderr.contains("large.bin"), "{said:?}");
+        world.runs("tests")
+    };
+    assert_eq!((check(), check()), (1, 1));
+    let modified = large.metadata().unwrap().modified().unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&large, b"x", 10 << 30).unwrap();
+    large.set_modified(modified).unwrap();
+    assert_eq!((check(), check()), (2, 2));
+}
+
+#[test]
 fn without_git() {
     let world = World::without_git();
     world.config(&world.counted("tests", "! grep -q bad work"));

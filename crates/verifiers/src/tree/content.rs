@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::time::Duration;
 use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
@@ -15,6 +17,16 @@ use super::{Time, TreeError};
 const WORTH_A_THREAD: usize = 32;
 const MAX_THREADS: usize = 4;
 const BLOCK: usize = 256 * 1024;
+/// A larger file is known by its size, its times and where it is, and not read: a file with holes
+/// can be larger than any disk. It counts as changed whenever its change time does.
+#[cfg(unix)]
+const LARGEST_READ: u64 = 512 << 20;
+/// How often such a file is looked at that was changed a moment ago, and the time between: together
+/// more than a tick of the coarsest file times.
+#[cfg(unix)]
+const LOOKS: u32 = 110;
+#[cfg(unix)]
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A path and the digest of all that counts of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +51,17 @@ enum Content {
     Read(Digest, bool),
     Gone,
     Unreadable(ErrorKind),
+}
+
+/// Whether the file counts by its size and its times.
+pub(crate) fn is_too_large(entry: &Found) -> bool {
+    match &entry.what {
+        #[cfg(unix)]
+        What::File(stamp) => stamp.size() > LARGEST_READ,
+        #[cfg(not(unix))]
+        What::File(_) => false,
+        What::Link | What::Special | What::Unreadable(_) => false,
+    }
 }
 
 pub(crate) fn contents(
@@ -173,6 +196,12 @@ fn read_file(
     if !metadata.is_file() {
         return Ok(Content::Unreadable(ErrorKind::InvalidInput));
     }
+    #[cfg(unix)]
+    if metadata.len() > LARGEST_READ
+        && let Some(settled) = settled_stamp(&file, time)?
+    {
+        return Ok(Content::Read(settled.digest(), settled == *stamp));
+    }
     let mut hasher = blake3::Hasher::new();
     loop {
         match file.read(block) {
@@ -190,6 +219,22 @@ fn read_file(
         Digest::from_bytes(*hasher.finalize().as_bytes()),
         still,
     ))
+}
+
+/// What the file system says of a file once a further write would show in it. `None` if the clock
+/// of the file system is ahead of ours: then only the content tells.
+#[cfg(unix)]
+fn settled_stamp(file: &File, time: &Time<'_>) -> Result<Option<Stamp>, ReadError> {
+    for _ in 0..LOOKS {
+        let now = SystemTime::now();
+        let stamp = Stamp::of(&file.metadata().map_err(ReadError::Io)?);
+        if !stamp.is_just_changed(now) {
+            return Ok(Some(stamp));
+        }
+        time.check().map_err(ReadError::Tree)?;
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    Ok(None)
 }
 
 #[cfg(unix)]

@@ -88,6 +88,9 @@ impl TreeReader {
         found.retain(|entry| selector.counts(&entry.path));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
+        let large = found.iter().filter(|entry| content::is_too_large(entry));
+        let unread = large.map(|entry| walk::text(&entry.path)).collect();
+
         let cache = StatCache::load(&self.cache_file);
         let Contents {
             leaves,
@@ -103,6 +106,7 @@ impl TreeReader {
             leaves,
             selector,
             left_out,
+            unread,
             cache_saved.err(),
         ))
     }

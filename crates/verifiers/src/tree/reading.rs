@@ -44,6 +44,8 @@ pub struct TreeReading {
     pub files: usize,
     /// What does not count.
     pub left_out: LeftOut,
+    /// Files too large to be read: they count by their size and their times.
+    pub unread: Vec<String>,
     /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
     pub cache_error: Option<std::io::Error>,
     leaves: Vec<Leaf>,
@@ -55,6 +57,7 @@ impl TreeReading {
         leaves: Vec<Leaf>,
         selector: Selector,
         left_out: LeftOut,
+        unread: Vec<String>,
         cache_error: Option<std::io::Error>,
     ) -> Self {
         let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(&leaf.path)));
@@ -89,6 +92,7 @@ impl TreeReading {
             views,
             files,
             left_out,
+            unread,
             cache_error,
             leaves,
             selector,

@@ -65,6 +65,11 @@ impl Stamp {
         }
     }
 
+    #[cfg(unix)]
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Whether any of the executable bits is set.
     pub(crate) fn executable(&self) -> bool {
         self.mode & 0o111 != 0
@@ -72,14 +77,44 @@ impl Stamp {
 
     /// Whether the file could have been written again since `now` without showing it.
     pub(crate) fn racy(&self, now: SystemTime) -> bool {
-        let latest = self.modified_ns.max(self.changed_ns);
-        let tick = if latest % 1_000_000_000 == 0 {
-            COARSE_TICK_NS
-        } else {
-            TICK_NS
-        };
-        latest.saturating_add(tick) >= nanoseconds(now)
+        is_within_a_tick(self.modified_ns.max(self.changed_ns), now)
     }
+
+    /// The same by the change time alone, which each write sets to the time it is made.
+    #[cfg(unix)]
+    pub(crate) fn is_just_changed(&self, now: SystemTime) -> bool {
+        is_within_a_tick(self.changed_ns, now)
+    }
+
+    /// Stands for the content of a file that is not read.
+    #[cfg(unix)]
+    pub(crate) fn digest(&self) -> Digest {
+        let Self {
+            size,
+            modified_ns,
+            changed_ns,
+            device,
+            inode,
+            mode: _,
+        } = self;
+        Digest::of_parts([
+            b"stamp".as_slice(),
+            &size.to_le_bytes(),
+            &modified_ns.to_le_bytes(),
+            &changed_ns.to_le_bytes(),
+            &device.to_le_bytes(),
+            &inode.to_le_bytes(),
+        ])
+    }
+}
+
+fn is_within_a_tick(latest_ns: i64, now: SystemTime) -> bool {
+    let tick = if latest_ns % 1_000_000_000 == 0 {
+        COARSE_TICK_NS
+    } else {
+        TICK_NS
+    };
+    latest_ns.saturating_add(tick) >= nanoseconds(now)
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {
