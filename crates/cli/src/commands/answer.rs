@@ -11,11 +11,13 @@ use checkrein_runtime::{Lies, Patience};
 use checkrein_store::{About, Approval, Stands};
 
 use crate::args::Answer;
-use crate::commands::trust::{asked, printable};
+use crate::commands::trust::asked;
 use crate::commands::{approvals, engine};
 use crate::person::{self, Checked};
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, clock, counted, duration};
+use crate::ui::line::Line;
+use crate::ui::printable::printable;
+use crate::ui::style::{Paint, clock, counted, duration};
 use crate::{exit_code, locate, signals, ui};
 
 pub(crate) fn approve(args: &Answer) -> Result<ExitCode, CommandError> {
@@ -140,7 +142,7 @@ fn find<'a>(rows: &'a [Approval], id: &str) -> Result<&'a Approval, CommandError
                 long.truncate((id.len() + 8).max(16));
                 format!(
                     "{long} ({})",
-                    console::truncate_str(&approvals::what(row), 40, "…")
+                    Line::from(&approvals::what(row)).cut(40).plain()
                 )
             });
             let named: Vec<String> = named.take(8).collect();
@@ -176,7 +178,7 @@ fn show(row: &Approval, lies: Option<&Lies>) {
             );
         }
     };
-    ui::answer(&On::Stdout.paint(Paint::Strong, &row.id));
+    ui::answer(Line::painted(Paint::Strong, &row.id));
     match &row.about {
         About::Call { tool, text, beside } => {
             line("tool", tool);
@@ -221,7 +223,7 @@ fn show(row: &Approval, lies: Option<&Lies>) {
         for command in commands.iter().take(COMMANDS) {
             // All of it stands above.
             let command = printable(&without_gaps(command));
-            row_of("", &console::truncate_str(&command, COMMAND, "…"));
+            row_of("", &Line::from(&command).cut(COMMAND).plain());
         }
         let more = commands.len().saturating_sub(COMMANDS);
         if more > 0 {

@@ -7,16 +7,19 @@ use checkrein_store::{About, Approval, SqliteStore, Stands, Store as _, StoreErr
 use serde_json::json;
 
 use crate::args::Approvals;
-use crate::commands::trust::printable;
 use crate::locate::Located;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, clock, duration};
+use crate::ui::line::Line;
+use crate::ui::printable::printable;
+use crate::ui::style::{Paint, clock, duration};
 use crate::{exit_code, locate, ui};
 
 /// Of what does not wait any more, a person is shown so many.
 const SHOWN: usize = 10;
 /// Where nobody's terminal says how wide it is.
 const LONGEST: usize = 200;
+/// Less room than this is none.
+const LEAST: usize = 24;
 
 pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
@@ -40,7 +43,7 @@ pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
         .chain(past.into_iter().take(SHOWN))
         .collect();
     for line in table(&shown, now) {
-        ui::answer(&line);
+        ui::answer(line);
     }
     let answerable = open.iter().find(|row| row.unseen().is_none());
     if let Some(first) = answerable.or(open.first()) {
@@ -80,51 +83,59 @@ pub(crate) fn what(row: &Approval) -> String {
     }
 }
 
-fn table(rows: &[&Approval], now: Millis) -> Vec<String> {
+fn table(rows: &[&Approval], now: Millis) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(str::to_owned)];
+    let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(Line::from)];
     cells.extend(rows.iter().map(|row| {
         let stands = row.stands(now);
         let left = row.until.since(now);
         [
-            row.id.clone(),
-            stands.as_str().to_owned(),
-            format!("{} ago", duration(now.since(row.at))),
-            match stands {
+            Line::from(&row.id),
+            Line::from(stands.as_str()),
+            Line::from(&format!("{} ago", duration(now.since(row.at)))),
+            Line::from(&match stands {
                 Stands::Used => String::new(),
                 Stands::Expired => clock(row.until, now),
                 _ => format!("in {}", duration(left)),
-            },
-            row.agent.to_string(),
+            }),
+            Line::from(row.agent.as_str()),
         ]
     }));
     let mut widths = [0; 5];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(console::measure_text_width(cell));
+            *width = (*width).max(cell.columns());
         }
     }
+    let terminal = ui::width();
+    let left: usize = widths.iter().map(|width| width + 2).sum();
+    // Too little room beside the rest: what is asked stands below it.
+    let room = terminal.unwrap_or(LONGEST + left).checked_sub(left);
+    let room = room.filter(|room| *room >= LEAST);
     let mut lines = Vec::new();
-    for (at, row) in cells.iter().enumerate() {
+    for (at, row) in cells.into_iter().enumerate() {
         let one = at.checked_sub(1).and_then(|at| rows.get(at));
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width.saturating_sub(console::measure_text_width(cell)) + 2));
+        let mut line = Line::default();
+        for (cell, width) in row.into_iter().zip(widths) {
+            line = line.then(cell.padded(width)).with("  ");
         }
-        let room = ui::width()
-            .unwrap_or(LONGEST)
-            .saturating_sub(line.len())
-            .max(24);
         let Some(one) = one else {
-            lines.push(On::Stdout.paint(Paint::Dim, &format!("{line}WHAT")));
+            let what = if room.is_some() { "WHAT" } else { "" };
+            let head = line.with(what).trimmed().plain();
+            lines.extend(wrapped(Line::painted(Paint::Dim, &head), terminal));
             continue;
         };
-        let text = what(one);
-        line.push_str(&console::truncate_str(&text, room, "…"));
-        lines.push(line);
+        let text = Line::from(&what(one));
+        match room {
+            Some(room) => lines.push(line.then(text.cut(room))),
+            None => {
+                lines.extend(wrapped(line.trimmed(), terminal));
+                let below = Line::from("    ").then(text);
+                lines.push(below.cut(terminal.unwrap_or(LONGEST)));
+            }
+        }
         let below = [
             one.answer.as_ref().map(|said| {
                 let why = said.answer.reason.as_deref().unwrap_or("no reason given");
@@ -141,12 +152,18 @@ fn table(rows: &[&Approval], now: Millis) -> Vec<String> {
                 .map(|why| format!("! it can only be denied: {why}")),
         ];
         for text in below.into_iter().flatten() {
-            let text = format!("    {text}");
-            let text = console::truncate_str(&text, ui::width().unwrap_or(LONGEST), "…");
-            lines.push(On::Stdout.paint(Paint::Dim, &text));
+            let text = Line::painted(Paint::Dim, &format!("    {text}"));
+            lines.push(text.cut(terminal.unwrap_or(LONGEST)));
         }
     }
     lines
+}
+
+fn wrapped(line: Line, terminal: Option<usize>) -> Vec<Line> {
+    match terminal {
+        Some(width) => line.wrapped(width, 4),
+        None => vec![line],
+    }
 }
 
 /// As a document.

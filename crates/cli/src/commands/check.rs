@@ -20,8 +20,9 @@ use crate::commands::engine;
 use crate::locate::{self, CONFIG, Located};
 use crate::masked::{SO, masked_checks};
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::Paint;
 use crate::ui::words;
 use crate::{exit_code, signals, ui};
 
@@ -151,11 +152,8 @@ fn print(report: &CheckReport) {
         ui::answer(&line);
     }
     let (paint, word) = outcome(report);
-    let word = On::Stdout.paint(paint, word);
-    ui::answer(&match remark(report) {
-        Some(remark) => format!("{word}{remark}"),
-        None => word,
-    });
+    let remark = remark(report).unwrap_or_default();
+    ui::answer(Line::painted(paint, word).with(&remark));
 }
 
 /// In words, a line each: what was found, and last what it comes to.

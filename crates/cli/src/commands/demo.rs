@@ -11,14 +11,16 @@ use std::sync::Arc;
 
 use checkrein_core::event::Event;
 use checkrein_core::transition::Reason;
+use checkrein_verifiers::withheld::CHECK_VARIABLE;
 
 use crate::args::Demo;
 use crate::commands::lookup;
 use crate::commands::run::{self, command};
 use crate::locate;
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::Paint;
 use crate::ui::{self, timeline, words};
 use crate::{exit_code, signals};
 
@@ -29,6 +31,9 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
     match std::env::var(ROLE).ok().as_deref() {
         Some("agent") => return play_agent(),
         Some("check") => return play_check(),
+        // The role may be withheld from a check. A check that began a demo would begin one check
+        // more, without an end.
+        _ if std::env::var_os(CHECK_VARIABLE).is_some() => return play_check(),
         _ => {}
     }
     signals::listen();
@@ -47,7 +52,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         std::fs::write(file, text)?;
     }
     let config = format!(
-        "goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\n",
+        "goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\nenv = [\"{ROLE}\"]\n",
         toml_string(&project.test)
     );
     std::fs::write(repo.join(locate::CONFIG), &config)?;
@@ -57,12 +62,17 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
             ui::say(line);
         }
     };
-    let strong = |text: &str| On::Stderr.paint(Paint::Strong, text);
-    say(&strong(&format!(
-        "A tiny {} project with a failing test, and an agent that says it is done.",
-        project.language
-    )));
-    say(&format!("The check is: {}\n", project.test));
+    if !args.json {
+        let about = format!(
+            "A tiny {} project with a failing test, and an agent that says it is done.",
+            project.language
+        );
+        ui::say(Line::painted(Paint::Strong, &about));
+    }
+    if !args.json {
+        ui::say(Line::from("The check is: ").with_command(&project.test));
+        ui::say("");
+    }
 
     let mut located = locate::locate(&repo, Some(&folder.path().join("state")));
     // Checks see this program as a check, wherever it plays that part.
@@ -108,15 +118,16 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
     let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
     let why = lookup::why(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
-    ui::answer(&On::Stdout.paint(Paint::Strong, "What happened"));
+    ui::answer(Line::painted(Paint::Strong, "What happened"));
     for line in timeline::lines(&events) {
-        ui::answer(&line);
+        ui::answer(line);
     }
     ui::answer("");
-    ui::answer(&words::meaning(&outcome.transition, &why));
+    ui::answer_wrapped(&words::meaning(&outcome.transition, &why), 0);
     if outcome.transition.reason == Reason::TaskComplete {
-        ui::answer(
+        ui::answer_wrapped(
             "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",
+            0,
         );
     }
     Ok(())
@@ -220,7 +231,12 @@ fn play_agent() -> Result<ExitCode, CommandError> {
 
 /// The check built in, for machines that have none of the languages.
 fn play_check() -> Result<ExitCode, CommandError> {
-    let text = std::fs::read_to_string("sum.txt")?;
+    let text = std::fs::read_to_string("sum.txt").map_err(|_| {
+        CommandError::usage(
+            "a check cannot begin a demo",
+            "run it in a terminal: checkrein demo",
+        )
+    })?;
     if text.trim() == "2 + 2 = 4" {
         return Ok(exit_code::exit(exit_code::YES));
     }

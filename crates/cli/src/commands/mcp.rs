@@ -220,7 +220,7 @@ fn evidence(asked: &Evidence) -> Answer {
     let row = lookup::task(&store, asked.task.as_deref())?;
     let events = lookup::events(&store, &row.session, row.task)?;
     let why = show::why(&row, lookup::transition(&row).as_ref(), &events);
-    let why: Vec<String> = why.iter().map(|line| one_line(line)).collect();
+    let why: Vec<String> = why.iter().map(|line| one_line(&line.plain())).collect();
     let listed = sessions::listed(&store, vec![row])?.pop();
     let listed = listed.ok_or_else(|| CommandError::failed("the task is gone"))?;
     let mut document = show::document(&listed, &events);

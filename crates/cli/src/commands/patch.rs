@@ -13,10 +13,11 @@ use checkrein_patch::{
 use serde_json::{Value, json};
 
 use crate::args::{Patch, PatchDo};
-use crate::commands::trust::printable;
 use crate::locate::Located;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::printable::printable;
+use crate::ui::style::Paint;
 use crate::{exit_code, guarded, locate, person, ui};
 
 /// A longer patch is not read.
@@ -50,11 +51,10 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
         Err(refusals) => {
             match asked.json {
                 true => ui::json(&refused(&refusals, &recovered)),
-                false => ui::answer(&format!(
-                    "{}\n{}",
-                    On::Stdout.paint(Paint::Bad, "refused, nothing is changed"),
-                    lines(&patches::told(&refusals))
-                )),
+                false => {
+                    ui::answer(Line::painted(Paint::Bad, "refused, nothing is changed"));
+                    ui::answer(&lines(&patches::told(&refusals)));
+                }
             }
             exit_code::NO
         }
@@ -209,7 +209,7 @@ fn show(plan: &Plan, applied: bool) {
         true => format!("applied: {files}"),
         false => format!("it applies: {files}"),
     };
-    ui::answer(&On::Stdout.paint(Paint::Good, &head));
+    ui::answer(Line::painted(Paint::Good, &head));
     for one in &plan.listed {
         ui::answer(&format!("  {:<7} {}", one.action.as_str(), named(one)));
     }

@@ -21,7 +21,8 @@ use serde_json::json;
 use crate::args::Replay;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, counted};
+use crate::ui::line::Line;
+use crate::ui::style::{Paint, counted};
 use crate::ui::words;
 use crate::{exit_code, locate, ui};
 
@@ -101,21 +102,14 @@ fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
             continue;
         }
         match &replayed.differs_at {
-            None => ui::answer(&format!(
-                "{} {}: {} events from {} inputs come out the same, {how}",
-                On::Stdout.paint(Paint::Good, "same"),
-                row.session,
-                replayed.events,
-                replayed.inputs
-            )),
-            Some(at) => ui::answer(&format!(
-                "{} {}: event {} was '{}' and is now '{}', {how}",
-                On::Stdout.paint(Paint::Bad, "differs"),
-                row.session,
-                at.seq,
-                at.recorded,
-                at.replayed
-            )),
+            None => ui::answer(Line::painted(Paint::Good, "same").with(&format!(
+                " {}: {} events from {} inputs come out the same, {how}",
+                row.session, replayed.events, replayed.inputs
+            ))),
+            Some(at) => ui::answer(Line::painted(Paint::Bad, "differs").with(&format!(
+                " {}: event {} was '{}' and is now '{}', {how}",
+                row.session, at.seq, at.recorded, at.replayed
+            ))),
         }
     }
     Ok(same)

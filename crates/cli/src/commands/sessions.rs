@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
     }
     let width = ui::width();
     for line in listing::lines(&listed, width, checkrein_runtime::now()) {
-        ui::answer(&line);
+        ui::answer(line);
     }
     if width.is_some() {
         ui::say(listing::LEGEND);

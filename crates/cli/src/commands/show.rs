@@ -14,9 +14,9 @@ use serde_json::json;
 use crate::args::Show;
 use crate::commands::{hook, layers, lookup, sessions};
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::listing::Listed;
-use crate::ui::printable::one_line;
-use crate::ui::style::{On, Paint, clock, counted, duration, of_reason};
+use crate::ui::style::{clock, counted, duration, of_reason};
 use crate::ui::timeline::{self, Timeline};
 use crate::ui::words;
 use crate::{exit_code, locate, off, ui};
@@ -60,10 +60,10 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         ui::json(&document);
     } else if args.why {
         for line in why(row, ending.as_ref(), &events) {
-            ui::answer(&one_line(&line));
+            ui::answer_wrapped(line, 2);
         }
         for line in layers::lines(&events) {
-            ui::answer(&line);
+            ui::answer_wrapped(&line, 6);
         }
     } else {
         story(&store, &one, ending.as_ref(), &events);
@@ -93,21 +93,19 @@ fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events:
         clock(row.opened_at, checkrein_runtime::now()),
         row.root
     );
-    ui::answer(&On::Stdout.paint(Paint::Strong, &one_line(&title)));
+    timeline::title(&title).into_iter().for_each(ui::answer);
     let mut timeline = Timeline::new(false);
     for (_, event) in events {
-        if let Some(line) = timeline.line(event) {
-            ui::answer(&line);
-        }
+        timeline.lines(event).into_iter().for_each(ui::answer);
         for line in evidence_lines(store, event) {
-            ui::answer(&timeline::below(&line));
+            timeline::below(&line).into_iter().for_each(ui::answer);
         }
     }
     if let Some(words) = last_words(ending, events) {
-        ui::answer(&format!("last words: {words}"));
+        ui::answer_wrapped(&format!("last words: {words}"), 2);
     }
     for line in why(row, ending, events) {
-        ui::answer(&one_line(&line));
+        ui::answer_wrapped(line, 2);
     }
 }
 
@@ -179,39 +177,36 @@ pub(super) fn why(
     row: &TaskRow,
     ending: Option<&Transition>,
     events: &[(Seq, Event)],
-) -> Vec<String> {
+) -> Vec<Line> {
     let Some(ending) = ending else {
-        return vec!["still open: no stop has been answered for good".to_owned()];
+        return vec![Line::from("still open: no stop has been answered for good")];
     };
     let behind = lookup::why(events);
-    let mut lines = vec![format!(
-        "{}: {}",
-        On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)),
-        words::meaning(ending, behind)
-    )];
+    let head = Line::painted(of_reason(ending.reason), &words::transition(ending));
+    let mut lines = vec![head.with(": ").with(&words::meaning(ending, behind))];
     let facts: Vec<String> = behind
         .iter()
         .filter(|because| !words::is_told(because, ending))
         .map(words::because)
         .collect();
     if !facts.is_empty() {
-        lines.push(format!("because: {}", facts.join("; ")));
+        lines.push(Line::from(&format!("because: {}", facts.join("; "))));
     }
     let took = row.ended_at.map_or_else(String::new, |ended| {
         format!(" in {}", duration(ended.since(row.opened_at)))
     });
-    lines.push(format!(
+    lines.push(Line::from(&format!(
         "after: {}, sent back {}, {}{took}",
         counted(row.stops, "stop"),
         counted(row.continues, "time"),
         counted(row.tool_calls, "tool call"),
-    ));
+    )));
     if let Some(native) = &ending.native_reason {
-        lines.push(format!("the agent calls it: {native}"));
+        lines.push(Line::from(&format!("the agent calls it: {native}")));
     }
     let by_run = began_by_run(row, events);
     if let Some(next) = next_step(ending, behind, by_run) {
-        lines.push(format!("next: {next}"));
+        lines.push(Line::from(&format!("next: {next}")));
     }
     lines
 }

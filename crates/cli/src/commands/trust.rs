@@ -14,8 +14,9 @@ use crate::person::{self, Checked};
 use crate::programs::on_path;
 use crate::trust::{self, Approval};
 use crate::ui::errors::CommandError;
-pub(super) use crate::ui::printable::printable;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::printable::printable;
+use crate::ui::style::Paint;
 use crate::{exit_code, locate, sources, ui};
 
 pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
@@ -107,7 +108,7 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
         None => format!("found in {}", located.place.root.display()),
     };
     let file = printable(&file);
-    ui::answer(&On::Stdout.paint(Paint::Strong, &file));
+    ui::answer(Line::painted(Paint::Strong, &file));
     let plain = located.compile_plain(now, None, Driver::Hook)?.policy;
     commands(&plain, "");
     for profile in repo.profiles()? {
@@ -132,7 +133,7 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
     }
     let digest = repo.digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
-    ui::answer(&On::Stdout.paint(Paint::Dim, &format!("  digest {digest}")));
+    ui::answer(Line::painted(Paint::Dim, &format!("  digest {digest}")));
     Ok(())
 }
 

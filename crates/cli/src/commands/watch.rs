@@ -19,9 +19,8 @@ use serde::Deserialize;
 use crate::args::Watch;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::printable::one_line;
-use crate::ui::style::{On, Paint, counted};
-use crate::ui::timeline::Timeline;
+use crate::ui::style::counted;
+use crate::ui::timeline::{self, Timeline};
 use crate::ui::words;
 use crate::{exit_code, locate, off, signals, ui};
 
@@ -153,7 +152,7 @@ impl Following {
                 self.row.root
             );
             let opener = self.held.take();
-            return ui::follow(&On::Stdout.paint(Paint::Strong, &one_line(&title)))
+            return timeline::title(&title).into_iter().all(ui::follow)
                 && opener.is_none_or(|opener| self.say(&opener));
         }
         let told = self.task >= self.row.task;
@@ -173,9 +172,7 @@ impl Following {
     }
 
     fn say(&mut self, event: &Event) -> bool {
-        self.timeline
-            .line(event)
-            .is_none_or(|line| ui::follow(&line))
+        self.timeline.lines(event).into_iter().all(ui::follow)
     }
 }
 

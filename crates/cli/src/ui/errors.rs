@@ -8,7 +8,8 @@ use checkrein_store::StoreError;
 use checkrein_verifiers::tree::TreeError;
 
 use crate::exit_code;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 
 /// Whose fault it is, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +119,8 @@ impl From<std::io::Error> for CommandError {
 
 /// Prints it and says how to exit.
 pub(crate) fn report(error: &CommandError) -> ExitCode {
-    let heading = On::Stderr.paint(Paint::Bad, "checkrein:");
-    crate::ui::say(&format!("{heading} {}", error.what));
+    let heading = Line::painted(Paint::Bad, "checkrein:");
+    crate::ui::say(heading.with(" ").with(&error.what));
     if let Some(hint) = &error.hint {
         crate::ui::say(&format!("  {hint}"));
     }

@@ -4,11 +4,11 @@
 use checkrein_core::ids::{Millis, Seq};
 use checkrein_core::transition::Reason;
 use checkrein_store::TaskRow;
-use console::{measure_text_width, truncate_str};
 
 use crate::commands::lookup;
+use crate::ui::line::Line;
 use crate::ui::printable::printable;
-use crate::ui::style::{On, Paint, date, duration, of_reason};
+use crate::ui::style::{Paint, date, duration, of_reason};
 use crate::ui::words;
 
 /// Less room than this is none.
@@ -27,7 +27,7 @@ pub(crate) struct Listed {
 }
 
 /// A table of tasks. `width` is that of the terminal, if there is one.
-pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec<String> {
+pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec<Line> {
     let mut cells = vec![
         [
             "WHEN", "TASK", "AGENT", "LV", "ENDING", "TOOK", "STOPS", "CALLS", "TOKENS",
@@ -38,58 +38,140 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec
     let mut widths = [0; 9];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(measure_text_width(cell));
+            *width = (*width).max(Line::from(cell).columns());
         }
     }
-    let whole: usize = widths.iter().map(|width| width + 2).sum();
-    let room = match width {
-        None => Some(LONGEST_TEXT),
-        Some(width) => width.checked_sub(whole).filter(|room| *room >= LEAST_TEXT),
-    };
-    let shown = if room.is_some() { 9 } else { 6 };
+    let taken = |columns: usize| widths.iter().take(columns).map(|width| width + 2).sum();
+    let shape = Shape::of(width, taken(9), taken(6));
     let mut lines = Vec::new();
     for (at, row) in cells.iter().enumerate() {
         let one = at.checked_sub(1).and_then(|at| listed.get(at));
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(widths).take(shown).enumerate() {
-            let pad = " ".repeat(width.saturating_sub(measure_text_width(cell)) + 2);
-            // Numbers stand to the right.
-            let cell = match (column, one) {
-                (5.., _) => format!("{}{cell}  ", pad.get(2..).unwrap_or_default()),
-                (4, Some(one)) => format!("{}{pad}", On::Stdout.paint(paint(&one.row), cell)),
-                _ => format!("{cell}{pad}"),
-            };
-            line.push_str(&cell);
-        }
-        let Some(one) = one else {
-            let what = if room.is_some() { "WHAT" } else { "" };
-            lines.push(On::Stdout.paint(Paint::Dim, format!("{line}{what}").trim_end()));
-            continue;
+        let below = match shape {
+            Shape::Wide(_) | Shape::Narrow(_) => widths[0] + 2,
+            Shape::Stacked(_) => 2,
         };
-        let text = one.text.as_deref().unwrap_or_default();
-        let text = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-        match room {
-            Some(room) => {
-                let text = truncate_str(&text, room, "…");
-                lines.push(format!("{line}{text}").trim_end().to_owned());
+        match (&shape, one) {
+            (Shape::Stacked(_), None) => {}
+            (Shape::Stacked(width), Some(one)) => {
+                lines.extend(stacked(one, row, *width));
             }
-            None => {
-                lines.push(line.trim_end().to_owned());
-                let numbers = numbers(&one.row);
-                let below = format!("{}{numbers}  {text}", " ".repeat(widths[0] + 2));
-                let below = truncate_str(&below, width.unwrap_or(LONGEST_TEXT), "…");
-                lines.push(On::Stdout.paint(Paint::Dim, below.trim_end()));
+            (Shape::Wide(_) | Shape::Narrow(_), _) => {
+                let shown = if matches!(shape, Shape::Wide(_)) {
+                    9
+                } else {
+                    6
+                };
+                let paint = one.map(|one| paint(&one.row));
+                lines.extend(row_lines(
+                    one,
+                    tabled(row, widths, shown, paint),
+                    &shape,
+                    below,
+                ));
             }
         }
-        if let Some(at) = one.broken_at {
+        if let Some(at) = one.and_then(|one| one.broken_at) {
             let what = format!(
                 "{}! the log of this session is damaged at event {at}: what is told of it may be wrong",
-                " ".repeat(widths[0] + 2)
+                " ".repeat(below)
             );
-            lines.push(On::Stdout.paint(Paint::Bad, &what));
+            let line = Line::painted(Paint::Bad, &what);
+            lines.extend(match width {
+                Some(width) => line.wrapped(width, below + 2),
+                None => vec![line],
+            });
         }
     }
     lines
+}
+
+/// How much of the table there is room for, and for how many columns of text.
+enum Shape {
+    /// All columns, and what each task is about behind them.
+    Wide(usize),
+    /// Fewer, and what it is about below them.
+    Narrow(usize),
+    /// Not even these: a few lines for each task.
+    Stacked(usize),
+}
+
+impl Shape {
+    fn of(width: Option<usize>, all: usize, fewer: usize) -> Self {
+        let Some(width) = width else {
+            return Self::Wide(LONGEST_TEXT);
+        };
+        match width.checked_sub(all) {
+            Some(room) if room >= LEAST_TEXT => Self::Wide(room),
+            // The last column is followed by nothing.
+            _ if width + 2 >= fewer => Self::Narrow(width),
+            _ => Self::Stacked(width),
+        }
+    }
+}
+
+/// The columns of a row.
+fn tabled(row: &[String; 9], widths: [usize; 9], shown: usize, ending: Option<Paint>) -> Line {
+    let mut line = Line::default();
+    for (column, (cell, width)) in row.iter().zip(widths).take(shown).enumerate() {
+        let pad = " ".repeat(width.saturating_sub(Line::from(cell).columns()));
+        line = match (column, ending) {
+            // Numbers stand to the right.
+            (5.., _) => line.with(&format!("{pad}{cell}  ")),
+            (4, Some(paint)) => line.with_painted(paint, cell).with(&format!("{pad}  ")),
+            _ => line.with(&format!("{cell}{pad}  ")),
+        };
+    }
+    line
+}
+
+fn row_lines(one: Option<&Listed>, line: Line, shape: &Shape, below: usize) -> Vec<Line> {
+    let Some(one) = one else {
+        let what = if matches!(shape, Shape::Wide(_)) {
+            "WHAT"
+        } else {
+            ""
+        };
+        let head = line.with(what).trimmed().plain();
+        return vec![Line::painted(Paint::Dim, &head)];
+    };
+    let text = about(one);
+    match shape {
+        Shape::Wide(room) => vec![line.then(text.cut(*room)).trimmed()],
+        Shape::Narrow(width) | Shape::Stacked(width) => {
+            let head = format!("{}{}  ", " ".repeat(below), numbers(&one.row));
+            let second = format!("{head}{}", text.plain());
+            let second = Line::painted(Paint::Dim, second.trim_end());
+            vec![line.trimmed(), second.cut(*width)]
+        }
+    }
+}
+
+/// A task in a few lines, for a terminal that is narrower than the table.
+fn stacked(one: &Listed, row: &[String; 9], width: usize) -> Vec<Line> {
+    let [when, task, agent, level, ending, took, ..] = row;
+    let ending = Line::from("  ").with_painted(paint(&one.row), ending);
+    let ending = match took.is_empty() {
+        true => ending,
+        false => ending.with(&format!(" in {took}")),
+    };
+    let by = format!("  {agent} {level}, {}", numbers(&one.row));
+    let about = Line::from("  ").then(about(one));
+    let mut lines = Vec::new();
+    for line in [Line::from(&format!("{when}  {task}")), ending] {
+        lines.extend(line.wrapped(width, 4));
+    }
+    lines.extend(Line::painted(Paint::Dim, &by).wrapped(width, 4));
+    if !about.clone().trimmed().plain().is_empty() {
+        lines.push(Line::painted(Paint::Dim, &about.cut(width).plain()));
+    }
+    lines
+}
+
+/// What a task is about, in one line.
+fn about(one: &Listed) -> Line {
+    let text = one.text.as_deref().unwrap_or_default();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Line::from(&printable(&text))
 }
 
 /// What the marks before endings mean.
@@ -185,12 +267,13 @@ mod tests {
         ];
         tasks[1].broken_at = Some(Seq(7));
         let lines = lines(&tasks, width, Millis(100_000));
+        let lines: Vec<String> = lines.iter().map(Line::plain).collect();
         let table: Vec<_> = lines
             .iter()
             .filter(|line| !line.contains("damaged"))
             .collect();
         for line in &table {
-            assert!(measure_text_width(line) <= longest, "{width:?}: {line}");
+            assert!(Line::from(*line).columns() <= longest, "{width:?}: {line}");
         }
         let text = lines.join("\n");
         for part in [
@@ -202,11 +285,13 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} at {width:?}:\n{text}");
         }
-        assert!(text.contains("damaged at event 7"), "{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains("damaged at event 7"), "{text}");
     }
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
+        check(Some(40), 40);
         check(Some(80), 80);
         check(Some(120), 120);
         check(Some(200), 200);

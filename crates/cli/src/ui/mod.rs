@@ -1,8 +1,10 @@
 //! The only printing. stdout is the answer, stderr the conversation; colours only on a
-//! terminal; a broken pipe is not an error. Text goes through [`printable`]; what a program
-//! reads (an agent's protocol, a file's text) goes out as bytes.
+//! terminal; a broken pipe is not an error. Text goes through [`line`], which makes it
+//! [`printable`] and paints it last; what a program reads (an agent's protocol, a file's text)
+//! goes out as bytes.
 
 pub(crate) mod errors;
+pub(crate) mod line;
 pub(crate) mod listing;
 pub(crate) mod printable;
 pub(crate) mod progress;
@@ -12,25 +14,46 @@ pub(crate) mod words;
 
 use std::io::Write as _;
 
+use self::line::Line;
+use self::style::On;
+
 /// A line of the answer.
-pub(crate) fn answer(line: &str) {
+pub(crate) fn answer(line: impl Into<Line>) {
     // Whoever closed the pipe has read enough.
-    let _ = writeln!(std::io::stdout(), "{}", printable::shown(line));
+    let _ = print_answer(&line.into());
 }
 
-/// A line of an answer that goes on; whether anybody still reads it.
-pub(crate) fn follow(line: &str) -> bool {
-    let mut out = std::io::stdout();
-    writeln!(out, "{}", printable::shown(line))
-        .and_then(|()| out.flush())
+/// A line of the answer that is read and not pasted: a terminal has it broken between words. All
+/// lines but the first are indented by so many columns more.
+pub(crate) fn answer_wrapped(line: impl Into<Line>, indent: usize) {
+    for line in fitted(line.into(), width(), indent) {
+        let _ = print_answer(&line);
+    }
+}
+
+/// The same of an answer that goes on; whether anybody still reads it.
+pub(crate) fn follow(line: impl Into<Line>) -> bool {
+    print_answer(&line.into())
+        .and_then(|()| std::io::stdout().flush())
         .is_ok()
+}
+
+fn print_answer(line: &Line) -> std::io::Result<()> {
+    let text = line.for_terminal(On::Stdout.has_colours());
+    writeln!(std::io::stdout(), "{text}")
 }
 
 /// How wide the terminal is, if the answer goes to one.
 pub(crate) fn width() -> Option<usize> {
-    let terminal = console::Term::stdout();
-    let (_, columns) = terminal.size_checked()?;
-    terminal.is_term().then_some(usize::from(columns))
+    On::Stdout.columns()
+}
+
+/// Lines as a terminal of this width has them; in a pipe they stay whole.
+fn fitted(line: Line, width: Option<usize>, indent: usize) -> Vec<Line> {
+    match width {
+        Some(width) => line.wrapped(width, indent),
+        None => vec![line],
+    }
 }
 
 /// Bytes of the answer, as they are.
@@ -40,15 +63,24 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     let _ = out.flush();
 }
 
-/// A line of the conversation.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", printable::shown(line));
+/// A line of the conversation, or several. A terminal has each broken between words.
+pub(crate) fn say(line: impl Into<Line>) {
+    let colours = On::Stderr.has_colours();
+    let width = On::Stderr.columns();
+    for line in line.into().lines() {
+        let indent = line.indent() + 2;
+        // A command of somebody else's, which is pasted.
+        let pasted = line.plain().trim_start().starts_with("reproduce: ");
+        for line in fitted(line, width.filter(|_| !pasted), indent) {
+            let _ = writeln!(std::io::stderr(), "{}", line.for_terminal(colours));
+        }
+    }
 }
 
 /// A question; the answer is typed behind it.
 pub(crate) fn ask(question: &str) {
     let mut err = std::io::stderr();
-    let _ = err.write_all(printable::shown(question).as_bytes());
+    let _ = err.write_all(printable::safe(question).as_bytes());
     let _ = err.flush();
 }
 
@@ -59,5 +91,5 @@ pub(crate) fn say_bytes(bytes: &[u8]) {
 
 /// A JSON document, one line.
 pub(crate) fn json(value: &serde_json::Value) {
-    answer(&printable::json(value));
+    answer_bytes(format!("{}\n", printable::json(value)).as_bytes());
 }

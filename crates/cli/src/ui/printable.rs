@@ -1,16 +1,8 @@
 //! What strangers wrote (agents, repos, prompts, names of sessions) as a terminal may have it:
 //! everything that moves the cursor, turns the direction of text or is not seen at all is
-//! spelled out. Only our own styles are obeyed: they carry a mark that nobody else knows.
+//! spelled out. Colours come later, by printing a [`Line`](crate::ui::line::Line).
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::LazyLock;
-
-/// Sequences that begin so are ours, and of this process.
-static MARK: LazyLock<String> = LazyLock::new(|| {
-    let secret = RandomState::new().build_hasher().finish();
-    format!("\u{1b}[{secret};")
-});
 
 /// Characters that a terminal does not show as what they are: formats (Unicode's category Cf),
 /// separators of lines, fillers, selectors of variants, tags. Beside them all controls.
@@ -61,46 +53,22 @@ fn is_of_picture(before: char, c: char) -> bool {
     }
 }
 
-/// A style of ours, for [`shown`] to let through.
-pub(super) fn styled(code: &str, text: &str) -> String {
-    format!("{0}{code}m{text}{0}0m", *MARK)
-}
-
-/// A text as a terminal may have it, lines and tabs as they are; styles stay marked.
+/// A text as a terminal may have it, lines and tabs as they are.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     let strange = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
     if !text.contains(strange) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (at, part) in text.split(MARK.as_str()).enumerate() {
-        let rest = match at.checked_sub(1).and_then(|_| part.split_once('m')) {
-            Some((code, rest)) => {
-                safe.push_str(&MARK);
-                safe.push_str(code);
-                safe.push('m');
-                rest
-            }
-            None => part,
-        };
-        let mut before = ' ';
-        for c in rest.chars() {
-            match strange(c) && !is_of_picture(before, c) {
-                true => safe.extend(c.escape_default()),
-                false => safe.push(c),
-            }
-            before = c;
+    let mut before = ' ';
+    for c in text.chars() {
+        match strange(c) && !is_of_picture(before, c) {
+            true => safe.extend(c.escape_default()),
+            false => safe.push(c),
         }
+        before = c;
     }
     Cow::Owned(safe)
-}
-
-/// The same with our styles as a terminal reads them: what is printed.
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
-    match safe(text) {
-        Cow::Borrowed(text) => Cow::Borrowed(text),
-        Cow::Owned(text) => Cow::Owned(text.replace(MARK.as_str(), "\u{1b}[")),
-    }
 }
 
 /// A text that must stay within its line, whoever wrote it.
@@ -113,7 +81,7 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A line that may hold styles of ours: it stays one.
+/// A line that stays one.
 pub(crate) fn one_line(text: &str) -> String {
     safe(text).replace('\n', "\\n").replace('\t', " ")
 }
@@ -168,20 +136,16 @@ mod tests {
         ] {
             let spelled = format!("a\\u{{{:x}}}b", u32::from(c));
             assert_eq!(printable(&format!("a{c}b")), spelled);
-            assert_eq!(shown(&format!("a{c}b")), spelled);
+            assert_eq!(safe(&format!("a{c}b")), spelled);
         }
     }
 
     #[test]
-    fn only_our_own_styles_are_obeyed() {
-        let ours = styled("32", "go\u{1b}[31mod");
-        assert_eq!(shown(&ours), "\u{1b}[32mgo\\u{1b}[31mod\u{1b}[0m");
-        assert_eq!(safe(&safe(&ours)), safe(&ours));
-        assert_eq!(
-            shown("\u{1b}[32mdone\u{1b}[0m"),
-            "\\u{1b}[32mdone\\u{1b}[0m"
-        );
-        assert_eq!(shown("a\n\tb"), "a\n\tb");
+    fn nobody_elses_styles_are_obeyed() {
+        let theirs = "\u{1b}[32mdone\u{1b}[0m";
+        assert_eq!(safe(theirs), "\\u{1b}[32mdone\\u{1b}[0m");
+        assert_eq!(safe(&safe(theirs)), safe(theirs));
+        assert_eq!(safe("a\n\tb"), "a\n\tb");
         assert_eq!(one_line("a\n\tb"), "a\\n b");
     }
 

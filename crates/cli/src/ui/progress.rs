@@ -12,7 +12,8 @@ use checkrein_runtime::Progress;
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
-use crate::ui::style::{On, Paint, duration};
+use crate::ui::line::Line;
+use crate::ui::style::{Paint, duration};
 use crate::ui::{printable, say, words};
 
 /// Columns for a name, and more if a check has a longer one.
@@ -48,7 +49,7 @@ impl Checks {
             }),
             running: Mutex::new(BTreeMap::new()),
             column: names()
-                .map(|name| name.as_str().chars().count())
+                .map(|name| Line::from(name.as_str()).columns())
                 .fold(NAME, usize::max),
             advisory: names()
                 .filter(|name| policy.is_some_and(|policy| !policy.is_required(name)))
@@ -78,7 +79,8 @@ impl Checks {
     }
 
     /// A line of the conversation, above what is live.
-    pub(crate) fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: impl Into<Line>) {
+        let line = line.into();
         match &self.bars {
             // Not by printing through the bars: where none is left such a line is filled up to their
             // width, and the next one begins behind it.
@@ -106,7 +108,7 @@ impl Checks {
                 if let Some(bar) = bar {
                     bar.finish_and_clear();
                 }
-                self.say(&line);
+                self.say(line);
             }
         }
     }
@@ -134,13 +136,12 @@ impl Checks {
         cause: Option<Cause>,
         duration_ms: u64,
         cached: bool,
-    ) -> String {
+    ) -> Line {
         let (paint, mark) = match verdict {
             Verdict::Pass => (Paint::Good, "pass"),
             Verdict::Fail => (Paint::Bad, "FAIL"),
             Verdict::Inconclusive => (Paint::Warn, "????"),
         };
-        let mark = On::Stderr.paint(paint, mark);
         let took = if cached {
             "unchanged, not run again".to_owned()
         } else {
@@ -151,12 +152,13 @@ impl Checks {
             true => " (advisory)",
             false => "",
         };
-        format!(
-            "  {mark}  {:<width$} {}{why}{advisory}",
-            verifier.as_str(),
-            On::Stderr.paint(Paint::Dim, &took),
-            width = self.column
-        )
+        Line::from("  ")
+            .with_painted(paint, mark)
+            .with("  ")
+            .then(Line::from(verifier.as_str()).at_least(self.column))
+            .with(" ")
+            .with_painted(Paint::Dim, &took)
+            .with(&format!("{why}{advisory}"))
     }
 }
 

@@ -1,11 +1,9 @@
-//! Colours, on a terminal only; `NO_COLOR` is honoured.
+//! Colours, on a terminal only; `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE` are honoured.
 
 use std::io::IsTerminal as _;
 
 use checkrein_core::ids::Millis;
 use checkrein_core::transition::Reason;
-
-use crate::ui::printable;
 
 /// How something is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,29 +22,48 @@ pub(crate) enum On {
     Stderr,
 }
 
-impl On {
-    /// Whether this is a terminal that wants colours.
-    pub(crate) fn has_colours(self) -> bool {
-        let terminal = match self {
-            On::Stdout => std::io::stdout().is_terminal(),
-            On::Stderr => std::io::stderr().is_terminal(),
-        };
-        terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-    }
-
-    /// `text`, painted if this is a terminal.
-    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
-        if !self.has_colours() {
-            return text.to_owned();
-        }
-        let code = match paint {
+impl Paint {
+    /// The number by which a terminal knows it.
+    pub(super) fn code(self) -> &'static str {
+        match self {
             Paint::Good => "32",
             Paint::Bad => "31",
             Paint::Warn => "33",
             Paint::Dim => "2",
             Paint::Strong => "1",
+        }
+    }
+}
+
+impl On {
+    /// Whether this is a terminal that wants colours, or something else that was told to have them.
+    pub(super) fn has_colours(self) -> bool {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is = |name, word| std::env::var_os(name).is_some_and(|value| value == word);
+        if is_set("NO_COLOR") {
+            return false;
+        }
+        if is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") {
+            return true;
+        }
+        self.is_terminal() && !is("TERM", "dumb") && !is("CLICOLOR", "0")
+    }
+
+    fn is_terminal(self) -> bool {
+        match self {
+            On::Stdout => std::io::stdout().is_terminal(),
+            On::Stderr => std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// How many columns the terminal has, if it is one and says so.
+    pub(super) fn columns(self) -> Option<usize> {
+        let terminal = match self {
+            On::Stdout => console::Term::stdout(),
+            On::Stderr => console::Term::stderr(),
         };
-        printable::styled(code, text)
+        let (_, columns) = terminal.size_checked()?;
+        self.is_terminal().then_some(usize::from(columns))
     }
 }
 

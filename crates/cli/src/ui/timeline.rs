@@ -1,4 +1,5 @@
-//! A task as a story: one line per event that a person cares about.
+//! A task as a story: one line per event that a person cares about. What strangers said is cut to
+//! the terminal; what Checkrein says is wrapped.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
@@ -9,8 +10,9 @@ use checkrein_core::ids::Millis;
 use checkrein_core::input::{Input, VetoSays};
 use checkrein_core::layers::{LayerFact, LayerSays};
 
-use crate::ui::printable::{one_line, safe};
-use crate::ui::style::{On, Paint, duration, of_reason};
+use crate::ui::line::Line;
+use crate::ui::printable::one_line;
+use crate::ui::style::{Paint, duration, of_reason};
 use crate::ui::words;
 
 /// Longest text quoted from agent or person, in characters.
@@ -35,53 +37,109 @@ impl Timeline {
         }
     }
 
-    /// The line of this event, if it has one.
-    pub(crate) fn line(&mut self, event: &Event) -> Option<String> {
+    /// The lines of this event, if it has any: one, but for what is wrapped.
+    pub(crate) fn lines(&mut self, event: &Event) -> Vec<Line> {
         if let Event::Input(stamped) = event {
             self.now = self.now.max(stamped.at);
         }
-        let (mark, text) = match event {
-            Event::Requested { effects, .. } if self.live => checking(effects)?,
-            _ => line(event)?,
+        let told = match event {
+            Event::Requested { effects, .. } if self.live => checking(effects),
+            _ => told_of(event),
+        };
+        let Some(told) = told else {
+            return Vec::new();
         };
         let start = *self.start.get_or_insert(self.now);
-        let at = On::Stdout.paint(
-            Paint::Dim,
-            &format!("{:>9}", format!("+{}", duration(self.now.since(start)))),
-        );
-        Some(fitting(&format!("{at}  {mark} {}", one_line(&text))))
+        let at = format!("+{}", duration(self.now.since(start)));
+        let line = Line::painted(Paint::Dim, &format!("{at:>9}"))
+            .with("  ")
+            .then(told.mark)
+            .with(" ")
+            .then(told.text);
+        match told.room {
+            Room::OneLine => vec![cut(line)],
+            Room::Wrapped => wrapped(line),
+        }
+    }
+}
+
+/// Columns before the text of an event.
+const LEFT: usize = 13;
+
+/// The heading of a story.
+pub(crate) fn title(text: &str) -> Vec<Line> {
+    let line = Line::painted(Paint::Strong, &one_line(text));
+    match crate::ui::width() {
+        Some(width) => line.wrapped(width, 2),
+        None => vec![line],
     }
 }
 
 /// What an event's line is followed by, below its text.
-pub(crate) fn below(text: &str) -> String {
-    fitting(&format!(
-        "{:>9}    {}",
-        "",
-        On::Stdout.paint(Paint::Dim, &one_line(text))
-    ))
+pub(crate) fn below(text: &str) -> Vec<Line> {
+    let blanks = " ".repeat(LEFT);
+    wrapped(Line::from(&blanks).with_painted(Paint::Dim, &one_line(text)))
 }
 
 /// No wider than the terminal, if there is one.
-fn fitting(line: &str) -> String {
-    // Before it is measured: what a stranger's sequences would do is not.
-    let line = safe(line);
+fn cut(line: Line) -> Line {
     match crate::ui::width() {
-        Some(width) => console::truncate_str(&line, width, "…").into_owned(),
-        None => line.into_owned(),
+        Some(width) => line.cut(width),
+        None => line,
+    }
+}
+
+fn wrapped(line: Line) -> Vec<Line> {
+    match crate::ui::width() {
+        Some(width) => line.wrapped(width, LEFT),
+        None => vec![line],
     }
 }
 
 /// Lines for these events, with the time since the first.
-pub(crate) fn lines(events: &[Event]) -> Vec<String> {
+pub(crate) fn lines(events: &[Event]) -> Vec<Line> {
     let mut timeline = Timeline::new(false);
     events
         .iter()
-        .filter_map(|event| timeline.line(event))
+        .flat_map(|event| timeline.lines(event))
         .collect()
 }
 
-fn checking(effects: &[Effect]) -> Option<(String, String)> {
+/// What is told of an event.
+struct Told {
+    mark: Line,
+    text: Line,
+    room: Room,
+}
+
+/// How much room the text of an event has.
+#[derive(Clone, Copy)]
+enum Room {
+    /// What agents and persons said: more of it is not shown.
+    OneLine,
+    /// What Checkrein says is shown whole.
+    Wrapped,
+}
+
+impl Told {
+    fn quoted(mark: Line, text: &str) -> Option<Self> {
+        Some(Self {
+            mark,
+            text: Line::from(&one_line(text)),
+            room: Room::OneLine,
+        })
+    }
+
+    fn ours(mark: Line, text: &str) -> Option<Self> {
+        Some(Self {
+            mark,
+            text: Line::from(&one_line(text)),
+            room: Room::Wrapped,
+        })
+    }
+}
+
+fn checking(effects: &[Effect]) -> Option<Told> {
     let names: Vec<&str> = effects
         .iter()
         .filter_map(|effect| match effect {
@@ -90,28 +148,29 @@ fn checking(effects: &[Effect]) -> Option<(String, String)> {
         })
         .collect();
     let text = format!("checking: {}", names.join(", "));
-    (!names.is_empty()).then(|| (On::Stdout.paint(Paint::Dim, "◇"), text))
+    let mark = Line::painted(Paint::Dim, "◇");
+    Told::ours(mark, &text).filter(|_| !names.is_empty())
 }
 
-fn line(event: &Event) -> Option<(String, String)> {
-    let plain = |mark: &str, text: String| Some((mark.to_owned(), text));
+fn told_of(event: &Event) -> Option<Told> {
+    let plain = |mark: &str, text: String| Told::ours(Line::from(mark), &text);
     let painted =
-        |paint: Paint, mark: &str, text: String| Some((On::Stdout.paint(paint, mark), text));
+        |paint: Paint, mark: &str, text: String| Told::ours(Line::painted(paint, mark), &text);
     match event {
         Event::Input(stamped) => match &stamped.input {
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
-                plain("❯", format!("person: {}", quote(&prompt.text)))
+                let text = format!("person: {}", quote(&prompt.text));
+                Told::quoted(Line::from("❯"), &text)
             }
-            Input::ToolRequested(request) => plain(
-                "·",
-                format!("{} {}", request.tool, quote(&told(&request.args))),
-            ),
-            Input::StopRequested(stop) => painted(
-                Paint::Strong,
-                "■",
-                format!("agent wants to stop: {}", quote(&stop.message)),
-            ),
+            Input::ToolRequested(request) => {
+                let text = format!("{} {}", request.tool, quote(&told(&request.args)));
+                Told::quoted(Line::from("·"), &text)
+            }
+            Input::StopRequested(stop) => {
+                let text = format!("agent wants to stop: {}", quote(&stop.message));
+                Told::quoted(Line::painted(Paint::Strong, "■"), &text)
+            }
             Input::EvidenceArrived(arrived) => {
                 let fact = &arrived.evidence;
                 let (paint, word) = match fact.verdict {
@@ -240,10 +299,11 @@ fn line(event: &Event) -> Option<(String, String)> {
         },
         Event::TaskEnded { transition, .. } => {
             let paint = of_reason(transition.reason);
-            Some((
-                On::Stdout.paint(paint, "●"),
-                On::Stdout.paint(paint, &words::transition(transition)),
-            ))
+            Some(Told {
+                mark: Line::painted(paint, "●"),
+                text: Line::painted(paint, &one_line(&words::transition(transition))),
+                room: Room::Wrapped,
+            })
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
         Event::PolicyRenewed { by, .. } => plain("○", format!("sealed anew by {by}")),

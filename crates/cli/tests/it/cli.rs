@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::world::{Said, World, gone, read_line, signal, start};
+use crate::world::{Said, World, feed, gone, read_line, signal, start};
 
 const COMMANDS: [&str; 23] = [
     "approvals",
@@ -329,6 +329,22 @@ fn the_demo_ends_well() {
     let document = said.json();
     assert_eq!(document["transition"]["reason"], "task_complete");
     assert!(document["attempts"].as_u64().unwrap() >= 2, "{document}");
+}
+
+/// Where no language is installed the demo's check is the demo itself in another role: it must not
+/// begin a demo, whose check would begin one more.
+#[test]
+fn a_demo_inside_of_a_check_begins_no_demo() {
+    let world = World::new();
+    let mut inside = world.checkrein(&["demo"]);
+    inside.env("CHECKREIN_CHECK", "nonce");
+    let said = feed(&mut inside, b"");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert_eq!(said.stdout, "");
+    assert!(
+        said.stderr.contains("a check cannot begin a demo"),
+        "{said:?}"
+    );
 }
 
 #[test]

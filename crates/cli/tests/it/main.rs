@@ -18,6 +18,7 @@ mod cli;
 mod coder;
 mod coder_again;
 mod coder_ends;
+mod columns;
 mod confine;
 mod crash;
 mod detectors;

@@ -452,7 +452,7 @@ fn what_strangers_wrote_does_nothing_to_a_terminal() {
         let both = format!("{}{}", said.stdout, said.stderr);
         assert_eq!(strange(&both), NONE, "{command:?} {both}");
     }
-    let said = Terminal::new(&world).says(&["show"]);
+    let said = Terminal::new(&world).with("TERM", "xterm").says(&["show"]);
     assert!(said.stdout.contains("a\\u{1b}[2Jb"), "{}", said.stdout);
     assert!(
         said.stdout.contains("\u{1b}[31m"),

@@ -27,6 +27,8 @@ pub(crate) struct Terminal<'w> {
     under: Option<PathBuf>,
     /// A folder of the repo.
     folder: &'static str,
+    /// How wide it is, if it says so.
+    columns: Option<u16>,
 }
 
 impl<'w> Terminal<'w> {
@@ -39,6 +41,7 @@ impl<'w> Terminal<'w> {
             leaving_at: None,
             under: None,
             folder: "",
+            columns: None,
         }
     }
 
@@ -65,6 +68,12 @@ impl<'w> Terminal<'w> {
         self
     }
 
+    /// So many columns, and colours.
+    pub(crate) fn columns(mut self, columns: u16) -> Self {
+        self.columns = Some(columns);
+        self.with("TERM", "xterm-256color")
+    }
+
     /// In this folder of the repo.
     pub(crate) fn at(mut self, folder: &'static str) -> Self {
         self.folder = folder;
@@ -84,6 +93,11 @@ impl<'w> Terminal<'w> {
     /// Runs `checkrein` with these arguments; all it says comes as stdout.
     pub(crate) fn says(mut self, args: &[&str]) -> Said {
         let (master, slave) = pty();
+        if let Some(columns) = self.columns {
+            let mut size = rustix::termios::tcgetwinsize(&slave).unwrap();
+            (size.ws_row, size.ws_col) = (50, columns);
+            rustix::termios::tcsetwinsize(&slave, size).unwrap();
+        }
         let status = self.world.outside(&format!(
             "terminal-status-{:?}",
             std::thread::current().id()

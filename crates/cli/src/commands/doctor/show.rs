@@ -3,7 +3,8 @@
 use super::finding::{Finding, Status};
 use super::places;
 use crate::ui;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 
 /// Columns that are used of a wider terminal.
 const WIDTH: usize = 100;
@@ -23,7 +24,7 @@ pub(super) fn print(findings: &[Finding]) {
             .iter()
             .find(|agent| agent.name == about)
             .map_or("This repo", |agent| agent.label);
-        ui::answer(&On::Stdout.paint(Paint::Strong, label));
+        ui::answer(Line::painted(Paint::Strong, label));
         for finding in block {
             one(finding);
         }
@@ -47,7 +48,7 @@ pub(super) fn print(findings: &[Finding]) {
             format!("{}, {}.", many(faults, "fault"), many(warnings, "warning")),
         ),
     };
-    ui::answer(&On::Stdout.paint(paint, &line));
+    ui::answer(Line::painted(paint, &line));
 }
 
 fn one(finding: &Finding) {
@@ -56,46 +57,37 @@ fn one(finding: &Finding) {
         Status::Warning => (Paint::Warn, "warning"),
         Status::Fault => (Paint::Bad, "FAULT  "),
     };
-    let word = On::Stdout.paint(paint, word);
-    for (at, line) in folded(&finding.what, 11).iter().enumerate() {
-        let word = if at == 0 { word.as_str() } else { "       " };
-        ui::answer(&format!("  {word}  {line}"));
-    }
+    let head = Line::from("  ").with_painted(paint, word).with("  ");
+    beside(&head, &finding.what);
     for (name, text) in [
         ("where", &finding.place),
         ("so", &finding.so),
         ("mend", &finding.mend),
     ] {
-        let lines = text.iter().flat_map(|text| folded(text, 17));
-        for (at, line) in lines.enumerate() {
-            let name = if at == 0 { name } else { "" };
-            let name = On::Stdout.paint(Paint::Dim, &format!("{name:<5}"));
-            ui::answer(&format!("           {name} {line}"));
+        if let Some(text) = text {
+            let name = format!("           {name:<5} ");
+            beside(&Line::painted(Paint::Dim, &name), text);
         }
     }
 }
 
-/// On a terminal long lines are folded at blanks, beside what stands left of them. In a pipe
-/// they stay whole.
-fn folded(text: &str, left: usize) -> Vec<String> {
-    let Some(columns) = ui::width() else {
-        return text.lines().map(str::to_owned).collect();
-    };
-    let width = columns.min(WIDTH).saturating_sub(left);
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        let mut folded = String::new();
-        for word in line.split(' ') {
-            if !folded.is_empty() && folded.chars().count() + 1 + word.chars().count() > width {
-                lines.push(std::mem::take(&mut folded));
-            } else if !folded.is_empty() {
-                folded.push(' ');
-            }
-            folded.push_str(word);
+/// A text with a head: on a terminal it is wrapped beside it. In a pipe its lines stay whole.
+fn beside(head: &Line, text: &str) {
+    let left = head.columns();
+    for (at, line) in text.lines().enumerate() {
+        let head = match at {
+            0 => head.clone(),
+            _ => Line::from(&" ".repeat(left)),
+        };
+        let line = head.with(line);
+        match ui::width() {
+            Some(columns) => line
+                .wrapped(columns.min(WIDTH), left)
+                .into_iter()
+                .for_each(ui::answer),
+            None => ui::answer(line),
         }
-        lines.push(folded);
     }
-    lines
 }
 
 fn many(count: usize, noun: &str) -> String {

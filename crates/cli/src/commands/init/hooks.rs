@@ -15,7 +15,8 @@ use crate::settings::record::{Scope, What, Written};
 use crate::settings::{file, json, with_line, without_ours};
 use crate::ui;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 
 /// What came of an agent's hooks.
 pub(super) struct Put {
@@ -381,10 +382,8 @@ pub(super) fn keep_out_of_git(
 }
 
 pub(super) fn warn(text: &str) {
-    ui::say(&format!(
-        "{} {text}",
-        On::Stderr.paint(Paint::Warn, "checkrein:")
-    ));
+    let head = Line::painted(Paint::Warn, "checkrein:");
+    ui::say(head.with(" ").with(text));
 }
 
 /// Something that a person still has to do.

@@ -19,7 +19,8 @@ use crate::args::Init;
 use crate::locate::{self, Located};
 use crate::settings::record::{Installed, Scope};
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 use crate::{exit_code, signals, ui};
 
 use write::Pen;
@@ -130,14 +131,13 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &
     ui::answer("");
     if all_in_force && !waiting.is_empty() {
         let agents = waiting.join(" and ");
-        ui::answer(&On::Stdout.paint(
-            Paint::Strong,
-            &format!("{agents} runs no hook yet: first do what is said above. Then:"),
-        ));
+        let first = format!("{agents} runs no hook yet: first do what is said above. Then:");
+        ui::answer_wrapped(Line::painted(Paint::Strong, &first), 0);
     }
-    ui::answer(&On::Stdout.paint(Paint::Strong, next));
-    ui::answer(&format!(
+    ui::answer_wrapped(Line::painted(Paint::Strong, next), 0);
+    let last = format!(
         "Do the hooks fire?  checkrein doctor     Take it all back:  {}",
         site.undo()
-    ));
+    );
+    ui::answer_wrapped(&last, 0);
 }

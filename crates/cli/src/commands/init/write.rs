@@ -10,7 +10,8 @@ use crate::settings::file;
 use crate::settings::record::{Installed, What, Written, digest};
 use crate::ui;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 
 /// The folder for reports of checks.
 const REPORTS: &str = ".checkrein";
@@ -128,17 +129,12 @@ impl<'a> Pen<'a> {
 
 /// One file, one line.
 pub(super) fn line(paint: Paint, verb: &str, path: &str, about: &str) {
-    ui::answer(&format!(
-        "{} {} {}",
-        On::Stdout.paint(paint, &format!("{verb:<8}")),
-        column(path),
-        On::Stdout.paint(Paint::Dim, about)
-    ));
-}
-
-/// As wide as a terminal shows it, whatever the number of its characters.
-fn column(path: &str) -> std::borrow::Cow<'_, str> {
-    console::pad_str(path, 30, console::Alignment::Left, None)
+    let line = Line::painted(paint, &format!("{verb:<8}"))
+        .with(" ")
+        .then(Line::from(path).at_least(30))
+        .with(" ")
+        .with_painted(Paint::Dim, about);
+    ui::answer_wrapped(line, 9);
 }
 
 fn show(path: &str, now: Option<&str>, after: &str) {
@@ -159,22 +155,6 @@ fn show(path: &str, now: Option<&str>, after: &str) {
                 continue;
             }
         };
-        ui::answer(&On::Stdout.paint(paint, line));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_is_as_wide_whatever_it_holds() {
-        for path in [
-            "checkrein.toml",
-            "\u{6771}\u{4eac}/checkrein.toml",
-            "e\u{301}t\u{e9}",
-        ] {
-            assert_eq!(console::measure_text_width(&column(path)), 30, "{path}");
-        }
+        ui::answer(Line::painted(paint, line));
     }
 }

@@ -17,8 +17,9 @@ use super::{document, table};
 use crate::args::JudgeCalibrate;
 use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::progress::Counted;
-use crate::ui::style::{On, Paint, counted};
+use crate::ui::style::{Paint, counted};
 use crate::{exit_code, signals, ui};
 
 /// A longer file is not read.
@@ -62,10 +63,10 @@ pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
             ui::say(&format!("checkrein: {name}: {warning}"));
         }
         for line in table::lines(&measured) {
-            ui::answer(&line);
+            ui::answer(line);
         }
         for line in told(&asked) {
-            ui::say(&On::Stderr.paint(Paint::Dim, &line));
+            ui::say(Line::painted(Paint::Dim, &line));
         }
     }
     Ok(exit_code::exit(code(&measured)))

@@ -7,7 +7,8 @@ use checkrein_verifiers::judge::calibration::{
     Verdicts,
 };
 
-use crate::ui::style::{On, Paint, counted};
+use crate::ui::line::Line;
+use crate::ui::style::{Paint, counted};
 
 /// Columns of what stands to the left.
 const LEFT: usize = 22;
@@ -15,20 +16,19 @@ const LEFT: usize = 22;
 const CELL: usize = 12;
 
 /// What was found.
-pub(super) fn lines(measured: &Measured) -> Vec<String> {
+pub(super) fn lines(measured: &Measured) -> Vec<Line> {
     let mut lines = match measured {
         Measured::Verdicts(verdicts) => of_verdicts(verdicts),
         Measured::Pairs(pairs) => of_pairs(pairs),
     };
     let lacks = measured.lacks();
     lines.push(match lacks.is_empty() {
-        true => On::Stdout.paint(Paint::Good, "enough evidence"),
-        false => format!(
-            "{}: it stays in shadow (mode = \"shadow\")",
-            On::Stdout.paint(Paint::Warn, "not enough evidence")
-        ),
+        true => Line::painted(Paint::Good, "enough evidence"),
+        false => Line::painted(Paint::Warn, "not enough evidence")
+            .with(": it stays in shadow (mode = \"shadow\")"),
     });
-    lines.extend(lacks.iter().map(|lack| format!("  {}", words(*lack))));
+    let lacks = lacks.iter().map(|lack| format!("  {}", words(*lack)));
+    lines.extend(lacks.map(|lack| Line::from(&lack)));
     lines
 }
 
@@ -50,27 +50,27 @@ fn words(lack: Lack) -> String {
     }
 }
 
-fn of_verdicts(verdicts: &Verdicts) -> Vec<String> {
+fn of_verdicts(verdicts: &Verdicts) -> Vec<Line> {
     let [passes, fails] = verdicts.labels();
     let [said_of_passes, said_of_fails] = &verdicts.table;
     let [silent_passes, silent_fails] = &verdicts.silent;
     let row = |label: &str, said: &[u64; 2], silent: &BTreeMap<Silence, u64>| {
         let [yes, no] = said;
         let silent: u64 = silent.values().sum();
-        format!(
+        Line::from(&format!(
             "  {label:<w$}{yes:>CELL$}{no:>CELL$}{silent:>CELL$}",
             w = LEFT - 2
-        )
+        ))
     };
     let mut lines = vec![
         head(&format!(
             "{}: {passes} pass, {fails} fail",
             counted(passes + fails, "label")
         )),
-        format!(
+        Line::from(&format!(
             "{:LEFT$}{:>CELL$}{:>CELL$}{:>CELL$}",
             "", "said pass", "said fail", "no verdict"
-        ),
+        )),
         row("labelled pass", said_of_passes, silent_passes),
         row("labelled fail", said_of_fails, silent_fails),
     ];
@@ -80,7 +80,7 @@ fn of_verdicts(verdicts: &Verdicts) -> Vec<String> {
     lines.push(line("precision of fail", &share(verdicts.precision)));
     lines.push(line("recall of fail", &share(verdicts.recall)));
     if !verdicts.categories.is_empty() {
-        lines.push("what is wrong, by label, and what was said".to_owned());
+        lines.push(Line::from("what is wrong, by label, and what was said"));
     }
     for (label, said) in &verdicts.categories {
         let mut said: Vec<_> = said.iter().collect();
@@ -92,7 +92,7 @@ fn of_verdicts(verdicts: &Verdicts) -> Vec<String> {
     lines
 }
 
-fn of_pairs(pairs: &Pairs) -> Vec<String> {
+fn of_pairs(pairs: &Pairs) -> Vec<Line> {
     let mut lines = vec![
         head(&counted(pairs.labels, "labelled pair")),
         line("accuracy", &mean(pairs.accuracy())),
@@ -117,16 +117,16 @@ fn of_pairs(pairs: &Pairs) -> Vec<String> {
     lines
 }
 
-fn head(text: &str) -> String {
-    On::Stdout.paint(Paint::Strong, text)
+fn head(text: &str) -> Line {
+    Line::painted(Paint::Strong, text)
 }
 
-fn line(left: &str, right: &str) -> String {
-    format!("{left:<LEFT$} {right}")
+fn line(left: &str, right: &str) -> Line {
+    Line::from(&format!("{left:<LEFT$} {right}"))
 }
 
 /// Those that said nothing that counts, by cause.
-fn silences(all: &[&BTreeMap<Silence, u64>]) -> Option<String> {
+fn silences(all: &[&BTreeMap<Silence, u64>]) -> Option<Line> {
     let count = |silence: Silence| {
         let counts = all.iter().filter_map(|counts| counts.get(&silence));
         (counts.sum::<u64>(), silence)

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
 use checkrein_execpolicy::{Match, RuleMatch, RuleSet, judge_argv, judge_script};
 use checkrein_runtime::config::Driver;
-use console::{measure_text_width, truncate_str};
 use serde_json::{Value, json};
 
 use super::{paint, word};
 use crate::args::PolicyCheck;
 use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
 /// A command is shown at least so wide.
@@ -134,27 +134,27 @@ fn document(facts: &ToolFacts, judged: &[Judged<'_>], script: bool) -> Value {
 
 fn print(facts: &ToolFacts, judged: &[Judged<'_>]) {
     let verdict = match facts.rule {
-        Some(decision) => On::Stdout.paint(paint(decision), word(decision)),
-        None => On::Stdout.paint(Paint::Strong, "no rule says anything"),
+        Some(decision) => Line::painted(paint(decision), word(decision)),
+        None => Line::painted(Paint::Strong, "no rule says anything"),
     };
-    ui::answer(&match &facts.reason {
-        Some(reason) => format!("{verdict}: {reason}"),
+    ui::answer(match &facts.reason {
+        Some(reason) => verdict.with(": ").with(reason),
         None => verdict,
     });
     if judged.len() > 1 || judged.iter().any(|one| !one.matches.is_empty()) {
         ui::answer("");
         for line in table(judged, ui::width()) {
-            ui::answer(&line);
+            ui::answer(line);
         }
     }
     for piece in &facts.unresolved {
         let line = format!("cannot be read beforehand: {}", one_line(piece));
-        ui::answer(&On::Stdout.paint(Paint::Warn, &line));
+        ui::answer(Line::painted(Paint::Warn, &line));
     }
 }
 
 /// What each command is answered, by which rule and why.
-fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<String> {
+fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<Line> {
     let rows: Vec<[String; 4]> = judged
         .iter()
         .map(|one| {
@@ -173,7 +173,7 @@ fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<String> {
         std::iter::once(&heads)
             .chain(&rows)
             .filter_map(|row| row.get(column))
-            .map(|cell| measure_text_width(cell))
+            .map(|cell| Line::from(cell).columns())
             .max()
             .unwrap_or(0)
     };
@@ -190,30 +190,25 @@ fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<String> {
             .and_then(|at| judged.get(at))
             .and_then(|one| one.fact.rule);
         let [command_cell, answer_cell, rule_cell, why_cell] = row;
-        let answer_cell = padded(answer_cell, answer);
-        let line = format!(
-            "{}  {}  {}  {}",
-            padded(command_cell, command),
-            match decision {
-                Some(decision) => On::Stdout.paint(paint(decision), &answer_cell),
-                None => answer_cell,
-            },
-            padded(rule_cell, rule),
-            truncate_str(why_cell, why, "…")
-        );
-        let line = line.trim_end();
+        let answer_cell = match decision {
+            Some(decision) => Line::painted(paint(decision), answer_cell),
+            None => Line::from(answer_cell),
+        };
+        let line = Line::from(command_cell)
+            .padded(command)
+            .with("  ")
+            .then(answer_cell.padded(answer))
+            .with("  ")
+            .then(Line::from(rule_cell).padded(rule))
+            .with("  ")
+            .then(Line::from(why_cell).cut(why))
+            .trimmed();
         lines.push(match at {
-            0 => On::Stdout.paint(Paint::Dim, line),
-            _ => line.to_owned(),
+            0 => Line::painted(Paint::Dim, &line.plain()),
+            _ => line,
         });
     }
     lines
-}
-
-fn padded(cell: &str, width: usize) -> String {
-    let cell = truncate_str(cell, width, "…");
-    let pad = width.saturating_sub(measure_text_width(&cell));
-    format!("{cell}{}", " ".repeat(pad))
 }
 
 /// Words as they would be typed; what is not known of one (`$X`) stays as it was written.

@@ -13,7 +13,8 @@ use crate::args::PolicyTest;
 use crate::locate::{self, CONFIG, Located};
 use crate::sources;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint, counted};
+use crate::ui::line::Line;
+use crate::ui::style::{Paint, counted};
 use crate::{exit_code, ui};
 
 pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
@@ -93,10 +94,10 @@ fn examples(listings: &[Listing]) -> impl Iterator<Item = &Example> {
 
 fn print(listings: &[Listing], digest: Digest, failing: usize) {
     for file in listings {
-        ui::answer(&On::Stdout.paint(Paint::Strong, &file.file));
+        ui::answer(Line::painted(Paint::Strong, &file.file));
         for entry in &file.entries {
             for line in lines(entry) {
-                ui::answer(&line);
+                ui::answer(line);
             }
         }
         if file.entries.is_empty() {
@@ -106,20 +107,21 @@ fn print(listings: &[Listing], digest: Digest, failing: usize) {
     let rules: u64 = listings.iter().map(|file| file.entries.len() as u64).sum();
     let tried = examples(listings).count();
     let verdict = match (tried, failing) {
-        (0, _) => "no examples".to_owned(),
-        (_, 0) => On::Stdout.paint(Paint::Good, "all hold"),
-        (_, failing) => On::Stdout.paint(Paint::Bad, &format!("{failing} do not hold")),
+        (0, _) => Line::from("no examples"),
+        (_, 0) => Line::painted(Paint::Good, "all hold"),
+        (_, failing) => Line::painted(Paint::Bad, &format!("{failing} do not hold")),
     };
-    ui::answer(&format!(
-        "{}, {}: {verdict}",
+    let counts = format!(
+        "{}, {}: ",
         counted(rules, "rule"),
         counted(tried as u64, "example")
-    ));
+    );
+    ui::answer(Line::from(&counts).then(verdict));
     ui::answer(&format!("digest {digest}"));
 }
 
 /// A rule, and each of its examples that is not true.
-fn lines(entry: &Entry) -> Vec<String> {
+fn lines(entry: &Entry) -> Vec<Line> {
     let at = format!("{:>6}  ", entry.line);
     match &entry.says {
         Says::Prefix {
@@ -130,21 +132,20 @@ fn lines(entry: &Entry) -> Vec<String> {
             examples,
         } => {
             let decision_word = format!("{:<9}", word(*decision));
-            let mut line = format!(
-                "{at}{}  {}",
-                On::Stdout.paint(paint(*decision), &decision_word),
-                shown(pattern)
-            );
+            let mut line = Line::from(&at)
+                .with_painted(paint(*decision), &decision_word)
+                .with("  ")
+                .with(&shown(pattern));
             if *canonical {
-                line.push_str(" (in any letter case)");
+                line = line.with(" (in any letter case)");
             }
             if !examples.is_empty() {
-                line.push_str("  ");
-                line.push_str(&counted(examples.len() as u64, "example"));
+                let count = counted(examples.len() as u64, "example");
+                line = line.with("  ").with(&count);
             }
             if let Some(why) = justification {
                 let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-                line.push_str(&On::Stdout.paint(Paint::Dim, &format!("  {why}")));
+                line = line.with_painted(Paint::Dim, &format!("  {why}"));
             }
             let wrong = examples.iter().filter(|one| !one.holds).map(|one| {
                 let what = match one.matches {
@@ -152,7 +153,7 @@ fn lines(entry: &Entry) -> Vec<String> {
                     false => "matches, and should not",
                 };
                 let text = format!("{:>8}✗ {what}: {}", "", one.command);
-                On::Stdout.paint(Paint::Bad, &text)
+                Line::painted(Paint::Bad, &text)
             });
             std::iter::once(line).chain(wrong).collect()
         }
@@ -161,20 +162,24 @@ fn lines(entry: &Entry) -> Vec<String> {
                 true => "no path".to_owned(),
                 false => paths.join(", "),
             };
-            vec![format!("{at}{:<9}  {name} may be {paths}", "host")]
+            vec![Line::from(&format!(
+                "{at}{:<9}  {name} may be {paths}",
+                "host"
+            ))]
         }
         Says::Network(rule) => vec![network(&at, rule)],
     }
 }
 
-fn network(at: &str, rule: &NetworkRule) -> String {
-    let what = On::Stdout.paint(paint(rule.decision), &format!("{:<9}", word(rule.decision)));
+fn network(at: &str, rule: &NetworkRule) -> Line {
     let (protocol, host) = (rule.protocol.word(), &rule.host);
-    let note = On::Stdout.paint(
-        Paint::Dim,
-        "(for Codex's proxy; commands are not judged by it)",
-    );
-    format!("{at}{what}  {protocol} to {host}  {note}")
+    Line::from(at)
+        .with_painted(paint(rule.decision), &format!("{:<9}", word(rule.decision)))
+        .with(&format!("  {protocol} to {host}  "))
+        .with_painted(
+            Paint::Dim,
+            "(for Codex's proxy; commands are not judged by it)",
+        )
 }
 
 /// `git push|pull`

@@ -29,8 +29,9 @@ use crate::confine::desk::Desk;
 use crate::confine::{self, Confinement};
 use crate::locate::Located;
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::Paint;
 use crate::{notify, off, programs, signals};
 
 /// What to run and how.
@@ -577,7 +578,7 @@ impl<'a> Course<'a> {
             self.plan.headless.program()
         );
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
-        self.checks.say(&On::Stderr.paint(Paint::Bad, &line));
+        self.checks.say(Line::painted(Paint::Bad, &line));
         self.session()?.take(Input::StanceUsed(StanceUsed {
             scope: ScopeId::main(),
             at: StanceAt::Tool,

@@ -8,9 +8,10 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::state::State;
 use indicatif::ProgressBar;
 
+use crate::ui::line::Line;
 use crate::ui::printable::printable;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::Paint;
 
 /// A message of the agent is shown up to here.
 const SHOWN: usize = 160;
@@ -61,8 +62,9 @@ impl<'a> Live<'a> {
             Said::Message(text) => {
                 let line = text.lines().find(|line| !line.trim().is_empty());
                 let line: String = line.unwrap_or_default().chars().take(SHOWN).collect();
-                let name = On::Stderr.paint(Paint::Dim, &format!("{}:", self.agent));
-                self.checks.say(&format!("  {name} {line}"));
+                let name = format!("{}:", self.agent);
+                let name = Line::from("  ").with_painted(Paint::Dim, &name);
+                self.checks.say(name.with(" ").with(&line));
             }
         }
     }
@@ -93,10 +95,9 @@ impl<'a> Live<'a> {
             } else {
                 format!(": {}", names.join(", "))
             };
-            let mark = On::Stderr.paint(Paint::Warn, "back");
-            self.checks.say(&format!(
-                "  {mark}  not done yet, sent back ({given}){what}"
-            ));
+            let mark = Line::from("  ").with_painted(Paint::Warn, "back");
+            self.checks
+                .say(mark.with(&format!("  not done yet, sent back ({given}){what}")));
         }
         self.refused = given;
         self.draw();

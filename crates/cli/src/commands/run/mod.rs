@@ -28,8 +28,9 @@ use crate::commands::{check, lookup};
 use crate::confine::{self, Confinement, desk};
 use crate::locate::{self, Located};
 use crate::ui::errors::CommandError;
+use crate::ui::line::Line;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, of_reason};
+use crate::ui::style::of_reason;
 use crate::ui::words;
 use crate::{exit_code, home, signals, ui};
 
@@ -63,7 +64,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         ui::json(&document(&outcome));
     } else {
         let ending = &outcome.transition;
-        ui::answer(&On::Stdout.paint(of_reason(ending.reason), &words::transition(ending)));
+        ui::answer(Line::painted(
+            of_reason(ending.reason),
+            &words::transition(ending),
+        ));
         if let Some(told) = &outcome.model {
             autopilot::show(&told.criteria);
         }

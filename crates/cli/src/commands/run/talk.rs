@@ -7,9 +7,10 @@ use checkrein::Happening;
 use indicatif::ProgressBar;
 use serde_json::Value;
 
+use crate::ui::line::Line;
 use crate::ui::printable::printable;
 use crate::ui::progress::Checks;
-use crate::ui::style::{On, Paint};
+use crate::ui::style::Paint;
 
 /// Characters of one line.
 const SHOWN: usize = 160;
@@ -45,17 +46,16 @@ impl Talk {
                 *self.held() = bar;
             }
             Happening::Said { text } => {
-                let who = On::Stderr.paint(Paint::Dim, "says:");
-                self.checks.say(&format!("  {who} {}", first_line(text)));
+                let who = Line::from("  ").with_painted(Paint::Dim, "says:");
+                self.checks.say(who.with(" ").with(&first_line(text)));
             }
             Happening::Called { tool, arguments } => {
-                let name = On::Stderr.paint(Paint::Dim, &format!("{tool}:"));
-                self.checks.say(&format!("  {name} {}", shown(arguments)));
+                let name = Line::from("  ").with_painted(Paint::Dim, &format!("{tool}:"));
+                self.checks.say(name.with(" ").with(&shown(arguments)));
             }
             Happening::Refused { reason, .. } => {
-                let mark = On::Stderr.paint(Paint::Warn, "refused");
-                self.checks
-                    .say(&format!("  {mark}  {}", first_line(reason)));
+                let mark = Line::from("  ").with_painted(Paint::Warn, "refused");
+                self.checks.say(mark.with("  ").with(&first_line(reason)));
             }
             Happening::SentBack { feedback } => self.checks.say(feedback),
             Happening::Parked(_) => {}

@@ -19,7 +19,8 @@ use serde::Serialize;
 use crate::locate::Located;
 use crate::ui;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{On, Paint};
+use crate::ui::line::Line;
+use crate::ui::style::Paint;
 use lines::Addition;
 
 /// Version of the JSON document.
@@ -202,9 +203,9 @@ fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
         ui::answer(&format!("{}: {}", setup.file, setup.kind.words()));
     }
     ui::answer("");
-    ui::answer(&On::Stdout.paint(Paint::Dim, TIERS));
+    ui::answer_wrapped(Line::painted(Paint::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
-    ui::answer(&On::Stdout.paint(Paint::Dim, &head));
+    ui::answer(Line::painted(Paint::Dim, &head));
     for tier in Tier::ALL {
         let rows: Vec<&Filling> = found
             .fillings
@@ -213,21 +214,18 @@ fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
             .collect();
         let filled = found.is_filled(tier);
         if !filled {
-            ui::answer(&format!(
-                "{:<6} {}",
-                tier.as_str(),
-                On::Stdout.paint(Paint::Bad, "empty")
-            ));
+            let name = format!("{:<6} ", tier.as_str());
+            ui::answer(Line::from(&name).with_painted(Paint::Bad, "empty"));
         }
         for (at, row) in rows.iter().enumerate() {
             let name = if at == 0 && filled { tier.as_str() } else { "" };
             let what = format!("{:<52}", row.what);
-            let what = if row.counts {
-                what
-            } else {
-                On::Stdout.paint(Paint::Dim, &what)
+            let head = Line::from(&format!("{name:<6} "));
+            let line = match row.counts {
+                true => head.with(&what),
+                false => head.with_painted(Paint::Dim, &what),
             };
-            ui::answer(&format!("{name:<6} {what} {}", row.place));
+            ui::answer_wrapped(line.with(" ").with(&row.place), 7);
         }
     }
     if empty.is_empty() {
@@ -238,19 +236,15 @@ fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
     ui::answer(&format!("\nEmpty: {}. What fills it:", names.join(", ")));
     for addition in additions {
         let tiers: Vec<&str> = addition.tiers.iter().map(|tier| tier.as_str()).collect();
-        ui::answer(&format!(
-            "\n{} ({})",
-            On::Stdout.paint(
-                Paint::Strong,
-                &format!("{} {}", addition.how.words(), addition.file)
-            ),
-            tiers.join(", ")
-        ));
+        let head = format!("{} {}", addition.how.words(), addition.file);
+        let head = Line::painted(Paint::Strong, &head);
+        ui::answer("");
+        ui::answer_wrapped(head.with(&format!(" ({})", tiers.join(", "))), 2);
         for line in addition.text.lines() {
             ui::answer(format!("    {line}").trim_end());
         }
         if let Some(then) = &addition.then {
-            ui::answer(&format!("  {then}"));
+            ui::answer_wrapped(&format!("  {then}"), 2);
         }
     }
 }
