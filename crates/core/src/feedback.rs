@@ -31,7 +31,7 @@ pub(crate) fn room(checks: usize) -> usize {
 /// Writes the text. `evidence` looks a blob up by its content key.
 pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence>) -> String {
     let mut text = String::new();
-    let left = feedback.attempts.saturating_sub(feedback.met);
+    let ends = TaskEnd::of(feedback);
     if let Some(target) = feedback.target {
         let _ = write!(
             text,
@@ -49,7 +49,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
             "checkrein: nothing changed since the last check; still failing: {} (asked {} times, {} left). Fix it, or say plainly that you cannot.",
             names.join(", "),
             feedback.met,
-            left,
+            ends.stops,
         );
         text.push_str(&edited(feedback));
         return text;
@@ -61,11 +61,13 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     let head = match feedback.stop {
         _ if testimony => format!(
             "checkrein: not done yet. A reviewer read your answer and finds it wanting (answer {} of {}):\n",
-            feedback.met, feedback.attempts,
+            feedback.met,
+            feedback.attempts.min(feedback.met + ends.stops),
         ),
         0 => "checkrein: not done yet. These checks do not pass:\n".to_owned(),
         stop => format!(
-            "checkrein: not done yet. These checks do not pass (stop {stop}; the same failures end the task after {left} more):\n",
+            "checkrein: not done yet. These checks do not pass (stop {stop}; {}):\n",
+            ends.words()
         ),
     };
     let mut foot = String::new();
@@ -104,6 +106,34 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     }
     text.push_str(&foot);
     text
+}
+
+/// When the task ends if the agent goes on as before.
+struct TaskEnd {
+    /// How many stops after this one.
+    stops: u32,
+    /// Whatever fails then, and not only what fails now.
+    whatever_fails: bool,
+}
+
+impl TaskEnd {
+    /// The smaller of two bounds: stops with the same failures, and continuations in all.
+    fn of(feedback: &Feedback) -> Self {
+        let same_failures = feedback.attempts.saturating_sub(feedback.met);
+        // One stop more than there are continuations: that one is not continued.
+        let continues = feedback.continues_left.saturating_add(1);
+        Self {
+            stops: same_failures.min(continues),
+            whatever_fails: continues < same_failures,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self.whatever_fails {
+            false => format!("the same failures end the task after {} more", self.stops),
+            true => format!("any failure ends the task after {} more", self.stops),
+        }
+    }
 }
 
 /// What layers of middleware have against the stop. No check has run.

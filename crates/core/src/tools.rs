@@ -17,6 +17,10 @@ use crate::{budget, state::Task};
 /// The one line that every call of a halted task gets.
 pub const HALTED: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
 
+/// The same where only a sub-agent's scope is halted. It is told so where the decision is rendered:
+/// recorded decisions keep the one fixed line.
+pub const SUBAGENT_HALTED: &str = "checkrein has ended the work of this sub-agent; no further tool call of it runs. Report what is done and what is not, then stop";
+
 /// What is said where the policy asks nobody.
 const NOBODY: &str = "checkrein: a person would have to be asked, and the policy asks nobody (approval = \"never\"): it is refused. Do not try another way to the same end";
 

@@ -6,7 +6,7 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Finding, FindingState, Retryable, Verdict};
 use checkrein_core::explain::Because;
-use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId};
+use checkrein_core::ids::{Millis, ScopeId, SessionId, TaskId};
 use checkrein_core::input::{
     ApprovalFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
 };
@@ -286,10 +286,7 @@ impl Runtime {
             nth,
             session: session.clone(),
             task: state.task.as_ref().map(|task| task.id),
-            agent: state
-                .agent
-                .clone()
-                .unwrap_or_else(|| AgentName::new("unknown")),
+            agent: state.agent.clone().unwrap_or_else(|| self.agent.clone()),
             root: self.place.root_text(),
             about,
             why,

@@ -8,7 +8,7 @@ use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{AgentName, Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
@@ -36,6 +36,8 @@ pub struct Runtime {
     pub(crate) redactor: Redactor,
     pub(crate) look: Option<Box<Look>>,
     pub(crate) level: &'static str,
+    /// Whose messages these are, where no session's start says so.
+    pub(crate) agent: AgentName,
     pub(crate) hosts: Hosts,
     pub(crate) layers: Vec<Layers>,
     pub(crate) stages: Stages,
@@ -52,10 +54,19 @@ impl Runtime {
             redactor,
             look: None,
             level: "L1",
+            agent: AgentName::new("unknown"),
             hosts: Hosts::default(),
             layers: Vec::new(),
             stages: Stages::HOOKS,
         }
+    }
+
+    /// Whose messages it takes in. A session's start says it better: a hook that was installed in
+    /// mid-session has seen none.
+    #[must_use]
+    pub fn for_agent(mut self, name: &str) -> Self {
+        self.agent = AgentName::new(name);
+        self
     }
 
     /// Asks these functions of the host for what its policies require of them.

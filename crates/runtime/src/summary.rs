@@ -2,10 +2,12 @@
 //! read to decide.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, SessionId};
+use checkrein_core::ids::SessionId;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_store::TaskRow;
+
+use crate::driver::Runtime;
 
 /// The row of the state's newest task.
 pub(crate) fn row(
@@ -13,18 +15,15 @@ pub(crate) fn row(
     policy: &Policy,
     state: &State,
     root: &str,
-    level: &str,
+    runtime: &Runtime,
 ) -> Option<TaskRow> {
     let task = state.task.as_ref()?;
     let ended = task.ended.as_ref();
     Some(TaskRow {
         session: session.clone(),
         task: task.id,
-        agent: state
-            .agent
-            .clone()
-            .unwrap_or_else(|| AgentName::new("unknown")),
-        level: Some(level.to_owned()),
+        agent: state.agent.clone().unwrap_or_else(|| runtime.agent.clone()),
+        level: Some(runtime.level.to_owned()),
         opened_at: task.opened_at,
         ended_at: ended.map(|_| state.now),
         reason: ended.map(|transition| transition.reason.as_str().to_owned()),

@@ -400,11 +400,11 @@ impl Runtime {
             if let Some(left) = left_behind(session, tail, &events, &state)? {
                 batch
                     .tasks
-                    .extend(summary::row(session, &policy, &left, &root, self.level));
+                    .extend(summary::row(session, &policy, &left, &root, self));
             }
             batch
                 .tasks
-                .extend(summary::row(session, &policy, &state, &root, self.level));
+                .extend(summary::row(session, &policy, &state, &root, self));
         }
         let answer = decision.map(|decision| (decision, why));
         let handled = Handled {

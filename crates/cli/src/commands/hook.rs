@@ -17,6 +17,7 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
 use checkrein_core::policy::{Stance, Stances};
+use checkrein_core::tools::{HALTED, SUBAGENT_HALTED};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{
     Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, whole,
@@ -452,7 +453,8 @@ fn runtime(
 ) -> Result<(Runtime, Located), RuntimeError> {
     let from_run = args.source.as_deref() == Some(RUN);
     if let Some(desk) = desk {
-        return Ok((desk.runtime(from_run), located.clone()));
+        let runtime = desk.runtime(from_run).for_agent(&args.agent);
+        return Ok((runtime, located.clone()));
     }
     let quick = matches!(
         knock.event,
@@ -466,7 +468,7 @@ fn runtime(
     } else {
         engine::runtime(&located, store, Driver::Hook)
     };
-    Ok((runtime, located))
+    Ok((runtime.for_agent(&args.agent), located))
 }
 
 /// Checks of a confined run are shown by the run.
@@ -564,8 +566,16 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
         Decision::Stop(_) | Decision::Tool(_) => {}
     }
     let notice = (!said.is_empty()).then(|| said.join("\n"));
+    let task_halted = decided.state.task.as_ref().is_some_and(|task| task.halted);
     let answer = Answer {
-        decision: decided.decision,
+        decision: match decided.decision {
+            // Its own scope is over, and not the task.
+            Decision::Tool(ToolDecision::Deny { reason }) if reason == HALTED && !task_halted => {
+                let reason = SUBAGENT_HALTED.to_owned();
+                Decision::Tool(ToolDecision::Deny { reason })
+            }
+            decision => decision,
+        },
         text: decided.text,
         notice,
         can_ask: knock.can_ask,

@@ -230,6 +230,12 @@ fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<Strin
         Reason::Unverified => match detail {
             "no_checks" => "write a [[verifier]] into checkrein.toml".to_owned(),
             "no_change" => return None,
+            "advisory_only" if why.iter().any(words::is_required) => {
+                "let accept name a check beside the judges".to_owned()
+            }
+            "advisory_only" => {
+                "let accept name a check, or take its advisory = true out".to_owned()
+            }
             _ if why.iter().any(words::is_off) => "checkrein on".to_owned(),
             _ => "checkrein check runs the checks now".to_owned(),
         },

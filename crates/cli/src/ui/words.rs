@@ -110,12 +110,15 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
                 "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()
             }
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
-            "advisory_only" => "Let through unchecked: all verifiers are advisory.".to_owned(),
+            "advisory_only" if why.iter().any(is_required) => {
+                "Let through without hard evidence: accept is satisfied by judges alone, and their word is not enough.".to_owned()
+            }
+            "advisory_only" => "Let through unchecked: no verifier is required.".to_owned(),
             _ => "Let through without full evidence: a check, or checkrein itself, could not tell, and the stance allows that.".to_owned(),
         },
         Reason::GaveUp => match detail {
             "continues" => "Not done: the agent was sent back as often as allowed.".to_owned(),
-            _ => "Not done: the same failures came back again and again.".to_owned(),
+            _ => same_failures(why),
         },
         Reason::HardCap => format!("Not done: the cap on {} was reached.", detail.replace('_', " ")),
         Reason::DiminishingReturns => match detail {
@@ -148,6 +151,30 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
             _ => "Left behind: the session ended.".to_owned(),
         },
     }
+}
+
+/// How often was looked before it was given up.
+fn same_failures(why: &[Because]) -> String {
+    let spent = why.iter().find_map(|because| match because {
+        Because::SameFailures { met, .. } => Some(match met {
+            0 | 1 => {
+                "Not done: the checks fail, and one attempt is all that is allowed.".to_owned()
+            }
+            2 => "Not done: the same failures came back.".to_owned(),
+            _ => "Not done: the same failures came back again and again.".to_owned(),
+        }),
+        Because::JudgesSpent { seen, .. } => Some(format!(
+            "Not done: a judge turned down {}, and may see no more.",
+            counted(*seen, "answer")
+        )),
+        _ => None,
+    });
+    spent.unwrap_or_else(|| "Not done: the same failures came back again and again.".to_owned())
+}
+
+/// Whether it is the verdict of a verifier that `accept` names.
+pub(crate) fn is_required(because: &Because) -> bool {
+    matches!(because, Because::Verdict { required: true, .. })
 }
 
 /// Whether a person was asked and did not answer in time.

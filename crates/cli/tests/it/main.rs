@@ -44,6 +44,7 @@ mod patch;
 mod person;
 mod places;
 mod policy;
+mod reasons;
 mod report;
 mod required;
 mod review;
