@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         ui::json(&document);
     } else if args.why {
         for line in why(row, ending.as_ref(), &events) {
-            ui::answer_wrapped(line, 2);
+            ui::answer_wrapped(line.in_one(), 2);
         }
         for line in layers::lines(&events) {
             ui::answer_wrapped(&line, 6);
@@ -105,7 +105,7 @@ fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events:
         ui::answer_wrapped(&format!("last words: {words}"), 2);
     }
     for line in why(row, ending, events) {
-        ui::answer_wrapped(line, 2);
+        ui::answer_wrapped(line.in_one(), 2);
     }
 }
 

@@ -220,7 +220,7 @@ impl Line {
     }
 
     /// The same line, whatever breaks lines in it spelled out.
-    fn in_one(self) -> Self {
+    pub(crate) fn in_one(self) -> Self {
         let mut line = Self::default();
         for piece in self.pieces {
             line.push(&one_line(&piece.text), piece.paint);

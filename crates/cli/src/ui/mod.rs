@@ -23,11 +23,13 @@ pub(crate) fn answer(line: impl Into<Line>) {
     let _ = print_answer(&line.into());
 }
 
-/// A line of the answer that is read and not pasted: a terminal has it broken between words. All
-/// lines but the first are indented by so many columns more.
+/// A line of the answer, or several, that is read and not pasted: a terminal has each broken between
+/// words, and what is broken off indented by so many columns.
 pub(crate) fn answer_wrapped(line: impl Into<Line>, indent: usize) {
-    for line in fitted(line.into(), width(), indent) {
-        let _ = print_answer(&line);
+    for line in line.into().lines() {
+        for line in fitted(line, width(), indent) {
+            let _ = print_answer(&line);
+        }
     }
 }
 

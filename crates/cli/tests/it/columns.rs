@@ -217,6 +217,7 @@ fn doctor_and_init_fit_every_terminal() {
             let said = Terminal::new(&world).columns(width).says(args);
             for line in without_drawing(&said.stdout).lines() {
                 columns(line);
+                assert!(!line.contains("\\n"), "a line break is spelled out: {line}");
             }
         }
     }
