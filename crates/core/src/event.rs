@@ -7,7 +7,7 @@ use crate::decision::Decision;
 use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::explain::Why;
-use crate::ids::{DetectorName, ScopeId, Seq, SourceName, TaskId};
+use crate::ids::{DetectorName, ScopeId, Seq, SourceName, TaskId, VerifierName};
 use crate::input::{Input, Stamped, TreeFact};
 use crate::transition::Transition;
 
@@ -31,6 +31,9 @@ pub enum Event {
         /// Digest of the blob that says how the guarded files were then, if any were looked at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guarded: Option<Digest>,
+        /// Verifiers whose programs were all there then; older logs do not say.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        equipped: Vec<VerifierName>,
     },
     /// A person sealed the session anew in its middle.
     PolicyRenewed {

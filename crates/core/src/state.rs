@@ -53,6 +53,8 @@ pub struct State {
     pub policy: Option<Digest>,
     /// Since which event the guarded files are known to be as this blob says.
     pub guarded: Option<(Seq, Digest)>,
+    /// Verifiers whose programs were all there when the policy was sealed.
+    pub equipped: Vec<VerifierName>,
     /// The agent, as its adapter names it.
     pub agent: Option<AgentName>,
     /// Counters of the whole session, which a new prompt does not reset.
@@ -169,6 +171,8 @@ pub struct Task {
     pub edited: Vec<String>,
     /// The agent was told of them.
     pub edited_told: bool,
+    /// Verifiers that the agent was sent back for because their program was gone.
+    pub missing_told: Vec<VerifierName>,
     /// Calls that a model was asked about.
     pub vetoes: u32,
     /// Times that a model was asked whether the agent gets anywhere.

@@ -29,6 +29,7 @@ fn main() -> Result<(), ConfigError> {
         policy: Digest::of(&policy.to_blob()),
         v: event::EVENT_VERSION,
         guarded: None,
+        equipped: Vec::new(),
     };
     let inputs = inputs();
     let mut log = vec![sealed.clone()];

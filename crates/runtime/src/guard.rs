@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_core::ids::{Millis, Seq, SessionId, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_store::{Batch, NewEvent};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::settle::own;
-use crate::{clock, load};
+use crate::{clock, exit_statuses, load};
 
 /// Looks at the guarded files of who is judged in this folder.
 pub type Look = dyn Fn(&Path) -> Guarded + Send + Sync;
@@ -58,6 +58,8 @@ pub(crate) struct Sealing {
     pub(crate) compiled: Compiled,
     /// The blob that says how the guarded files are.
     pub(crate) guard: Option<Vec<u8>>,
+    /// Verifiers whose programs are all there.
+    pub(crate) equipped: Vec<VerifierName>,
 }
 
 /// The texts that go on although they were edited, and how that came.
@@ -189,7 +191,12 @@ impl Runtime {
     pub(crate) fn compile(&self) -> Result<Sealing, RuntimeError> {
         let compiled = (self.seal)()?;
         let guard = self.guard(&compiled);
-        Ok(Sealing { compiled, guard })
+        let equipped = exit_statuses::equipped(&self.place, &compiled.policy);
+        Ok(Sealing {
+            compiled,
+            guard,
+            equipped,
+        })
     }
 
     fn guard(&self, compiled: &Compiled) -> Option<Vec<u8>> {

@@ -428,7 +428,6 @@ impl<'a> Batch<'a> {
                         Some(
                             Cause::Timeout
                                 | Cause::Crash
-                                | Cause::MissingProgram
                                 | Cause::MissingFile
                                 | Cause::VacuousPass
                                 | Cause::Masked

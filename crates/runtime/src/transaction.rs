@@ -246,7 +246,12 @@ impl Runtime {
         let policy = if state.policy.is_some() {
             load::policy(session, &state, |digest| tail.blob(digest))?
         } else {
-            let Some(Sealing { compiled, guard }) = compiled else {
+            let Some(Sealing {
+                compiled,
+                guard,
+                equipped,
+            }) = compiled
+            else {
                 return Ok(Decided::Unsealed);
             };
             let blob = compiled.policy.to_blob();
@@ -254,6 +259,7 @@ impl Runtime {
                 policy: Digest::of(&blob),
                 v: EVENT_VERSION,
                 guarded: guard.as_deref().map(Digest::of),
+                equipped: equipped.clone(),
             };
             state.apply(&sealed);
             batch.events.push(row(&sealed, None));

@@ -24,6 +24,7 @@ mod crash;
 mod detectors;
 mod doctor;
 mod doctor_audit;
+mod equipped;
 mod file_tools;
 mod git_traps;
 mod hook;

@@ -76,6 +76,11 @@ impl Line {
         self.tier == Tier::Person && self.verdict == Verdict::Fail
     }
 
+    /// The program that it needs is not there.
+    pub(super) fn misses_its_program(&self) -> bool {
+        self.cause == Some(Cause::MissingProgram)
+    }
+
     fn because(&self, required: bool) -> Because {
         let fact = self.fact.as_ref();
         Because::Verdict {

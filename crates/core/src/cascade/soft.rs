@@ -28,7 +28,8 @@ pub(super) fn not_worth_it(
     let blocked = || {
         let denied = in_the_way(policy, judged, Line::is_denied);
         let denied = denied.map(|line| (Reason::PermissionDenied, line));
-        let hopeless = || in_the_way(policy, judged, |line| line.hopeless);
+        let hopeless = |line: &Line| line.hopeless && !can_come_back(draft, line);
+        let hopeless = || in_the_way(policy, judged, hopeless);
         let hopeless = || hopeless().map(|line| (Reason::VerifierFailedUnrecoverable, line));
         let (reason, line) = denied.or_else(hopeless)?;
         Some(Transition::new(reason, line.verifier.as_str()))
@@ -101,6 +102,14 @@ pub(super) fn not_worth_it(
         return Some(Transition::new(Reason::GaveUp, "continues"));
     }
     token_budget(policy, task, pending, why)
+}
+
+/// A program that was there when the policy was sealed is gone, and the agent has not been told:
+/// it may be the agent's own doing (`mv .venv away`), and can be undone.
+fn can_come_back(draft: &Draft<'_>, line: &Line) -> bool {
+    let task = draft.state.task.as_ref();
+    let told = task.is_some_and(|task| task.missing_told.contains(&line.verifier));
+    line.misses_its_program() && !told && draft.state.equipped.contains(&line.verifier)
 }
 
 /// Answers of this conversation that judges have seen, this one included.

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 
 use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, WINDOW};
-use crate::decision::{Decision, StopDecision};
+use crate::decision::{CheckFeedback, Decision, StopDecision};
 use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
-use crate::evidence::{Origin, Verdict};
+use crate::evidence::{Cause, Origin, Verdict};
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId, Seq, TaskId};
 use crate::input::{
@@ -24,8 +24,14 @@ impl State {
         self.last = self.last.next();
         match event {
             Event::PolicySealed {
-                policy, guarded, ..
-            } => self.seal(*policy, *guarded),
+                policy,
+                guarded,
+                equipped,
+                ..
+            } => {
+                self.seal(*policy, *guarded);
+                self.equipped.clone_from(equipped);
+            }
             Event::PolicyRenewed {
                 policy, guarded, ..
             } => {
@@ -310,7 +316,7 @@ impl State {
             if let Some(older) = older {
                 task.take_back(older.verdicts);
             }
-            verdicts = task.lend_verdicts();
+            verdicts = task.lend_verdicts(&self.equipped);
         }
         let judged = |main: bool| {
             let of = |scope: &&Scope| scope.id.is_main() == main && scope.pending.is_some();
@@ -432,6 +438,7 @@ impl State {
             outside: None,
             edited: Vec::new(),
             edited_told: false,
+            missing_told: Vec::new(),
             vetoes: 0,
             ratings: 0,
             low: 0,
@@ -538,6 +545,13 @@ impl State {
                         let scope = scopes.find(|scope| scope.id == made.scope);
                         if let Some(scope) = scope.filter(|_| feedback.judges > 0) {
                             scope.sent_back += 1;
+                        }
+                        let missing =
+                            |check: &&CheckFeedback| check.cause == Some(Cause::MissingProgram);
+                        for check in feedback.checks.iter().filter(missing) {
+                            if !task.missing_told.contains(&check.verifier) {
+                                task.missing_told.push(check.verifier.clone());
+                            }
                         }
                         // What a sub-agent is told the main conversation does not know.
                         if made.scope.is_main() {

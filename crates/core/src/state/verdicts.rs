@@ -6,19 +6,22 @@
 
 use super::{Held, MAX_TOLD, Pending, Task, Told};
 use crate::digest::Short;
-use crate::evidence::{EvidenceFact, MAX_FINDINGS, Verdict};
+use crate::evidence::{Cause, EvidenceFact, MAX_FINDINGS, Verdict};
 use crate::ids::VerifierName;
 use crate::input::EvidenceArrived;
 
 impl Task {
     /// What a main stop begins with: all that is known, but no fail that may have been
-    /// mended outside the tree since.
-    pub(super) fn lend_verdicts(&mut self) -> Vec<Held> {
+    /// mended outside the tree since. A program that was there once can come back.
+    pub(super) fn lend_verdicts(&mut self, equipped: &[VerifierName]) -> Vec<Held> {
+        let came_back = |held: &Held| {
+            held.fact.cause == Some(Cause::MissingProgram) && equipped.contains(&held.fact.verifier)
+        };
         let overtaken = |held: &Held| {
             held.fact.verdict != Verdict::Pass && self.outside.is_some_and(|(at, _)| held.stop < at)
         };
         let mut verdicts = std::mem::take(&mut self.verdicts);
-        verdicts.retain(|held| !overtaken(held));
+        verdicts.retain(|held| !overtaken(held) && !came_back(held));
         verdicts
     }
 

@@ -276,6 +276,7 @@ impl World {
             policy: Digest::of(&world.policy.to_blob()),
             v: EVENT_VERSION,
             guarded: None,
+            equipped: Vec::new(),
         };
         world.record(sealed);
         world

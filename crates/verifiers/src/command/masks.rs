@@ -3,7 +3,7 @@
 
 use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
 
-use super::programs::is_there;
+use super::programs::program_is_there;
 use crate::Job;
 use crate::run_report::RunReport;
 
@@ -51,7 +51,8 @@ fn doubt(
         hider.text, command.text
     );
     let is_missing = || {
-        let found = statuses.changes_path || is_there(&command.program, &command.folder, job);
+        let found = statuses.changes_path
+            || program_is_there(&command.program, &command.folder, job.root, job.env);
         let said = report.missing.as_ref();
         !found || said.is_some_and(|line| line.contains(command.program.as_str()))
     };

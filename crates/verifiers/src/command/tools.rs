@@ -69,7 +69,7 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
     let mut changed = known.len() != before;
     let mut versions = Vec::new();
     for (tool, flag) in tools {
-        let Some(program) = find_in_path(tool, job) else {
+        let Some(program) = find_in_path(tool, job.env) else {
             continue;
         };
         let stamp = stamp(&program, job);
