@@ -118,6 +118,10 @@ impl Located {
     /// are held, if any are, and under `require_trust` from nothing that is not approved.
     pub(crate) fn compile(&self, driver: Driver) -> Result<Compiled, ConfigError> {
         let sources = sources::in_force(self)?;
+        // A mistake in what was edited is told, although older texts go on.
+        if let Some(edited) = &sources.edited {
+            self.unguarded(edited, driver)?;
+        }
         let mut compiled = self.compile_from(&sources.sources, driver)?;
         compiled.warnings.extend(sources.notes);
         Ok(compiled)
@@ -172,6 +176,20 @@ impl Located {
         let profile = profile.map_or(Profile::Plain, Profile::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         config::compile_gathered(repo, person, driver, profile)
+    }
+
+    /// Which profile a session that begins here is sealed with.
+    pub(crate) fn asked(&self) -> Asked {
+        self.profile().into()
+    }
+
+    /// What is held here, compiled, if it may count.
+    pub(crate) fn compile_held(&self) -> Option<Compiled> {
+        let held = self.held().ok().flatten()?;
+        if !sources::may_count(self, &held.sources) {
+            return None;
+        }
+        self.compile_from(&held.sources, Driver::Hook).ok()
     }
 
     /// Without git only the folder itself counts; a config further up is passed over.

@@ -10,6 +10,8 @@ use crate::trust;
 /// Texts, and what a person should know about where they come from.
 pub(crate) struct InForce {
     pub(crate) sources: Sources,
+    /// What lies there now, where older texts go on in its place.
+    pub(crate) edited: Option<Sources>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -33,6 +35,8 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     let repo = match repo_now(located) {
         Ok(Some(repo)) if trusted(&repo) => Some(repo),
         Ok(None) => None,
+        // What a person approved and what is broken now does not make a session looser.
+        Err(error) if matches!(approved, Some(Some(_))) => return Err(error),
         // What nobody approved may be as broken as it likes.
         Ok(Some(_)) | Err(_) if located.require_trust => {
             notes.push(trust::words(located));
@@ -45,15 +49,27 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     let state = &located.place.state;
     let kept = |source| located.kept(source);
     let Some(held) = located.held().map_err(kept)? else {
-        return Ok(InForce { sources, notes });
+        return Ok(InForce {
+            sources,
+            edited: None,
+            notes,
+        });
     };
     if held.sources == sources {
         // Taken back: nothing is different any more.
         held::remove(state, &held.root, &held.root).map_err(kept)?;
-        return Ok(InForce { sources, notes });
+        return Ok(InForce {
+            sources,
+            edited: None,
+            notes,
+        });
     }
     if !held.sources.repo.as_ref().is_none_or(trusted) {
-        return Ok(InForce { sources, notes });
+        return Ok(InForce {
+            sources,
+            edited: None,
+            notes,
+        });
     }
     notes.push(format!(
         "{} edited while a task was open: the older policy goes on. To take the edit up, a person runs: checkrein seal",
@@ -61,8 +77,15 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     ));
     Ok(InForce {
         sources: held.sources,
+        edited: Some(sources),
         notes,
     })
+}
+
+/// Whether a session that begins here may be sealed with texts that counted before.
+pub(crate) fn may_count(located: &Located, texts: &Sources) -> bool {
+    let approved = |repo: &Gathered| trust::approved(located) == Some(repo.digest());
+    !located.require_trust || texts.repo.as_ref().is_some_and(approved)
 }
 
 /// Whether what lies in the repo is what a person approved; `None` if nothing does.

@@ -57,6 +57,10 @@ pub struct Policy {
     /// What an accepted stop says in the agent's screen. It decides nothing.
     #[serde(default, skip_serializing_if = "VerifiedNotice::is_default")]
     pub verified_notice: VerifiedNotice,
+    /// What was wrong with the config when the session began, where this policy goes on in its
+    /// place. It decides nothing; endings and listings say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_error: Option<String>,
 }
 
 impl Policy {

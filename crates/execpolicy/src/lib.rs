@@ -14,6 +14,7 @@ mod exit_status;
 mod network;
 mod own;
 mod policy;
+mod readers;
 mod rules;
 mod shell;
 
@@ -22,6 +23,7 @@ pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_fr
 pub use exit_status::read_exit_statuses;
 pub use network::{NetworkRule, Protocol};
 pub use policy::{Bounds, Unmatched};
+pub use readers::is_reader;
 pub use rules::{Match, RuleSet, RuleSetError};
 /// The rules of the policy that is shipped; with them belong [`Unmatched::ByEffect`] and
 /// [`Bounds::forbids_destruction`].

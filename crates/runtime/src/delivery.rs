@@ -127,6 +127,8 @@ pub struct Decided {
     pub notify: Option<String>,
     /// What an accepted stop says in the agent's screen, as the sealed policy has it.
     pub verified_notice: VerifiedNotice,
+    /// What was wrong with the config in whose place the sealed policy goes on.
+    pub config_error: Option<String>,
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
 }

@@ -19,6 +19,7 @@ use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
 use crate::hosts::Hosts;
+use crate::last_good::Fallback;
 use crate::layers::{Layers, Stages};
 use crate::workspace::Place;
 use crate::{kept, load};
@@ -35,6 +36,7 @@ pub struct Runtime {
     /// Knows what must not be kept.
     pub(crate) redactor: Redactor,
     pub(crate) look: Option<Box<Look>>,
+    pub(crate) fallback: Option<Fallback>,
     pub(crate) level: &'static str,
     /// Whose messages these are, where no session's start says so.
     pub(crate) agent: AgentName,
@@ -53,6 +55,7 @@ impl Runtime {
             seal,
             redactor,
             look: None,
+            fallback: None,
             level: "L1",
             agent: AgentName::new("unknown"),
             hosts: Hosts::default(),
@@ -143,6 +146,7 @@ impl Runtime {
             parked: settled.parked,
             notify: settled.notify,
             verified_notice: settled.verified_notice,
+            config_error: settled.config_error,
             repeated: settled.repeated,
         })
     }

@@ -17,6 +17,7 @@ use crate::config::{Asked, Compiled, Sources};
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::last_good::SealTerms;
 use crate::settle::own;
 use crate::{clock, exit_statuses, load};
 
@@ -35,13 +36,16 @@ pub struct Guarded {
 
 /// How they were at some time, what the session was sealed with, and where.
 #[derive(Debug, Serialize, Deserialize)]
-struct Guard {
-    sealed: Sources,
+pub(crate) struct Guard {
+    pub(crate) sealed: Sources,
     seen: Guarded,
     #[serde(default)]
-    root: Option<PathBuf>,
+    pub(crate) root: Option<PathBuf>,
     #[serde(default)]
-    profile: Option<Asked>,
+    pub(crate) profile: Option<Asked>,
+    /// `None` for sessions that no other one goes on with, and for those of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terms: Option<SealTerms>,
 }
 
 /// Where and how a session was sealed, as far as that was taken down: older builds did not.
@@ -189,7 +193,10 @@ fn differing<'a>(
 impl Runtime {
     /// Compiles the policy that a new session is sealed with.
     pub(crate) fn compile(&self) -> Result<Sealing, RuntimeError> {
-        let compiled = (self.seal)()?;
+        let compiled = match (self.seal)() {
+            Ok(compiled) => compiled,
+            Err(error) => self.compile_instead(error)?,
+        };
         let guard = self.guard(&compiled);
         let equipped = exit_statuses::equipped(&self.place, &compiled.policy);
         Ok(Sealing {
@@ -206,6 +213,10 @@ impl Runtime {
             seen: (self.look.as_ref()?)(root),
             root: Some(root.clone()),
             profile: Some(compiled.profile.clone()),
+            terms: self.fallback.as_ref().map(|fallback| SealTerms {
+                require_trust: fallback.require_trust,
+                at: clock::now(),
+            }),
         };
         serde_json::to_vec(&guard).ok()
     }
@@ -341,6 +352,7 @@ impl Runtime {
             seen: now,
             root: Some(root),
             profile: before.profile,
+            terms: before.terms,
         };
         let guard = serde_json::to_vec(&guard).unwrap_or_default();
         let guarded = self.store.put_blob(&guard)?;

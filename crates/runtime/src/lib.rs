@@ -25,6 +25,7 @@ mod hands;
 mod hosts;
 mod judging;
 mod kept;
+mod last_good;
 mod layers;
 mod lies;
 mod links;
@@ -32,6 +33,7 @@ mod load;
 mod logs;
 mod patches;
 mod perform;
+mod reading;
 mod repeats;
 pub mod replay;
 mod retain;
@@ -56,11 +58,13 @@ pub use guard::{Guarded, Held, Look, SealedAs, held};
 pub use hands::Hands;
 pub use hosts::{HostFound, Hosts};
 pub use kept::evidence_of;
+pub use last_good::Fallback;
 pub use layers::{
     About, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered, ResultSays,
     RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult, text_of,
 };
 pub use lies::Lies;
+pub use reading::only_reads;
 pub use retain::{GoneSession, Retained, retain};
 pub use telling::{not_told, told, untold};
 pub use workspace::Place;

@@ -41,6 +41,8 @@ pub(crate) struct Settled {
     /// By this command.
     pub(crate) notify: Option<String>,
     pub(crate) verified_notice: VerifiedNotice,
+    /// See [`crate::Decided`].
+    pub(crate) config_error: Option<String>,
 }
 
 impl Runtime {
@@ -57,6 +59,7 @@ impl Runtime {
         let repeated = first.repeated;
         let notify = first.policy.approvals.notify.clone();
         let verified_notice = first.policy.verified_notice;
+        let config_error = first.policy.config_error.clone();
         let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
             return Ok(Settled {
@@ -69,6 +72,7 @@ impl Runtime {
                 parked,
                 notify,
                 verified_notice,
+                config_error,
             });
         }
         let mut handled = first;
@@ -112,6 +116,7 @@ impl Runtime {
                     parked,
                     notify,
                     verified_notice,
+                    config_error,
                 });
             }
         }

@@ -47,9 +47,19 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
     let Some(bytes) = read(path, limit)? else {
         return Ok(None);
     };
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let what = match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16; save it as UTF-8".to_owned(),
+            _ => {
+                let before = bytes.iter().take(valid);
+                let line = before.filter(|byte| **byte == b'\n').count() + 1;
+                format!("line {line} is not UTF-8; save it as UTF-8")
+            }
+        };
+        io::Error::new(ErrorKind::InvalidData, what)
+    })
 }
 
 fn is_missing(error: &io::Error) -> bool {

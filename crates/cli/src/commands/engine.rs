@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Look, Place, Runtime, Seal, Stages};
+use checkrein_runtime::{Fallback, Look, Place, Runtime, Seal, Stages};
 use checkrein_store::{Options, SqliteStore, StoreError};
 
-use crate::guarded;
 use crate::locate::Located;
-use crate::signals;
+use crate::{guarded, signals, sources};
 
 /// The store of this place, made when missing.
 pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
@@ -29,7 +28,24 @@ pub(crate) fn store_within(
 pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver) -> Runtime {
     let from = located.clone();
     let seal = move || from.compile(driver);
-    Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located))
+    let runtime =
+        Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located));
+    match driver {
+        Driver::Hook => runtime.falling_back(fallback(located)),
+        // `run` does not begin where the config cannot be used.
+        Driver::Run => runtime,
+    }
+}
+
+/// What a session that begins here goes on with if the config cannot be used.
+fn fallback(located: &Located) -> Fallback {
+    let (held, counts) = (located.clone(), located.clone());
+    Fallback {
+        profile: located.asked(),
+        require_trust: located.require_trust,
+        held: Box::new(move || held.compile_held()),
+        counts: Box::new(move |texts| sources::may_count(&counts, texts)),
+    }
 }
 
 fn look(located: &Located) -> Box<Look> {

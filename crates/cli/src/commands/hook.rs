@@ -20,7 +20,8 @@ use checkrein_core::policy::{Stance, Stances};
 use checkrein_core::tools::{HALTED, SUBAGENT_HALTED};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{
-    Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, whole,
+    Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, only_reads,
+    whole,
 };
 
 use crate::args::Hook;
@@ -398,6 +399,7 @@ fn judge(
     ];
     for (input, key) in news {
         let Some(input) = input else { continue };
+        let is_call = matches!(input, Input::ToolRequested(_));
         let delivery = Delivery {
             session: knock.session.clone(),
             source: source.clone(),
@@ -410,20 +412,32 @@ fn judge(
             layers: Vec::new(),
             task_list: None,
         };
-        let decided = runtime
-            .take(delivery, patience, &|news| show(desk, news))
-            .map_err(|error| {
-                let failure = Failure {
-                    stances: stances_of(&runtime, &knock, &located, &error),
-                    why: error.to_string(),
-                };
-                // Who told us to go does not listen any more: what is pending is asked again.
-                // A store that does not answer is not asked to remember that, while the agent waits.
-                if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
-                    record_stance(&runtime, &knock, &source, &failure);
-                }
-                failure
-            })?;
+        let taken = runtime.take(delivery, patience, &|news| show(desk, news));
+        if let Err(RuntimeError::Config(error)) = &taken {
+            let why = words::no_policy(&error.to_string());
+            // Without any policy a person's work goes on as far as it only reads.
+            if is_call && only_reads(&knock.action, &located.place.root) {
+                ui::say(&format!("checkrein: {why}"));
+                let allow = Decision::Tool(ToolDecision::Allow);
+                return Ok(adapter.reply(knock.form, &Answer::new(allow)));
+            }
+            return Err(Failure {
+                stances: Stances::default(),
+                why,
+            });
+        }
+        let decided = taken.map_err(|error| {
+            let failure = Failure {
+                stances: stances_of(&runtime, &knock, &located, &error),
+                why: error.to_string(),
+            };
+            // Who told us to go does not listen any more: what is pending is asked again.
+            // A store that does not answer is not asked to remember that, while the agent waits.
+            if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
+                record_stance(&runtime, &knock, &source, &failure);
+            }
+            failure
+        })?;
         for warning in &decided.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
@@ -591,6 +605,9 @@ fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
         .task
         .as_ref()
         .map(|task| task.edited.as_slice());
+    if let Some(mistake) = &decided.config_error {
+        said.push(format!("checkrein: {}", words::config_error_line(mistake)));
+    }
     if let Some(edited @ [_, ..]) = edited {
         let held = matches!(located.held(), Ok(Some(_)));
         said.push(words::edited_line(edited, held));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use checkrein_core::ids::{Millis, Seq, SessionId, TaskId};
+use checkrein_core::policy::Policy;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::Span;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
@@ -129,10 +130,17 @@ pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<List
         listed.push(Listed {
             text: row.goal.clone().or_else(|| prompt.cloned()),
             broken_at,
+            config_error: config_error(store, &row),
             row,
         });
     }
     Ok(listed)
+}
+
+/// What was wrong with the config in whose place the policy of this task goes on.
+fn config_error(store: &SqliteStore, row: &TaskRow) -> Option<String> {
+    let blob = store.blob(&row.policy).ok().flatten()?;
+    Policy::from_blob(&blob).ok()?.config_error
 }
 
 /// One task as JSON.
@@ -145,7 +153,7 @@ pub(crate) fn document(one: &Listed) -> serde_json::Value {
     let transition = lookup::transition(row).map(|ended| {
         json!({ "reason": ended.reason, "detail": ended.detail, "native_reason": ended.native_reason })
     });
-    json!({
+    let mut document = json!({
         "schema": "checkrein/task/1",
         "session": row.session,
         "task": row.task,
@@ -165,5 +173,9 @@ pub(crate) fn document(one: &Listed) -> serde_json::Value {
         "output_tokens": row.output_tokens,
         "policy": row.policy,
         "transition": transition,
-    })
+    });
+    if let (Some(mistake), Some(object)) = (&one.config_error, document.as_object_mut()) {
+        object.insert("config_error".to_owned(), json!(mistake));
+    }
+    document
 }

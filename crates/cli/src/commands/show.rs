@@ -47,6 +47,9 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
             "The log of this session is damaged at event {at}: what is told of it may be wrong."
         ));
     }
+    if let Some(mistake) = &one.config_error {
+        ui::say(&words::config_error_line(mistake));
+    }
     if args.json {
         let mut document = document(&one, &events);
         if let Some(object) = document.as_object_mut() {

@@ -24,6 +24,8 @@ pub(crate) struct Listed {
     pub(crate) text: Option<String>,
     /// Where the log of its session is damaged.
     pub(crate) broken_at: Option<Seq>,
+    /// What was wrong with the config in whose place its policy goes on.
+    pub(crate) config_error: Option<String>,
 }
 
 /// A table of tasks. `width` is that of the terminal, if there is one.
@@ -70,12 +72,15 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec
                 ));
             }
         }
-        if let Some(at) = one.and_then(|one| one.broken_at) {
-            let what = format!(
-                "{}! the log of this session is damaged at event {at}: what is told of it may be wrong",
-                " ".repeat(below)
-            );
-            let line = Line::painted(Paint::Bad, &what);
+        let damaged = one.and_then(|one| one.broken_at).map(|at| {
+            format!(
+                "the log of this session is damaged at event {at}: what is told of it may be wrong"
+            )
+        });
+        let mistake = one.and_then(|one| one.config_error.as_deref());
+        let mistake = mistake.map(|mistake| printable(&words::config_error_line(mistake)));
+        for what in damaged.into_iter().chain(mistake) {
+            let line = Line::painted(Paint::Bad, &format!("{}! {what}", " ".repeat(below)));
             lines.extend(match width {
                 Some(width) => line.wrapped(width, below + 2),
                 None => vec![line],
@@ -252,6 +257,7 @@ mod tests {
             row,
             text: Some(text.to_owned()),
             broken_at: None,
+            config_error: None,
         }
     }
 

@@ -439,6 +439,20 @@ pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
     )
 }
 
+/// What listings and endings say of a session whose config could not be used.
+pub(crate) fn config_error_line(mistake: &str) -> String {
+    format!(
+        "the config could not be used when this session began, and the policy that was sealed before goes on: {mistake}"
+    )
+}
+
+/// What is said where no policy can be sealed at all.
+pub(crate) fn no_policy(mistakes: &str) -> String {
+    format!(
+        "{mistakes}\nThe config cannot be used, and no policy was sealed here before that could go on: until it is mended, only what reads goes on. A person mends the file; `checkrein check` tells whether it is right. Or a person switches Checkrein off for a while: checkrein off --for 1h --reason TEXT"
+    )
+}
+
 /// What an accepted stop says in the agent's screen, if anything.
 pub(crate) fn notice_line(
     transition: &Transition,

@@ -167,7 +167,7 @@ fn wrong_arguments_of_a_hook_are_answered_in_its_protocol() {
             let world = World::with_check("exit 1");
             let mut agent = Agent::new(&world, name);
             agent.extra = extra.iter().map(|word| (*word).to_owned()).collect();
-            let call = agent.call("call-1", "ls").to_string();
+            let call = agent.call("call-1", "ls > list").to_string();
             let (answer, said) = raw(&agent, "PreToolUse", call.as_bytes());
             complains(&said, text);
             assert!(answer.denied().contains(text), "{answer:?}");
@@ -316,10 +316,17 @@ fn a_broken_config_seals_nothing() {
             let (answer, said) = raw(
                 &agent,
                 "PreToolUse",
-                agent.call("1", "ls").to_string().as_bytes(),
+                agent.call("1", "ls > list").to_string().as_bytes(),
             );
             complains(&said, complaint);
             assert!(answer.denied().contains(complaint), "{answer:?}");
+            let (answer, said) = raw(
+                &agent,
+                "PreToolUse",
+                agent.call("2", "ls").to_string().as_bytes(),
+            );
+            complains(&said, complaint);
+            assert_eq!(answer, Answer::Nothing, "reading goes on");
             let (answer, _) = raw(
                 &agent,
                 "Stop",

@@ -13,6 +13,7 @@ mod agent;
 mod approvals;
 mod autopilot;
 mod bad_input;
+mod broken_config;
 mod calibrate;
 mod cli;
 mod coder;

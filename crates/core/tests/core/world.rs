@@ -81,6 +81,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
         verifiers: specs,
         single_task: false,
         verified_notice: VerifiedNotice::default(),
+        config_error: None,
     }
 }
 

@@ -31,9 +31,12 @@ impl TextPosition {
     fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |end| end + 1);
+        // A byte order mark is no character of its line.
+        let line = before.get(start..).unwrap_or_default();
+        let line = line.trim_start_matches('\u{feff}');
         Self {
             line: before.matches('\n').count() + 1,
-            column: before.get(start..).unwrap_or_default().chars().count() + 1,
+            column: line.chars().count() + 1,
         }
     }
 }

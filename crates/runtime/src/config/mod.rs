@@ -138,6 +138,18 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// Whether it is about what a person writes, and not about what Checkrein keeps.
+    pub(crate) fn is_of_the_config(&self) -> bool {
+        match self {
+            Self::Mistakes { .. }
+            | Self::Value { .. }
+            | Self::Unreadable { .. }
+            | Self::RulesFile { .. }
+            | Self::Rules(_) => true,
+            Self::Kept { .. } => false,
+        }
+    }
+
     /// With what is suspect in the files that the config names: it may be why.
     fn beside(self, suspect: &[String]) -> Self {
         match self {
@@ -291,6 +303,19 @@ pub struct Retention {
     pub max_bytes: u64,
 }
 
+impl Default for Retention {
+    fn default() -> Self {
+        let file = Document::empty().values(keys::defaults(Driver::Hook));
+        file.map_or(
+            Self {
+                keep_ms: u64::MAX,
+                max_bytes: u64::MAX,
+            },
+            |file| Self::of(&file),
+        )
+    }
+}
+
 impl Retention {
     fn of(file: &ConfigFile) -> Self {
         Self {
@@ -378,6 +403,7 @@ fn policy_of(
         verifiers,
         single_task: driver == Driver::Run,
         verified_notice: file.ui.verified,
+        config_error: None,
     })
 }
 

@@ -48,7 +48,7 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             findings.push(
                 Finding::fault("repo", "config_error", error.to_string())
                     .at(place.unwrap_or_else(|| CONFIG.to_owned()))
-                    .so("nothing can be sealed: tools and stops are answered by stance")
+                    .so("new sessions go on with the policy that was sealed here last; where none was, only what reads goes on")
                     .mend("mend it, then: checkrein check"),
             );
             None

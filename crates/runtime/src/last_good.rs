@@ -1,0 +1,170 @@
+//! What goes on where a config cannot be used: the policy that was sealed last in the same folder,
+//! under the same profile and the same trust. Breaking a config is no way to a looser one (law 10).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_core::policy::Policy;
+use checkrein_store::Tail;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Asked, Compiled, ConfigError, Retention, Sources};
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::guard::Guard;
+use crate::load;
+
+/// More sessions are not looked through.
+const MOST_SESSIONS: usize = 40;
+/// Nor more tasks.
+const MOST_TASKS: usize = 1000;
+/// Longer the mistake is not repeated at endings.
+const MOST_TOLD: usize = 400;
+
+/// How a policy was sealed, as far as another session can go on with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SealTerms {
+    /// Nothing of the repo counted that no person had approved.
+    pub(crate) require_trust: bool,
+    /// When.
+    pub(crate) at: Millis,
+}
+
+/// What a new session may go on with where the config cannot be used.
+pub struct Fallback {
+    /// Under which profile.
+    pub profile: Asked,
+    /// Whether only what a person approved counts.
+    pub require_trust: bool,
+    /// What was held since an edit during a task, compiled.
+    pub held: Box<dyn Fn() -> Option<Compiled> + Send + Sync>,
+    /// Whether these texts may count here.
+    pub counts: Box<dyn Fn(&Sources) -> bool + Send + Sync>,
+}
+
+/// A policy that was sealed before, and when.
+struct Sealed {
+    at: Option<Millis>,
+    policy: Policy,
+    sources: Sources,
+}
+
+impl Runtime {
+    /// Goes on with an older policy where the config of a new session cannot be used.
+    #[must_use]
+    pub fn falling_back(mut self, fallback: Fallback) -> Self {
+        self.fallback = Some(fallback);
+        self
+    }
+
+    /// What a session is sealed with instead: what is held, or the newest policy that was sealed.
+    pub(crate) fn compile_instead(&self, error: ConfigError) -> Result<Compiled, RuntimeError> {
+        let Some(fallback) = self.fallback.as_ref().filter(|_| error.is_of_the_config()) else {
+            return Err(error.into());
+        };
+        let instead = match (fallback.held)() {
+            Some(held) => Some(held),
+            None => self.last_good(fallback)?,
+        };
+        let Some(mut compiled) = instead else {
+            return Err(error.into());
+        };
+        let told = error.to_string();
+        compiled.warnings.push(format!(
+            "{told}\nThe config cannot be used; the policy that was sealed before goes on. Mend the file; the next session takes it up"
+        ));
+        let first = told.lines().next().unwrap_or_default();
+        compiled.policy.config_error = Some(first.chars().take(MOST_TOLD).collect());
+        Ok(compiled)
+    }
+
+    fn last_good(&self, fallback: &Fallback) -> Result<Option<Compiled>, RuntimeError> {
+        let root = &self.place.root;
+        let rows = self.store.tasks(None, MOST_TASKS)?.into_iter();
+        let here = rows.filter(|row| Path::new(&row.root) == root);
+        let mut seen = BTreeSet::new();
+        let mut newest: Option<Sealed> = None;
+        for row in here {
+            if seen.len() == MOST_SESSIONS || !seen.insert(row.session.clone()) {
+                continue;
+            }
+            let Some(sealed) = self.sealed_alike(&row.session, fallback)? else {
+                continue;
+            };
+            // Rows come with the newest first: of those that do not tell, the first is meant.
+            if newest.as_ref().is_none_or(|newest| sealed.at > newest.at) {
+                newest = Some(sealed);
+            }
+        }
+        Ok(newest.map(|sealed| Compiled {
+            policy: Policy {
+                config_error: None,
+                ..sealed.policy
+            },
+            retention: Retention::default(),
+            warnings: Vec::new(),
+            sources: sealed.sources,
+            profile: fallback.profile.clone(),
+        }))
+    }
+
+    /// What this session is sealed with, if that is what a session here would be.
+    fn sealed_alike(
+        &self,
+        session: &SessionId,
+        fallback: &Fallback,
+    ) -> Result<Option<Sealed>, RuntimeError> {
+        let mut found = None;
+        self.store.transact(session, &mut |tail| {
+            // Another session's damage is no reason to judge nothing.
+            found = sealed_with(session, tail).ok().flatten();
+            Ok(None)
+        })?;
+        Ok(found.and_then(|(policy, guard)| alike(policy, guard, fallback, &self.place.root)))
+    }
+}
+
+fn sealed_with(
+    session: &SessionId,
+    tail: &dyn Tail,
+) -> Result<Option<(Policy, Guard)>, RuntimeError> {
+    if tail.last() == Seq(0) {
+        return Ok(None);
+    }
+    let state = load::state(session, tail)?.state;
+    let policy = load::policy(session, &state, |digest| tail.blob(digest))?;
+    let guard = state
+        .guarded
+        .map(|(_, blob)| tail.blob(&blob))
+        .transpose()?;
+    let guard = guard
+        .flatten()
+        .and_then(|guard| serde_json::from_slice(&guard).ok());
+    Ok(guard.map(|guard| (policy, guard)))
+}
+
+/// It was sealed in the same folder, by the same kind of hook, under the same profile and trust.
+fn alike(policy: Policy, guard: Guard, fallback: &Fallback, root: &PathBuf) -> Option<Sealed> {
+    let trust = match guard.terms {
+        Some(terms) => terms.require_trust == fallback.require_trust,
+        // Older builds did not take it down. Without a config of the repo's it cannot be told
+        // whether nothing was there or nothing was approved; and those of `run` and of proxies
+        // have other caps.
+        None => {
+            !fallback.require_trust
+                && guard.sealed.repo.is_some()
+                && !policy.single_task
+                && policy.caps.wall_clock_ms.is_some()
+        }
+    };
+    let same = trust
+        && guard.root.as_ref() == Some(root)
+        && guard.profile.as_ref() == Some(&fallback.profile)
+        && (fallback.counts)(&guard.sealed);
+    same.then(|| Sealed {
+        at: guard.terms.map(|terms| terms.at),
+        policy,
+        sources: guard.sealed,
+    })
+}

@@ -1,0 +1,49 @@
+//! Whether a tool call only reads. For where there is no policy that could be asked: a person's
+//! work is not locked up by a mistake in a file, and nothing is let through that changes anything.
+
+use std::path::Path;
+
+use checkrein_core::input::{RuleDecision, ToolKind};
+use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_execpolicy::{
+    Bounds, ParsedScripts, RuleSet, Unmatched, is_reader, judge_parsed_argv, judge_parsed_script,
+};
+
+/// More commands of one script are not named among its facts.
+const MOST_COMMANDS: usize = 64;
+
+/// Whether this call is known to read only, in the tree of this folder.
+pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
+    let changes = [&action.writes, &action.removes, &action.may_write];
+    if action.is_cut || action.patch.is_some() || changes.iter().any(|paths| !paths.is_empty()) {
+        return false;
+    }
+    // Nothing may be written, and what cannot be read is not guessed about.
+    let rules = RuleSet::default().bounded(Bounds {
+        unmatched: Unmatched::ByEffect,
+        opaque_asks: true,
+        reach_asks: true,
+        protect: vec!["**".to_owned()],
+        roots: vec![root.display().to_string()],
+        forbids_destruction: true,
+    });
+    let scripts = ParsedScripts::default();
+    let (facts, touched) = match &action.command {
+        Some(ToolCommand::Script(script)) => judge_parsed_script(&scripts, &rules, script),
+        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&scripts, &rules, argv),
+        None => {
+            return match action.kind {
+                ToolKind::Shell | ToolKind::Write => false,
+                ToolKind::Poll | ToolKind::Other => !action.may_act(),
+            };
+        }
+    };
+    touched.is_empty()
+        && facts.unresolved.is_empty()
+        && facts.rule == Some(RuleDecision::Allow)
+        && facts.commands.len() < MOST_COMMANDS
+        && facts
+            .commands
+            .iter()
+            .all(|command| is_reader(&command.argv))
+}
