@@ -56,6 +56,7 @@ mod screen;
 mod sealed;
 mod secrets;
 mod seeing;
+mod shipped_policy;
 mod skew;
 mod terminal;
 mod token_budget;
