@@ -413,7 +413,9 @@ fn judge(
             task_list: None,
         };
         let taken = runtime.take(delivery, patience, &|news| show(desk, news));
-        if let Err(RuntimeError::Config(error)) = &taken {
+        if let Err(RuntimeError::Config(error)) = &taken
+            && error.is_of_the_config()
+        {
             let why = words::no_policy(&error.to_string());
             // Without any policy a person's work goes on as far as it only reads.
             if is_call && only_reads(&knock.action, &located.place.root) {

@@ -45,7 +45,7 @@ fn told(agent: &Agent<'_>, message: &serde_json::Value) -> (Answer, Said) {
 #[track_caller]
 fn answered_by_stance(agent: &Agent<'_>, file: &Path) {
     let name = file.display().to_string();
-    let (answer, said) = told(agent, &agent.call("1", "ls"));
+    let (answer, said) = told(agent, &agent.call("1", "ls > list"));
     assert!(answer.denied().contains(&name), "{answer:?}");
     assert!(said.stderr.contains(&name), "{said:?}");
     let (answer, _) = told(agent, &agent.stop_message(false, "Done."));

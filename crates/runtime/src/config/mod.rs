@@ -139,7 +139,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// Whether it is about what a person writes, and not about what Checkrein keeps.
-    pub(crate) fn is_of_the_config(&self) -> bool {
+    pub fn is_of_the_config(&self) -> bool {
         match self {
             Self::Mistakes { .. }
             | Self::Value { .. }
