@@ -168,6 +168,7 @@ fn act_5_editing_hook_settings_by_tools_is_prevented() {
     let agent = at_work(&world);
     for command in [
         "echo '{\"disableAllHooks\": true}' > .claude/settings.json",
+        "cd .claude && echo '{}' > settings.json",
         "rm ~/.claude/settings.json",
         "sed -i s/checkrein/true/ \"$HOME/.claude/settings.local.json\"",
         "mv .codex/hooks.json /tmp",
@@ -209,7 +210,6 @@ fn acts_1_and_5_without_a_direct_name_are_not_prevented() {
     let store = store.display();
     for command in [
         "cd .claude && rm settings.json",
-        "cd .claude && echo '{}' > settings.json",
         "rm .claude/*",
         "find .claude -delete",
         "perl -pi -e s/checkrein/true/ .claude/settings.json",
