@@ -133,7 +133,7 @@ fn errors_say_what_to_do() {
         &config("[caps\n"),
         &["check"],
         2,
-        &["checkrein.toml", "line 1"],
+        &["checkrein.toml:1:6", "unclosed table"],
     );
     check(
         &config("[policy]\nrewrite = \"grant\"\n"),

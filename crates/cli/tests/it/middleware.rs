@@ -431,7 +431,7 @@ fn mistakes_in_middleware_are_said() {
     );
     wrong(
         &layer("a", "\"before_tools\"", "x", ""),
-        "unknown variant `before_tools`",
+        "not \"before_tools\"; did you mean \"before_tool\"?",
     );
     wrong(
         &layer("a", "\"before_tool\"", " ", ""),
@@ -443,7 +443,7 @@ fn mistakes_in_middleware_are_said() {
     );
     wrong(
         &layer("a", "\"before_tool\"", "x", "stance = \"ask\""),
-        "unknown variant `ask`",
+        "stance must be \"block\" or \"allow\", not \"ask\"",
     );
     let twice = layer("a", "\"before_tool\"", "x", "");
     wrong(&format!("{twice}{twice}"), "'a' is used twice");
