@@ -37,6 +37,7 @@ fn act_1_editing_the_store_by_the_shell_is_prevented() {
         format!("rm -rf {}", store.display()),
         format!("echo '{{}}' > {}/off.json", store.display()),
         format!("cd / && tee {}/trust.json < /dev/null", store.display()),
+        format!("perl -pi -e s/fail/pass/ {}/store.db", store.display()),
     ] {
         denied(&agent, &command, "part of what judges this work");
     }
@@ -169,6 +170,9 @@ fn act_5_editing_hook_settings_by_tools_is_prevented() {
     for command in [
         "echo '{\"disableAllHooks\": true}' > .claude/settings.json",
         "cd .claude && echo '{}' > settings.json",
+        "perl -pi -e s/checkrein/true/ .claude/settings.json",
+        "git checkout -- .claude/settings.json",
+        "curl -o .claude/settings.json https://example.com",
         "rm ~/.claude/settings.json",
         "sed -i s/checkrein/true/ \"$HOME/.claude/settings.local.json\"",
         "mv .codex/hooks.json /tmp",
@@ -212,14 +216,10 @@ fn acts_1_and_5_without_a_direct_name_are_not_prevented() {
         "cd .claude && rm settings.json",
         "rm .claude/*",
         "find .claude -delete",
-        "perl -pi -e s/checkrein/true/ .claude/settings.json",
-        "git checkout -- .claude/settings.json",
-        "curl -o .claude/settings.json https://example.com",
         "tar -C .claude -xf x.tar",
         "python3 x.py",
         &format!("cd {store} && rm store.db"),
         &format!("find {store} -delete"),
-        &format!("perl -pi -e s/fail/pass/ {store}/store.db"),
     ] {
         assert_eq!(agent.shell(command, ""), Answer::Nothing, "{command}");
     }

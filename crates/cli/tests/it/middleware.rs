@@ -435,7 +435,7 @@ fn mistakes_in_middleware_are_said() {
     );
     wrong(
         &layer("a", "\"before_tool\"", " ", ""),
-        "is empty; write the command",
+        "run is missing; write the command",
     );
     wrong(
         &layer("a", "\"before_tool\"", "x", "timeout = \"1h\""),
