@@ -457,6 +457,9 @@ impl<'r> Judge<'r> {
             let rest: Vec<Word> = rest.cloned().collect();
             effects.extend(effects::of(program, &rest, command.kind != Kind::Plain));
         }
+        if command.kind != Kind::Plain {
+            drop_named_deeds(&mut effects, words);
+        }
         let fed: Vec<_> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -543,7 +546,8 @@ impl<'r> Judge<'r> {
             dirs: &command.dirs,
             hole: command.hole.as_deref(),
         };
-        let effects = effects::of(program, words, true);
+        let mut effects = effects::of(program, words, true);
+        drop_named_deeds(&mut effects, words);
         if let Some(what) = sight::judge(&effects, &scene, bounds, &self.links).destroys {
             self.verdict.destroys(&what);
         }
@@ -738,6 +742,17 @@ impl<'r> Judge<'r> {
             }
         }
     }
+}
+
+/// What a tool of the project is given may name a test, a target or a container's own program
+/// (`cargo test shutdown`), and nothing of this machine is stopped. A disk is meant where one is named.
+fn drop_named_deeds(effects: &mut Vec<Effect>, words: &[Word]) {
+    let names_device = words.iter().any(|word| word.text.contains("/dev/"));
+    effects.retain(|effect| match effect {
+        Effect::Deed(Deed::Stops) => false,
+        Effect::Deed(Deed::Wipes) => names_device,
+        _ => true,
+    });
 }
 
 /// Code on standard input.
