@@ -39,6 +39,7 @@ fn judge(definition: &str, message: &str) -> Report {
         env: &BTreeMap::new(),
         models: &BTreeMap::new(),
         tools: Path::new("/nowhere/tools.json"),
+        exit_statuses: None,
         redact: &|_| None,
     };
     let report = find("schema").expect("this build has it").verify(&job);
