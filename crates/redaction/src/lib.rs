@@ -4,7 +4,7 @@
 //! text as it was.
 //!
 //! Most text holds no secret, and a hook must stay quick. One pass over a text finds the rules
-//! that can match it at all ([`keywords`]); only those are compiled and applied ([`rules`]).
+//! that can match it at all (`keywords`); only those are compiled and applied (`rules`).
 
 mod command_lines;
 mod escapes;
