@@ -16,6 +16,7 @@ mod patch;
 mod prompt;
 mod protect;
 mod question;
+mod quiet;
 mod review;
 mod run_agent;
 mod shipped;
@@ -58,6 +59,7 @@ pub(super) const ALL: &[Case] = &[
     patch::CASE,
     protect::CASE,
     question::CASE,
+    quiet::CASE,
     tokens::CASE,
     both::CASE,
     subagent::CASE,
