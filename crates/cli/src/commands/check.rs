@@ -185,20 +185,7 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
     let mut lines: Vec<String> = evidence
         .findings
         .iter()
-        .map(|finding| {
-            let place = match (&finding.file, finding.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                (Some(file), None) => format!("{file}: "),
-                (None, _) => String::new(),
-            };
-            // A test is known by its name; a rule stands in what its tool says.
-            let test = finding.rule.as_ref().filter(|rule| {
-                !finding.message.contains(rule.as_str())
-                    && !finding.id.starts_with(&format!("{rule}: "))
-            });
-            let test = test.map_or(String::new(), |test| format!("{test}: "));
-            format!("{name}: {place}{test}{}", finding.message)
-        })
+        .map(|finding| format!("{name}: {}", words::finding(finding)))
         .collect();
     if evidence.verdict == Verdict::Pass {
         return lines;

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         ui::say(Line::painted(Paint::Strong, &about));
     }
     if !args.json {
-        ui::say(Line::from("The check is: ").with_command(&project.test));
+        ui::say(Line::from("The check is: ").with_unbroken(&project.test));
         ui::say("");
     }
 
@@ -218,14 +218,20 @@ fn runs(program: &str, args: &[&str]) -> bool {
 fn play_agent() -> Result<ExitCode, CommandError> {
     let attempt = std::env::var("CHECKREIN_ATTEMPT").unwrap_or_default();
     if attempt == "1" {
-        ui::answer("agent: I looked at add() and fixed it. All tests pass. Done!");
+        ui::answer_wrapped(
+            "agent: I looked at add() and fixed it. All tests pass. Done!",
+            2,
+        );
         return Ok(exit_code::exit(exit_code::YES));
     }
     let file = std::env::var_os("CHECKREIN_DEMO_FILE")
         .ok_or_else(|| CommandError::failed("the demo's agent was not told which file to mend"))?;
     let text = std::fs::read_to_string(&file)?;
     std::fs::write(&file, text.replace("a - b", "a + b").replace("2 - 2", "4"))?;
-    ui::answer("agent: The test still failed: add() subtracts. Fixed for real now.");
+    ui::answer_wrapped(
+        "agent: The test still failed: add() subtracts. Fixed for real now.",
+        2,
+    );
     Ok(exit_code::exit(exit_code::YES))
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         ui::answer(line);
     }
     if width.is_some() {
-        ui::say(listing::LEGEND);
+        ui::say(listing::legend());
     }
     if more > 0 {
         ui::say(&format!(

@@ -133,14 +133,12 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         .iter()
         .take(SHOWN_FINDINGS)
         .map(|finding| {
-            let place = match (&finding.file, finding.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                (Some(file), None) => format!("{file}: "),
-                // What a judge has against an answer is of a category.
-                (None, _) if found.testimony.is_some() => format!("{}: ", finding.id),
-                (None, _) => String::new(),
+            // What a judge has against an answer is of a category.
+            let category = match found.testimony {
+                Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
+                _ => String::new(),
             };
-            timeline::quote(&format!("{place}{}", finding.message))
+            timeline::quote(&format!("{category}{}", words::finding(finding)))
         })
         .collect();
     let more = (found.findings_total as usize).saturating_sub(lines.len());

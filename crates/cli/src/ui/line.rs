@@ -51,10 +51,11 @@ impl Line {
         self
     }
 
-    /// This line, and a command behind it that is pasted: it is one word.
+    /// This line, and behind it a text of which no line is broken: a command that is pasted, a mark
+    /// and its meaning.
     #[must_use]
-    pub(crate) fn with_command(self, command: &str) -> Self {
-        self.with(&command.replace(' ', UNBROKEN))
+    pub(crate) fn with_unbroken(self, text: &str) -> Self {
+        self.with(&text.replace(' ', UNBROKEN))
     }
 
     /// This line, and the other behind it.
@@ -409,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_command_that_is_pasted_is_one_word() {
-        let line = Line::from("The check is: ").with_command("cargo test --quiet");
+        let line = Line::from("The check is: ").with_unbroken("cargo test --quiet");
         let lines = line.wrapped(24, 2);
         let plain: Vec<String> = lines.iter().map(Line::plain).collect();
         assert_eq!(plain, ["The check is:", "  cargo test --quiet"]);

@@ -179,9 +179,22 @@ fn about(one: &Listed) -> Line {
     Line::from(&printable(&text))
 }
 
-/// What the marks before endings mean.
-pub(crate) const LEGEND: &str =
-    "✓ verified by checks  ? let through  ✗ not done  – left behind  … open";
+/// What the marks before endings mean. A mark and its meaning stay together.
+pub(crate) fn legend() -> Line {
+    const MARKS: [&str; 5] = [
+        "✓ verified by checks",
+        "? let through",
+        "✗ not done",
+        "– left behind",
+        "… open",
+    ];
+    let mut line = Line::default();
+    for (at, mark) in MARKS.iter().enumerate() {
+        line = line.with(if at == 0 { "" } else { "  " });
+        line = line.with_unbroken(mark);
+    }
+    line
+}
 
 fn row_cells(row: &TaskRow, now: Millis) -> [String; 9] {
     [

@@ -1,7 +1,7 @@
 //! Explanations are data; here they become sentences.
 
 use checkrein_core::event::Cap;
-use checkrein_core::evidence::{Cause, Testimony, Verdict};
+use checkrein_core::evidence::{Cause, Finding, Testimony, Verdict};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::input::{Calling, StanceAt, VetoSays};
@@ -13,6 +13,21 @@ use crate::locate::CONFIG;
 use crate::off;
 use crate::ui::printable::printable;
 use crate::ui::style::{counted, duration};
+
+/// What a check complains of, in one line: where, which test, what.
+pub(crate) fn finding(finding: &Finding) -> String {
+    let place = match (&finding.file, finding.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: "),
+        (Some(file), None) => format!("{file}: "),
+        (None, _) => String::new(),
+    };
+    // A test is known by its name; a rule stands in what its tool says.
+    let test = finding.rule.as_ref().filter(|rule| {
+        !finding.message.contains(rule.as_str()) && !finding.id.starts_with(&format!("{rule}: "))
+    });
+    let test = test.map_or(String::new(), |test| format!("{test}: "));
+    format!("{place}{test}{}", finding.message)
+}
 
 /// Why a verdict is inconclusive.
 pub(crate) fn cause(cause: Cause) -> &'static str {

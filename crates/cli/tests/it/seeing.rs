@@ -173,6 +173,17 @@ fn a_story_says_what_failed_and_where() {
 }
 
 #[test]
+fn a_story_names_the_test_that_failed() {
+    let world = World::with_check("printf 'TAP version 13\nnot ok 1 - adds up\n1..1\n'; exit 1");
+    let agent = begun(&world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    let said = world.says(&["show"]);
+    assert!(said.stdout.contains("adds up: failed"), "{}", said.stdout);
+}
+
+#[test]
 fn watch_tells_each_event_until_it_is_told_to_go() {
     let world = World::with_check("test -f fixed");
     let mut watching = world

@@ -117,7 +117,11 @@ impl Look<'_> {
         let program = programs::outside(agent.program, &near.top);
         findings.push(match &program {
             Some(program) => self.version(program),
-            None => Finding::ok(agent.name, "installed", "not installed"),
+            None => Finding::ok(
+                agent.name,
+                "installed",
+                format!("not installed: no `{}` on PATH", agent.program),
+            ),
         });
         let mut settings = agent.settings(&near.root);
         findings.extend(hooks::readable(agent, &settings, near));

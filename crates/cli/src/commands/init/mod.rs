@@ -135,9 +135,6 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &
         ui::answer_wrapped(Line::painted(Paint::Strong, &first), 0);
     }
     ui::answer_wrapped(Line::painted(Paint::Strong, next), 0);
-    let last = format!(
-        "Do the hooks fire?  checkrein doctor     Take it all back:  {}",
-        site.undo()
-    );
-    ui::answer_wrapped(&last, 0);
+    ui::answer_wrapped("Do the hooks fire?  checkrein doctor", 2);
+    ui::answer_wrapped(&format!("Take it all back:   {}", site.undo()), 2);
 }
