@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::parse_index;
+use checkrein_verifiers::git::{EntryKind, IndexEntry, parse_index};
 use libfuzzer_sys::fuzz_target;
 
 const LARGEST: usize = 1 << 20;
@@ -12,15 +12,23 @@ const LARGEST: usize = 1 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let until = Instant::now() + Duration::from_secs(60);
     for object_name_len in [20, 32] {
-        let Ok(entries) = parse_index(bytes, object_name_len, LARGEST, until) else {
+        let Ok(index) = parse_index(bytes, object_name_len, LARGEST, until) else {
             continue;
         };
-        assert!(entries.names.len() <= bytes.len() / 62);
-        assert!(entries.names.iter().map(Vec::len).sum::<usize>() <= LARGEST);
-        if let Some(shared) = entries.shared {
+        assert!(index.entries.len() <= bytes.len() / 62);
+        assert!(index.entries.iter().map(|entry| entry.name.len()).sum::<usize>() <= LARGEST);
+        if let Some(shared) = index.shared {
             for count in [0, 1, 64, 1000] {
-                let deleted = shared.deleted(count);
-                assert!(deleted.is_err() || deleted.is_ok_and(|deleted| deleted.len() == count));
+                let base = vec![
+                    IndexEntry {
+                        name: b"a".to_vec(),
+                        kind: EntryKind::File,
+                    };
+                    count
+                ];
+                let own = index.entries.len();
+                let entries = shared.applied(base, index.entries.clone());
+                assert!(entries.is_err() || entries.is_ok_and(|all| all.len() <= count + own));
             }
         }
     }

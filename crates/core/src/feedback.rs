@@ -282,7 +282,9 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
     let exit = found.and_then(|found| found.exit_code);
     let note = found.and_then(|found| found.note.as_deref());
     match (check.verdict, check.cause) {
-        (Verdict::Inconclusive, Some(Cause::MissingProgram)) if let Some(note) = note => {
+        (Verdict::Inconclusive, Some(Cause::MissingProgram | Cause::TreeUnreadable))
+            if let Some(note) = note =>
+        {
             note.to_owned()
         }
         (Verdict::Inconclusive, Some(Cause::Masked)) if let Some(note) = note => {

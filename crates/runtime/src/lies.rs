@@ -42,8 +42,8 @@ impl Runtime {
         let Some(spec) = policy.verifier(&VerifierName::new(verifier.as_str())) else {
             return Ok(None);
         };
-        let always = self.place.tracked(Some(&question.session), patience);
-        let reading = self.place.read(&always, &policy, patience.limits());
+        let tracked = self.place.tracked(Some(&question.session), patience);
+        let reading = self.place.read(&tracked, &policy, patience.limits());
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {
             (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.subject(&spec.name) == *subject),

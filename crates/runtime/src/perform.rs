@@ -5,7 +5,6 @@
 //! fixpoint is valid, anything else inconclusive (`tree_moving`).
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -22,6 +21,7 @@ use checkrein_verifiers::{Job, Report};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::workspace::Tracked;
 use crate::{approvals, clock, exit_statuses, kept, logs};
 
 /// How long to wait before looking again for evidence that another process is after.
@@ -88,7 +88,7 @@ impl Runtime {
         let batch = Batch {
             runtime: self,
             session: session.into(),
-            always: OnceLock::new(),
+            tracked: OnceLock::new(),
             policy,
             origin,
             use_cache,
@@ -137,7 +137,7 @@ struct Batch<'a> {
     runtime: &'a Runtime,
     session: Option<&'a SessionId>,
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
-    always: OnceLock<BTreeSet<String>>,
+    tracked: OnceLock<Tracked>,
     policy: &'a Policy,
     origin: Origin,
     use_cache: bool,
@@ -183,6 +183,19 @@ impl<'a> Batch<'a> {
     }
 
     fn find(&self, spec: &'a VerifierSpec, subject: Digest) -> Answer<'a> {
+        // Nobody else is asked about files that were not all seen. A command is: that it fails is
+        // true whatever else is there.
+        if spec.subject != SubjectKind::Message
+            && (spec.tier, spec.subject) != (Tier::Hard, SubjectKind::Tree)
+            && let Some(why) = &self.tracked().unknown
+        {
+            let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, "");
+            let none = Digest::of(b"");
+            let evidence = self.evidence(spec, report, subject, subject, none, none);
+            let evidence = self.of_unknown_files(evidence, why);
+            let done = self.put(self.key(spec, subject), evidence)?;
+            return Ok(Found::Done(Box::new(done)));
+        }
         if spec.tier == Tier::Person {
             return Ok(Found::Done(Box::new(self.person(spec, subject)?)));
         }
@@ -477,6 +490,12 @@ impl<'a> Batch<'a> {
         (report, tries)
     }
 
+    fn tracked(&self) -> &Tracked {
+        let place = &self.runtime.place;
+        self.tracked
+            .get_or_init(|| place.tracked(self.session, self.patience))
+    }
+
     fn read(&self) -> Result<TreeReading, String> {
         // A poisoned lock guards nothing that could be half done.
         let _turn = self
@@ -484,11 +503,8 @@ impl<'a> Batch<'a> {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let place = &self.runtime.place;
-        let always = self
-            .always
-            .get_or_init(|| place.tracked(self.session, self.patience));
         place
-            .read(always, self.policy, self.patience.limits())
+            .read(self.tracked(), self.policy, self.patience.limits())
             .map_err(|error| error.to_string())
     }
 
@@ -514,6 +530,11 @@ impl<'a> Batch<'a> {
             after.fact.tree,
         );
         evidence.tries = tries;
+        if let Some(why) = &self.tracked().unknown
+            && evidence.verdict == Verdict::Pass
+        {
+            evidence = self.of_unknown_files(evidence, why);
+        }
         evidence.check_writes = again && still;
         if !still {
             evidence.verdict = Verdict::Inconclusive;
@@ -607,6 +628,19 @@ impl<'a> Batch<'a> {
             stripped: report.stripped,
             tools: report.tools,
             testimony: report.testimony,
+        }
+    }
+
+    /// What is said of files that were not all seen says nothing.
+    fn of_unknown_files(&self, evidence: Evidence, why: &str) -> Evidence {
+        let why = self.runtime.redactor.text(why);
+        Evidence {
+            verdict: Verdict::Inconclusive,
+            cause: Some(Cause::TreeUnreadable),
+            retryable: Retryable::Yes,
+            excerpt: format!("[checkrein: {why}]\n"),
+            note: Some(why.into_owned()),
+            ..evidence
         }
     }
 

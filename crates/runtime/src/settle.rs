@@ -163,8 +163,8 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let always = self.place.tracked(Some(session), patience);
-            let tree = tree_fact(self.place.read(&always, policy, patience.limits()))?;
+            let tracked = self.place.tracked(Some(session), patience);
+            let tree = tree_fact(self.place.read(&tracked, policy, patience.limits()))?;
             let again = self.peek(session)?.is_some_and(|(state, _)| {
                 state.pending(scope).is_some_and(|pending| pending.rejudged)
             });

@@ -200,17 +200,17 @@ impl Runtime {
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
                 let limit = PROMPT_LIMIT.min(patience.for_a_question());
-                let always = self.place.begin_task(&delivery.session, limit);
+                let tracked = self.place.begin_task(&delivery.session, limit);
                 let limits = Limits {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits()
                 };
-                let reading = self.place.read(&always, &policy, limits);
+                let reading = self.place.read(&tracked, &policy, limits);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                let always = self.place.tracked(Some(&delivery.session), patience);
-                let reading = self.place.read(&always, &policy, patience.limits());
+                let tracked = self.place.tracked(Some(&delivery.session), patience);
+                let reading = self.place.read(&tracked, &policy, patience.limits());
                 stop.tree = tree_fact(reading)?;
                 stop.judges = judging::called(&policy, stop, message);
             }

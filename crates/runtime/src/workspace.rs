@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
+use checkrein_core::input::TreeFact;
 use checkrein_core::policy::{Policy, SubjectKind};
+use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
@@ -22,8 +25,17 @@ pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 /// Longer a list of tracked files is not believed.
 const LARGEST_LIST: u64 = 256 << 20;
 
-/// Stands for a list that could not be read. No list begins so: no name is empty.
-const UNKNOWN: &str = "\0";
+/// Begins a list that is not known to be whole. No other list begins so: no name is empty.
+const UNKNOWN: char = '\0';
+
+/// The files that count whatever ignore files say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tracked {
+    /// Those that are known.
+    pub(crate) names: BTreeSet<String>,
+    /// Why there may be more, and what to do about it.
+    pub(crate) unknown: Option<String>,
+}
 
 /// A tree and its state folder.
 #[derive(Debug, Clone)]
@@ -59,46 +71,72 @@ impl Place {
     }
 
     /// Takes down which files are tracked now: they count from here on, whatever
-    /// ignore files say later. If the index cannot be read within `limit`, what is known from
-    /// before stays, and that nothing is known is taken down too.
-    pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> BTreeSet<String> {
-        let file = self.tracked_file(session);
-        let now = tracked_files(&self.root, limit);
-        if now.is_none()
-            && let Some(before) = self.taken_down(session)
-            && before != UNKNOWN
-        {
-            return names(&before);
+    /// ignore files say later. If that cannot be found out within `limit`, what is known from
+    /// before counts, and that it is not all is taken down too.
+    pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> Tracked {
+        let tracked = self.tracked_now(limit);
+        match tracked.unknown {
+            None => self.take_down(session, tracked),
+            Some(_) => {
+                let names = self.taken_down(session).unwrap_or_default().names;
+                self.take_down(session, Tracked { names, ..tracked })
+            }
         }
-        let text = match &now {
-            Some(names) => names.iter().cloned().collect::<Vec<_>>().join("\0"),
-            None => UNKNOWN.to_owned(),
-        };
+    }
+
+    /// Whether it could not be found out, when the session's newest task began, nor since, which
+    /// files git tracks: those that match an ignore rule may be missed then.
+    pub fn tracked_unknown(&self, session: &SessionId) -> bool {
+        self.taken_down(session)
+            .is_some_and(|tracked| tracked.unknown.is_some())
+    }
+
+    fn tracked_now(&self, limit: Duration) -> Tracked {
+        match tracked_files(&self.root, &self.env, limit) {
+            Ok(names) => Tracked {
+                names,
+                unknown: None,
+            },
+            Err(error) => Tracked {
+                names: BTreeSet::new(),
+                unknown: Some(why_unknown(&error)),
+            },
+        }
+    }
+
+    fn take_down(&self, session: &SessionId, tracked: Tracked) -> Tracked {
+        let mut text = String::new();
+        if tracked.unknown.is_some() {
+            text.push(UNKNOWN);
+        }
+        text.push_str(&tracked.names.iter().cloned().collect::<Vec<_>>().join("\0"));
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
+        let file = self.tracked_file(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
         let fresh = file.with_extension(std::process::id().to_string());
         if write_private_file(&fresh, text.as_bytes()).is_ok() {
             let _ = std::fs::rename(&fresh, &file);
         }
-        now.unwrap_or_default()
+        tracked
     }
 
-    /// Whether it could not be read, when the session's newest task began, which files git
-    /// tracks: those that match an ignore rule are missed then.
-    pub fn tracked_unknown(&self, session: &SessionId) -> bool {
-        self.taken_down(session).is_some_and(|text| text == UNKNOWN)
-    }
-
-    fn taken_down(&self, session: &SessionId) -> Option<String> {
+    fn taken_down(&self, session: &SessionId) -> Option<Tracked> {
         let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
-        Some(String::from_utf8_lossy(&bytes.ok()??).into_owned())
+        let text = String::from_utf8_lossy(&bytes.ok()??).into_owned();
+        let names = text.split('\0').filter(|name| !name.is_empty());
+        Some(Tracked {
+            names: names.map(str::to_owned).collect(),
+            unknown: text
+                .starts_with(UNKNOWN)
+                .then(|| "the git index could not be read when the task began".to_owned()),
+        })
     }
 
-    /// Reads the tree, with the part that each verifier depends on. `always` are the files
-    /// that count whatever ignore files say.
+    /// Reads the tree, with the part that each verifier depends on. Where it is not known which
+    /// files count, its digests are like those of no tree that is known: no evidence is about it.
     pub(crate) fn read(
         &self,
-        always: &BTreeSet<String>,
+        tracked: &Tracked,
         policy: &Policy,
         limits: Limits<'_>,
     ) -> Result<TreeReading, TreeError> {
@@ -125,26 +163,35 @@ impl Place {
                 .state
                 .join("tree")
                 .join(short_name(self.root.as_os_str().as_encoded_bytes())),
-            always: always.union(&named).cloned().collect(),
+            always: tracked.names.union(&named).cloned().collect(),
             apart: Some(self.state.clone()),
         };
-        reader.read(&views, limits)
+        let mut reading = reader.read(&views, limits)?;
+        if tracked.unknown.is_some() {
+            reading.fact = of_unknown_files(reading.fact);
+        }
+        Ok(reading)
     }
 
-    /// The files tracked when the session's task began; those tracked now without one.
-    pub(crate) fn tracked(
-        &self,
-        session: Option<&SessionId>,
-        patience: Patience<'_>,
-    ) -> BTreeSet<String> {
+    /// The files tracked when the session's task began; those tracked now without one. What could
+    /// not be read then is read now, so that who mends it can go on.
+    pub(crate) fn tracked(&self, session: Option<&SessionId>, patience: Patience<'_>) -> Tracked {
         let limit = patience.for_a_question();
         let Some(session) = session else {
-            return tracked_files(&self.root, limit).unwrap_or_default();
+            return self.tracked_now(limit);
         };
-        match self.taken_down(session) {
-            Some(text) => names(&text),
-            None => self.begin_task(session, limit),
+        let Some(mut tracked) = self.taken_down(session) else {
+            return self.begin_task(session, limit);
+        };
+        if tracked.unknown.is_some() {
+            let now = self.tracked_now(limit);
+            tracked.names.extend(now.names);
+            tracked.unknown = now.unknown;
+            if tracked.unknown.is_none() {
+                tracked = self.take_down(session, tracked);
+            }
         }
+        tracked
     }
 
     /// Removes what is known of a session beside the store.
@@ -168,9 +215,29 @@ impl Place {
     }
 }
 
-fn names(text: &str) -> BTreeSet<String> {
-    let names = text.split('\0').filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// What went wrong, and what to do about it.
+fn why_unknown(error: &GitReadError) -> String {
+    let source = match error.source() {
+        Some(source) => format!(": {source}"),
+        None => String::new(),
+    };
+    format!(
+        "it is not known which files git tracks: {error}{source}; {}",
+        error.remedy()
+    )
+}
+
+/// The digests of a tree of which some files may not have been seen.
+fn of_unknown_files(fact: TreeFact) -> TreeFact {
+    let other = |digest: Digest| Digest::of_parts([b"not all", &digest.as_bytes()[..]]);
+    TreeFact {
+        tree: other(fact.tree),
+        subjects: fact
+            .subjects
+            .into_iter()
+            .map(|(name, digest)| (name, other(digest)))
+            .collect(),
+    }
 }
 
 fn short_name(bytes: &[u8]) -> String {

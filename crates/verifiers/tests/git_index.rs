@@ -10,13 +10,15 @@
 
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitReadError, TrackedNames, tracked_below};
+use checkrein_verifiers::git::{GitEnvironment, GitReadError, TrackedNames, tracked_below};
 use checkrein_verifiers::tree::tracked_files;
 use world::World;
 
@@ -32,6 +34,7 @@ fn git_command(world: &World, folder: &Path) -> Command {
         .env("GIT_COMMITTER_NAME", "t")
         .env("GIT_COMMITTER_EMAIL", "t@example.com")
         .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE");
     command
 }
@@ -57,20 +60,35 @@ fn script(world: &World, script: &str) {
     assert!(git.arg("--version").output().unwrap().status.success());
 }
 
-fn listed_by_git(world: &World, folder: &Path) -> BTreeSet<Vec<u8>> {
+fn listed_by_git(world: &World, folder: &Path, env: &[(&str, String)]) -> BTreeSet<Vec<u8>> {
     let mut git = git_command(world, folder);
+    git.envs(env.iter().map(|(name, value)| (name, value)));
     // A sparse index is shown in full.
-    let out = git.args(["ls-files", "-z", "--cached"]).output().unwrap();
+    let out = git
+        .args(["ls-files", "-z", "--cached", "--stage"])
+        .output()
+        .unwrap();
     assert!(
         out.status.success(),
         "{}",
         String::from_utf8_lossy(&out.stderr)
     );
-    let names = out.stdout.split(|byte| *byte == 0);
+    let mut names = BTreeSet::new();
+    for line in out.stdout.split(|byte| *byte == 0) {
+        let Some(at) = line.iter().position(|byte| *byte == b'\t') else {
+            continue;
+        };
+        let name = &line[at + 1..];
+        names.insert(name.to_vec());
+        // Git lists those of submodules only where its config knows them.
+        let inner = folder.join(std::ffi::OsStr::from_bytes(name));
+        let is_link = inner.is_symlink();
+        if line.starts_with(b"160000") && !is_link && inner.join(".git").exists() {
+            let inside = listed_by_git(world, &inner, &[]);
+            names.extend(inside.iter().map(|file| [name, file].join(&b'/')));
+        }
+    }
     names
-        .filter(|name| !name.is_empty())
-        .map(<[u8]>::to_vec)
-        .collect()
 }
 
 fn in_an_hour() -> Instant {
@@ -79,9 +97,9 @@ fn in_an_hour() -> Instant {
 
 /// The same names, where the folders of a sparse index stand for all that git lists in them.
 fn assert_same(world: &World, folder: &Path, what: &str) -> TrackedNames {
-    let read =
-        tracked_below(folder, in_an_hour()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let listed = listed_by_git(world, folder);
+    let read = tracked_below(folder, &GitEnvironment::default(), in_an_hour())
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    let listed = listed_by_git(world, folder, &[]);
     let stands_for = |name: &[u8], sparse: &[u8]| {
         sparse.is_empty() || name.starts_with(sparse) && name.get(sparse.len()) == Some(&b'/')
     };
@@ -183,6 +201,46 @@ const STATES: &[(&str, &str)] = &[
         "git config index.skipHash true; git add -A",
     ),
     (
+        "a submodule in place of a file of a split index",
+        "git add -A; git config splitIndex.maxPercentChange 100; git update-index --split-index; rm b/two; \
+         git init -q b/two; echo > b/two/in; git -C b/two add in; git -C b/two commit -qm s; git add b/two",
+    ),
+    (
+        "a file in place of a submodule of a split index",
+        "rm b/two; git init -q b/two; echo > b/two/in; git -C b/two add in; git -C b/two commit -qm s; git add -A; \
+         git config splitIndex.maxPercentChange 100; git update-index --split-index; mv b/two b/moved; echo > b/two; \
+         git add b/two; ls .git/sharedindex.*",
+    ),
+    (
+        "submodules with files that their own ignore files name",
+        "git init -q sub; echo '*.gen' > sub/.gitignore; echo > sub/a.gen; mkdir -p sub/deep; echo > sub/deep/b.gen; \
+         git -C sub add -f -A; git -C sub commit -qm s; git init -q sub/in; echo > sub/in/c.gen; git -C sub/in add -f c.gen; \
+         git -C sub/in commit -qm i; git -C sub add in; git add -A",
+    ),
+    (
+        "a submodule whose folder is gone, one without a repository, one behind a link",
+        "for s in gone bare link; do git init -q $s; echo > $s/f; git -C $s add f; git -C $s commit -qm s; done; git add -A; \
+         rm -rf gone bare/.git; mv link ../behind; ln -s ../behind link",
+    ),
+    (
+        "a submodule with a split and sparse index",
+        "git init -q sub; mkdir -p sub/d/e sub/k; echo > sub/d/e/f; echo > sub/k/f; git -C sub add -A; git -C sub commit -qm s; \
+         git -C sub sparse-checkout set --cone --sparse-index k; git add -A",
+    ),
+    (
+        "a config of the worktree that git does not read",
+        "git add -A; printf '[core]\\n\\tworktree = /\\n' > .git/config.worktree",
+    ),
+    (
+        "a config of the worktree that git is told not to read",
+        "git add -A; printf '[core]\\n\\tworktree = /\\n' > .git/config.worktree; git config extensions.worktreeConfig off",
+    ),
+    (
+        "a config of the worktree that agrees",
+        "git add -A; git config extensions.worktreeConfig true; git config core.worktree /; \
+         git --git-dir .git --work-tree . config --worktree core.worktree ..",
+    ),
+    (
         "resolve-undo",
         "git add -A; git commit -qm x; git checkout -qb o; echo o > a/one; git commit -qam o; \
          git checkout -q -; echo m > a/one; git commit -qam m; git merge -q o || true; git add a/one",
@@ -234,7 +292,12 @@ fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
     );
     world.write("d/e/two", "back again");
     let names = |folder: &str| {
-        let names = tracked_files(&world.path(folder), Duration::from_secs(60)).unwrap();
+        let names = tracked_files(
+            &world.path(folder),
+            &BTreeMap::new(),
+            Duration::from_secs(60),
+        )
+        .unwrap();
         names.into_iter().collect::<Vec<_>>()
     };
     assert_eq!(names(""), ["a/one", "d/"]);
@@ -252,16 +315,250 @@ fn linked_worktrees_submodules_and_folders_elsewhere() {
          git init -q --separate-git-dir=../apart ../other; echo 3 > ../other/three; git -C ../other add -A; \
          git init -q ../lib; echo 4 > ../lib/four; git -C ../lib add -A; git -C ../lib commit -qm l; \
          git -c protocol.file.allow=always submodule --quiet add ../lib lib; \
+         git commit -qm l; git -C ../linked checkout -q --detach $(git rev-parse HEAD); \
+         git -C ../linked -c protocol.file.allow=always submodule --quiet update --init; \
          mkdir ../through; ln -s ../tree/.git ../through/.git",
     );
-    for folder in ["tree", "linked", "other", "tree/lib", "tree/a", "through"] {
+    for folder in [
+        "tree",
+        "linked",
+        "other",
+        "tree/lib",
+        "linked/lib",
+        "tree/a",
+        "through",
+    ] {
         let read = assert_same(&world, &world.outside().join(folder), folder);
         assert!(!read.files.is_empty(), "{folder}");
     }
     // A link to a folder of the tree is that folder.
     symlink(world.path("a"), world.outside().join("link")).unwrap();
-    let read = tracked_below(&world.outside().join("link"), in_an_hour()).unwrap();
+    let read = tracked_below(
+        &world.outside().join("link"),
+        &GitEnvironment::default(),
+        in_an_hour(),
+    )
+    .unwrap();
     assert_eq!(read.files, [b"one".to_vec()].into());
+}
+
+/// Git lists the same by itself where its config knows the submodules.
+#[test]
+fn files_of_submodules_are_those_that_git_lists() {
+    let world = World::new();
+    world.write("a/one", "1");
+    script(
+        &world,
+        "git init -q .; git init -q ../lib; echo '*.gen' > ../lib/.gitignore; echo 4 > ../lib/four.gen; git -C ../lib add -f -A; \
+         git -C ../lib commit -qm l; git init -q ../deep; echo 5 > ../deep/five; git -C ../deep add -A; git -C ../deep commit -qm d; \
+         git -C ../lib -c protocol.file.allow=always submodule --quiet add ../deep sub/deep; git -C ../lib commit -qm s; \
+         git -c protocol.file.allow=always submodule --quiet add ../lib a/lib; \
+         git -c protocol.file.allow=always submodule --quiet update --init --recursive; git add -A",
+    );
+    for folder in ["", "a", "a/lib", "a/lib/sub"] {
+        let read = assert_same(&world, &world.path(folder), folder);
+        let out = git_command(&world, &world.path(folder))
+            .args(["ls-files", "-z", "--cached", "--recurse-submodules"])
+            .output()
+            .unwrap();
+        let listed = out.stdout.split(|byte| *byte == 0);
+        let listed: BTreeSet<_> = listed.filter(|name| !name.is_empty()).collect();
+        assert!(
+            listed.iter().any(|name| name.ends_with(b"five")),
+            "{folder}"
+        );
+        for name in listed {
+            assert!(read.files.contains(name), "{folder}: {name:?}");
+        }
+    }
+    assert!(
+        assert_same(&world, &world.root(), "top")
+            .files
+            .contains(&b"a/lib/four.gen"[..])
+    );
+}
+
+/// A submodule's `.git` is anybody's to write: it leads neither out of the repository nor in a
+/// circle, and what cannot be read is not nothing.
+#[test]
+fn submodules_that_lead_elsewhere() {
+    for (name, planted, expected) in [
+        (
+            "another repository",
+            "git init -q ../other; echo > ../other/x; git -C ../other add x; echo \"gitdir: ../../other/.git\" > sub/.git",
+            Err("leads out of"),
+        ),
+        (
+            "a link to another repository",
+            "git init -q ../other; ln -s ../../other/.git sub/.git",
+            Err("leads out of"),
+        ),
+        (
+            "a common folder elsewhere",
+            "git init -q ../other; mkdir sub/.git; cp .git/HEAD .git/index sub/.git; echo ../../../other/.git > sub/.git/commondir",
+            Err("leads out of"),
+        ),
+        (
+            "nowhere",
+            "echo 'gitdir: nowhere' > sub/.git",
+            Err("does not lead to a git repository"),
+        ),
+        (
+            "itself",
+            "echo 'gitdir: .git' > sub/.git",
+            Err("does not lead to a git repository"),
+        ),
+        (
+            "a damaged index",
+            "mv ../kept sub/.git; echo > sub/.git/index",
+            Err("the git index cannot be read"),
+        ),
+        (
+            "a pipe for an index",
+            "mv ../kept sub/.git; rm sub/.git/index; mkfifo sub/.git/index",
+            Err("cannot read"),
+        ),
+        (
+            "another worktree",
+            "mv ../kept sub/.git; git --git-dir sub/.git config core.worktree /",
+            Err("names another folder"),
+        ),
+        (
+            "the repository around it",
+            "mkdir -p sub/sub; for d in sub sub/sub; do echo \"gitdir: $PWD/.git\" > $d/.git; done; git config core.worktree \"$PWD\"",
+            Err("names another folder"),
+        ),
+        (
+            "the repository around it, which says nothing of its worktree",
+            "mkdir -p sub/sub; for d in sub sub/sub; do echo \"gitdir: $PWD/.git\" > $d/.git; done",
+            Ok([
+                "one",
+                "sub",
+                "sub/one",
+                "sub/sub",
+                "sub/sub/one",
+                "sub/sub/sub",
+            ]
+            .as_slice()),
+        ),
+        (
+            "an empty repository",
+            "git init -q sub",
+            Ok(["one", "sub"].as_slice()),
+        ),
+    ] {
+        let world = World::new();
+        world.write("one", "1");
+        script(
+            &world,
+            &format!(
+                "git init -q; git init -q sub; git -C sub commit -q --allow-empty -m s; git add -A; mv sub/.git ../kept; {planted}"
+            ),
+        );
+        let read = tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
+        match (read, expected) {
+            (Ok(read), Ok(expected)) => {
+                assert_eq!(read.into_iter().collect::<Vec<_>>(), expected, "{name}");
+            }
+            (Err(error), Err(expected)) => {
+                assert!(error.to_string().contains(expected), "{name}: {error}");
+            }
+            (read, _) => panic!("{name}: {read:?}"),
+        }
+    }
+}
+
+/// What the environment leads git to counts beside what is there without it: whoever sets it
+/// must not be able to make files count for nothing.
+#[test]
+fn what_the_environment_names_counts_too() {
+    let world = World::new();
+    world.write("a/one", "1");
+    world.write("two", "2");
+    world.write("three", "3");
+    script(
+        &world,
+        "git init -q; git add a; GIT_INDEX_FILE=.git/second git add two; \
+         git init -q --bare ../dots; git --git-dir ../dots --work-tree . add three a; mkdir ../empty; \
+         git init -q --bare ../elsewhere; git --git-dir ../elsewhere config core.bare false; \
+         git --git-dir ../elsewhere config core.worktree ../tree; git --git-dir ../elsewhere add two",
+    );
+    let outside = world.outside().display().to_string();
+    let dots = format!("{outside}/dots");
+    let check = |folder: &str, env: &[(&str, String)]| {
+        let folder = world.path(folder);
+        let variables: BTreeMap<OsString, OsString> = env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let read = tracked_below(&folder, &GitEnvironment::of(&variables), in_an_hour()).unwrap();
+        let mut listed = listed_by_git(&world, &folder, &[]);
+        listed.extend(listed_by_git(&world, &folder, env));
+        assert_eq!(read.files, listed, "{env:?}");
+        read.files.len()
+    };
+    let own = |value: &str| value.to_owned();
+    assert_eq!(check("", &[]), 1);
+    assert_eq!(check("", &[("GIT_INDEX_FILE", own(".git/second"))]), 2);
+    assert_eq!(
+        check(
+            "",
+            &[("GIT_INDEX_FILE", format!("{outside}/tree/.git/second"))]
+        ),
+        2
+    );
+    assert_eq!(check("a", &[("GIT_INDEX_FILE", own(".git/second"))]), 1);
+    assert_eq!(check("", &[("GIT_INDEX_FILE", own("nowhere"))]), 1);
+    let tree = |folder: &str| ("GIT_WORK_TREE", folder.to_owned());
+    assert_eq!(check("", &[("GIT_DIR", dots.clone()), tree(".")]), 2);
+    assert_eq!(
+        check("", &[("GIT_DIR", own("../dots")), tree("../tree")]),
+        2
+    );
+    assert_eq!(check("a", &[("GIT_DIR", own("../../dots")), tree("..")]), 1);
+    assert_eq!(check("", &[("GIT_DIR", own("../elsewhere"))]), 2);
+    assert_eq!(check("", &[("GIT_DIR", own(".git"))]), 1);
+    assert_eq!(check("a", &[tree("..")]), 1);
+    let variables = |env: &[(&str, &str)]| -> BTreeMap<OsString, OsString> {
+        env.iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    };
+    for env in [
+        &[("GIT_DIR", "../empty")][..],
+        &[("GIT_DIR", "/nowhere")],
+        &[("GIT_DIR", "")],
+        &[("GIT_DIR", "two")],
+        &[("GIT_WORK_TREE", "")],
+        &[("GIT_INDEX_FILE", "two")],
+        &[("GIT_INDEX_FILE", "/dev/zero")],
+    ] {
+        let read = tracked_files(&world.root(), &variables(env), Duration::from_secs(60));
+        assert!(read.is_err(), "{env:?}: {read:?}");
+        let mut git = git_command(&world, &world.root());
+        let fails = !git
+            .args(["ls-files"])
+            .envs(env.iter().copied())
+            .output()
+            .unwrap()
+            .status
+            .success();
+        assert!(fails || env[0].1 == "/dev/zero", "{env:?}");
+    }
+    // The names belong to another folder then.
+    for env in [
+        [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "nowhere")],
+        [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "../empty")],
+    ] {
+        let read = tracked_files(&world.root(), &variables(&env), Duration::from_secs(60));
+        assert_eq!(read.unwrap(), ["a/one".to_owned()].into(), "{env:?}");
+    }
+    // Without a repository there is nothing that they could change.
+    let nowhere = World::new();
+    for env in [("GIT_WORK_TREE", "."), ("GIT_INDEX_FILE", "x")] {
+        let read = tracked_files(&nowhere.root(), &variables(&[env]), Duration::from_secs(60));
+        assert_eq!(read.unwrap(), BTreeSet::new());
+    }
 }
 
 /// What is no repository for git is none for us: the one around it counts.
@@ -283,10 +580,15 @@ fn folders_that_only_look_like_a_repository() {
         let entry = entry.unwrap();
         std::fs::rename(entry.path(), world.path("bare").join(entry.file_name())).unwrap();
     }
-    let read = tracked_below(&world.path("bare"), in_an_hour()).unwrap();
+    let read = tracked_below(
+        &world.path("bare"),
+        &GitEnvironment::default(),
+        in_an_hour(),
+    )
+    .unwrap();
     assert_eq!(read.files, [b"two".to_vec()].into());
     let nowhere = World::new();
-    let read = tracked_below(&nowhere.root(), in_an_hour()).unwrap();
+    let read = tracked_below(&nowhere.root(), &GitEnvironment::default(), in_an_hour()).unwrap();
     assert_eq!(read, TrackedNames::default());
 }
 
@@ -366,6 +668,12 @@ fn what_cannot_be_read_is_not_nothing() {
             Box::new(config("[core]\n\tworktree = /\n")),
         ),
         (
+            "a worktree elsewhere, by a config of its own",
+            Box::new(shell(
+                "git config extensions.worktreeConfig true; printf '[core]\\n\\tworktree = /\\n' > .git/config.worktree",
+            )),
+        ),
+        (
             "no shared index",
             Box::new(shell(
                 "git update-index --split-index; rm .git/sharedindex.*",
@@ -391,11 +699,11 @@ fn what_cannot_be_read_is_not_nothing() {
         world.write("a/one", "1");
         world.write("b/two", "1");
         script(&world, "git init -q; git add -A; git commit -qm x");
-        assert!(tracked_files(&world.root(), Duration::from_secs(60)).is_some());
+        assert!(tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).is_ok());
         damage(&world);
-        assert_eq!(
-            tracked_files(&world.root(), Duration::from_secs(60)),
-            None,
+        let read = tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
+        assert!(
+            read.is_err_and(|error| !error.remedy().is_empty()),
             "{name}"
         );
     }
@@ -406,7 +714,7 @@ fn an_index_is_read_within_its_time() {
     let world = World::new();
     world.write("a/one", "1");
     script(&world, "git init -q; git add -A");
-    let late = tracked_below(&world.root(), Instant::now());
+    let late = tracked_below(&world.root(), &GitEnvironment::default(), Instant::now());
     assert!(matches!(late, Err(GitReadError::TooSlow)), "{late:?}");
 }
 
@@ -431,7 +739,7 @@ fn names_are_bounded_as_well() {
     }
     index.extend([0; 20]);
     std::fs::write(world.path(".git/index"), &index).unwrap();
-    let read = tracked_below(&world.root(), in_an_hour());
+    let read = tracked_below(&world.root(), &GitEnvironment::default(), in_an_hour());
     assert!(
         matches!(read, Err(GitReadError::Index(_))),
         "{:?}",

@@ -8,7 +8,7 @@
 
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ fn reader(world: &World) -> TreeReader {
     TreeReader {
         root: world.root(),
         cache_file: world.outside().join("state/tree-cache"),
-        always: tracked_files(&world.root(), Duration::from_secs(60)).unwrap(),
+        always: tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
         apart: None,
     }
 }
@@ -416,7 +416,7 @@ fn a_folder_of_a_larger_repository() {
     git(&world, &["add", "-A"]);
     let mut reader = reader(&world);
     reader.root = world.path("packages/one");
-    reader.always = tracked_files(&reader.root, Duration::from_secs(60)).unwrap();
+    reader.always = tracked_files(&reader.root, &BTreeMap::new(), Duration::from_secs(60)).unwrap();
     assert_eq!(reader.always, ["src/a.py".to_owned()].into());
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);

@@ -207,21 +207,25 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
-        // Which program is missing, and what hides a status, stands in our own note.
-        let missing = matches!(evidence.cause, Some(Cause::MissingProgram | Cause::Masked))
-            .then(|| output.first().and_then(|line| note(line)))
-            .flatten();
-        if missing.is_some() {
+        // Which program is missing, what hides a status and which files were not seen stands in
+        // our own note.
+        let noted = match evidence.cause {
+            Some(Cause::MissingProgram | Cause::Masked | Cause::TreeUnreadable) => {
+                output.first().and_then(|line| note(line))
+            }
+            _ => None,
+        };
+        if noted.is_some() {
             output.remove(0);
         }
-        let what = match (missing, evidence.cause, evidence.exit_code) {
-            (Some(missing), ..) => missing.to_owned(),
+        let what = match (noted, evidence.cause, evidence.exit_code) {
+            (Some(noted), ..) => noted.to_owned(),
             (None, Some(cause), _) => words::cause(cause).to_owned(),
             (None, None, Some(code)) => format!("exit code {code}"),
             (None, None, None) => "it failed".to_owned(),
         };
         let ran = match &evidence.command {
-            Some(command) if output.is_empty() && missing.is_none() => {
+            Some(command) if output.is_empty() && noted.is_none() => {
                 format!(", no output (run: {command})")
             }
             _ => String::new(),

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     }
     if located.place.tracked_unknown(&row.session) {
         ui::say(
-            "the git index could not be read when this session's newest task began: changes to tracked files that match an ignore rule are not seen",
+            "the git index could not be read when this session's newest task began: nothing passes until it can be, because changes to tracked files that match an ignore rule are not seen",
         );
     }
     if let Some(at) = one.broken_at {

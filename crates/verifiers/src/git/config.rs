@@ -1,11 +1,13 @@
-//! The two settings of a repository's config that say how its index is read. Git takes both
-//! from this one file, without the files that it includes.
+//! The settings of a repository's config that say how its index is read. Git takes them from
+//! this one file, without the files that it includes.
 
 /// What a config file says of the repository.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RepositoryConfig {
     /// `core.worktree`.
     pub(super) worktree: Option<String>,
+    /// `extensions.worktreeConfig`: a worktree has settings of its own, too.
+    pub(super) worktree_config: bool,
     /// `extensions.objectFormat`.
     pub(super) object_format: ObjectFormat,
 }
@@ -47,10 +49,16 @@ impl RepositoryConfig {
             if rest.is_empty() || rest.starts_with(['#', ';']) {
                 continue;
             }
-            let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-            let value = unquoted(value, &mut lines);
+            let end = rest.find(['=', '#', ';']).unwrap_or(rest.len());
+            let (key, after) = rest.split_at(end);
+            let value = match after.strip_prefix('=') {
+                Some(value) => unquoted(value, &mut lines),
+                // A name alone is a yes.
+                None => "true".to_owned(),
+            };
             match (&*section, &*key.trim_end().to_ascii_lowercase()) {
                 ("core", "worktree") => config.worktree = Some(value),
+                ("extensions", "worktreeconfig") => config.worktree_config = is_yes(&value),
                 ("extensions", "objectformat") => {
                     config.object_format = match &*value.to_ascii_lowercase() {
                         "sha256" => ObjectFormat::Sha256,
@@ -62,6 +70,12 @@ impl RepositoryConfig {
         }
         config
     }
+}
+
+/// Git stops at what is neither a yes nor a no. Here it is a yes: more is read then.
+fn is_yes(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    !matches!(&*value, "" | "false" | "no" | "off") && value.parse() != Ok(0_i64)
 }
 
 /// The name of a section without `[`, and what follows its `]`. A `]` may stand in the quoted
@@ -130,6 +144,7 @@ mod tests {
         let check = |text: &str, worktree: Option<&str>, object_format| {
             let expected = RepositoryConfig {
                 worktree: worktree.map(str::to_owned),
+                worktree_config: false,
                 object_format,
             };
             assert_eq!(RepositoryConfig::parse(text), expected, "{text:?}");
@@ -141,6 +156,7 @@ mod tests {
         check("[core]\nworktree = \"a # b \" ; c\n", Some("a # b "), Sha1);
         check("[core]\nworktree = a\\\n/b  \n", Some("a/b"), Sha1);
         check("[core]\nx = \\\nworktree = a\n", None, Sha1);
+        check("[core]\nx # = y\nworktree = a\n", Some("a"), Sha1);
         check("[core \"x\"]\nworktree = a\n", None, Sha1);
         check("[a \"]\"]\nb = c\n[core]\nworktree = a\n", Some("a"), Sha1);
         check(
@@ -153,5 +169,23 @@ mod tests {
             None,
             Sha1,
         );
+    }
+
+    #[test]
+    fn a_worktree_has_a_config_of_its_own_only_where_the_repository_says_so() {
+        let check = |text: &str, expected| {
+            let config = RepositoryConfig::parse(text);
+            assert_eq!(config.worktree_config, expected, "{text:?}");
+        };
+        check("", false);
+        for yes in [
+            " = true", "=YES", " = on", " = 1", " = -2", "", " # alone", " = ?",
+        ] {
+            check(&format!("[extensions]\nworktreeConfig{yes}\n"), true);
+        }
+        for no in [" = false", "=No", " = off", " = 0", " =", " = \"\""] {
+            check(&format!("[extensions]\nworktreeConfig{no}\n"), false);
+        }
+        check("[extensions \"x\"]\nworktreeConfig = true\n", false);
     }
 }

@@ -6,57 +6,52 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Instant;
 
+use super::config::ObjectFormat;
 use super::repository::{GitRepository, is_missing};
-use super::{GitReadError, IndexEntries, parse_index};
+use super::{GitReadError, IndexEntries, IndexEntry, parse_index};
 use crate::regular;
 
-/// Longer no index is, nor all names in it together.
-const LARGEST: u64 = 256 << 20;
+/// Longer no index is, nor all names together.
+pub(super) const LARGEST: u64 = 256 << 20;
 /// The time is looked at after so many bytes.
 const PIECE: u64 = 4 << 20;
 
 impl GitRepository {
-    /// The entries of the index, those of a shared index among them. A repository without an
-    /// index has none.
+    /// What the index holds, with what it takes from a shared one. A repository without an index
+    /// tracks nothing.
     ///
     /// # Errors
-    /// If the index cannot be read, or not by `until`.
-    pub(super) fn index_entries(&self, until: Instant) -> Result<IndexEntries, GitReadError> {
-        let object_name_len = self.object_name_len()?;
+    /// If the index cannot be read, its names are longer than `largest` together, or it is not
+    /// read by `until`.
+    pub(super) fn index_entries(
+        &self,
+        object_format: ObjectFormat,
+        largest: usize,
+        until: Instant,
+    ) -> Result<Vec<IndexEntry>, GitReadError> {
+        let object_name_len = object_format.name_len();
         let read = |path: &Path| {
             let bytes = read_until(path, until)?;
-            let parse =
-                |bytes: Vec<u8>| parse_index(&bytes, object_name_len, LARGEST as usize, until);
+            let parse = |bytes: Vec<u8>| parse_index(&bytes, object_name_len, largest, until);
             bytes.map(parse).transpose()
         };
-        let none = IndexEntries {
-            names: Vec::new(),
-            shared: None,
+        let own = read(&self.index)?.unwrap_or_default();
+        let Some(shared) = own.shared else {
+            return Ok(own.entries);
         };
-        let mut own = read(&self.git_dir.join("index"))?.unwrap_or(none);
-        let Some(shared) = own.shared.take() else {
-            return Ok(own);
-        };
-        own.names.retain(|name| !name.is_empty());
-        if shared.digest.iter().all(|byte| *byte == 0) {
-            return Ok(own);
-        }
         let digest: String = shared
             .digest
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let base = read(&self.git_dir.join(format!("sharedindex.{digest}")))?
-            .filter(|base| base.shared.is_none())
-            .ok_or(GitReadError::Index("its shared index is not there"))?;
-        let deleted = shared.deleted(base.names.len())?;
-        let kept = base
-            .names
-            .into_iter()
-            .zip(deleted)
-            .filter(|(_, deleted)| !deleted);
-        own.names.extend(kept.map(|(name, _)| name));
-        Ok(own)
+        // A digest of zeros: there is none.
+        let base = match digest.trim_matches('0') {
+            "" => Some(IndexEntries::default()),
+            _ => read(&self.git_dir.join(format!("sharedindex.{digest}")))?,
+        };
+        let base = base.filter(|base| base.shared.is_none());
+        let base = base.ok_or(GitReadError::Index("its shared index is not there"))?;
+        shared.applied(base.entries, own.entries)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The format of git's index, versions 2 to 4: which names are in it. Anybody may have written
+//! The format of git's index, versions 2 to 4: which names are in it, and what
+//! they stand for. Anybody may have written
 //! the bytes.
 
 use std::time::Instant;
@@ -11,14 +12,37 @@ const NAMES_BETWEEN_LOOKS: usize = 4096;
 /// The mode of a folder of a sparse index.
 const MODE_FOLDER: u32 = 0o040_000;
 
+/// The mode of a submodule.
+const MODE_SUBMODULE: u32 = 0o160_000;
+
 /// What an index holds.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct IndexEntries {
-    /// The names in the order of the file. A folder of a sparse index ends with `/`. In a split
-    /// index a name is empty where the entry stands for one of the shared index.
-    pub names: Vec<Vec<u8>>,
+    /// The entries in the order of the file.
+    pub entries: Vec<IndexEntry>,
     /// For a split index: what it takes from the shared one.
     pub shared: Option<SharedPart>,
+}
+
+/// One entry of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Relative to the worktree. In a split index it is empty where the entry stands for one of
+    /// the shared index.
+    pub name: Vec<u8>,
+    /// What is tracked under this name.
+    pub kind: EntryKind,
+}
+
+/// What an entry of an index stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file or a symlink.
+    File,
+    /// A folder of a sparse index: everything in it.
+    Folder,
+    /// A folder with a repository of its own.
+    Submodule,
 }
 
 /// What a split index says of the shared one.
@@ -31,20 +55,45 @@ pub struct SharedPart {
 }
 
 impl SharedPart {
-    /// Which of the shared index's entries are deleted; there are so many.
+    /// The entries of the shared index, as a split index with these entries has them: some are
+    /// deleted, and some are replaced, which have their name from the shared index and all else
+    /// from the split one.
     ///
     /// # Errors
     /// If the bitmaps are damaged.
-    pub fn deleted(&self, entries: usize) -> Result<Vec<bool>, GitReadError> {
+    pub fn applied(
+        &self,
+        base: Vec<IndexEntry>,
+        own: Vec<IndexEntry>,
+    ) -> Result<Vec<IndexEntry>, GitReadError> {
+        const DAMAGED: GitReadError = GitReadError::Index("the bitmaps of its `link` are damaged");
+        let (deleted, replaced) = self.bitmaps(base.len()).ok_or(DAMAGED)?;
+        let (replacing, mut entries): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|entry| entry.name.is_empty());
+        let mut replacing = replacing.into_iter();
+        for ((mut entry, deleted), replaced) in base.into_iter().zip(deleted).zip(replaced) {
+            if replaced {
+                entry.kind = replacing.next().ok_or(DAMAGED)?.kind;
+            }
+            if !deleted {
+                entries.push(entry);
+            }
+        }
+        match replacing.next() {
+            None => Ok(entries),
+            Some(_) => Err(DAMAGED),
+        }
+    }
+
+    /// Which of so many entries are deleted, and which are replaced.
+    fn bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
         if self.bitmaps.is_empty() {
-            return Ok(vec![false; entries]);
+            return Some((vec![false; entries], vec![false; entries]));
         }
         let mut bytes = ByteReader::new(&self.bitmaps);
-        let deleted = read_bitmap(&mut bytes, entries);
-        // Replaced entries keep their names, but what is damaged here is believed nowhere.
-        let replaced = read_bitmap(&mut bytes, entries);
-        let whole = deleted.filter(|_| replaced.is_some() && bytes.is_at_end());
-        whole.ok_or(GitReadError::Index("the bitmaps of its `link` are damaged"))
+        let deleted = read_bitmap(&mut bytes, entries)?;
+        let replaced = read_bitmap(&mut bytes, entries)?;
+        bytes.is_at_end().then_some((deleted, replaced))
     }
 }
 
@@ -74,35 +123,40 @@ pub fn parse_index(
         return Err(damaged("its version is unknown"));
     }
     let count = bytes.u32().ok_or(damaged("it is cut off"))?;
-    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut entries: Vec<IndexEntry> = Vec::new();
     let mut total = 0;
     for at in 0..count as usize {
         if at % NAMES_BETWEEN_LOOKS == 0 && Instant::now() >= until {
             return Err(GitReadError::TooSlow);
         }
-        let before = names.last().map_or(&[][..], Vec::as_slice);
-        let name = read_name(&mut bytes, version, object_name_len, before);
-        let name = name.ok_or(damaged("an entry is damaged"))?;
-        total += name.len();
+        let before = entries.last().map_or(&[][..], |entry| &entry.name);
+        let entry = read_entry(&mut bytes, version, object_name_len, before);
+        let entry = entry.ok_or(damaged("an entry is damaged"))?;
+        total += entry.name.len();
         if total > largest {
             return Err(damaged("its names are too long"));
         }
-        names.push(name);
+        entries.push(entry);
     }
     let shared = read_extensions(&mut bytes, object_name_len)?;
-    if shared.is_none() && names.iter().any(Vec::is_empty) {
-        return Err(damaged("an entry has no name"));
+    for entry in &mut entries {
+        if shared.is_none() && entry.name.is_empty() {
+            return Err(damaged("an entry has no name"));
+        }
+        if entry.kind == EntryKind::Folder && entry.name.ends_with(b"/") {
+            entry.name.pop();
+        }
     }
-    Ok(IndexEntries { names, shared })
+    Ok(IndexEntries { entries, shared })
 }
 
-/// Reads one entry. `before` is the name of the one before it.
-fn read_name(
+/// Reads one entry, with the name as it is written. `before` is the name of the one before it.
+fn read_entry(
     bytes: &mut ByteReader<'_>,
     version: u32,
     object_name_len: usize,
     before: &[u8],
-) -> Option<Vec<u8>> {
+) -> Option<IndexEntry> {
     let started = bytes.left();
     // Two times, device and inode.
     bytes.take(24)?;
@@ -117,7 +171,7 @@ fn read_name(
         }
         bytes.u16()?;
     }
-    let mut name = match version {
+    let name = match version {
         4 => {
             let kept = before.len().checked_sub(bytes.varint()?)?;
             let end = bytes.take_until_nul()?;
@@ -131,11 +185,13 @@ fn read_name(
             name
         }
     };
-    if mode == MODE_FOLDER && !name.ends_with(b"/") {
-        name.push(b'/');
-    }
+    let kind = match mode {
+        MODE_FOLDER => EntryKind::Folder,
+        MODE_SUBMODULE => EntryKind::Submodule,
+        _ => EntryKind::File,
+    };
     // Only a folder's name may end so: what else would be read as one.
-    (mode == MODE_FOLDER || !name.ends_with(b"/")).then_some(name)
+    (kind == EntryKind::Folder || !name.ends_with(b"/")).then_some(IndexEntry { name, kind })
 }
 
 /// Reads what follows the entries. What has a small first letter must be understood.

@@ -3,17 +3,19 @@
 
 mod bitmap;
 mod config;
+mod environment;
 mod index_file;
 mod index_format;
 mod repository;
+mod tracked;
 
-use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
 
-pub use index_format::{IndexEntries, SharedPart, parse_index};
+pub use environment::GitEnvironment;
+pub use index_format::{EntryKind, IndexEntries, IndexEntry, SharedPart, parse_index};
 pub use repository::GitRepository;
+pub use tracked::{TrackedNames, tracked_below};
 
 /// Why a repository that is there cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -33,10 +35,24 @@ pub enum GitReadError {
         path: PathBuf,
     },
     /// The files of the index belong to another folder.
-    #[error("core.worktree of '{}' names another folder", git_dir.display())]
+    #[error("core.worktree in '{}' names another folder", config.display())]
     OtherWorktree {
-        /// The repository.
-        git_dir: PathBuf,
+        /// The file that says so.
+        config: PathBuf,
+    },
+    /// A submodule whose repository is elsewhere: what is there is no part of this work.
+    #[error("'{}' leads out of the repository that the submodule is in", path.display())]
+    OutsideSubmodule {
+        /// The `.git` of the submodule.
+        path: PathBuf,
+    },
+    /// A variable of the environment.
+    #[error("{name} is '{}', which git cannot use", value.display())]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: PathBuf,
     },
     /// The index is damaged, or of a form that this version does not know.
     #[error("the git index cannot be read: {0}")]
@@ -54,58 +70,30 @@ pub enum GitReadError {
     TooSlow,
 }
 
-/// Names that git tracks, as bytes relative to a folder.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct TrackedNames {
-    /// Files, symlinks and submodules.
-    pub files: BTreeSet<Vec<u8>>,
-    /// Folders of a sparse index: git tracks everything in them, without naming it. The empty
-    /// name is the folder itself.
-    pub folders: BTreeSet<Vec<u8>>,
-}
-
-/// What git tracks below `folder`; nothing where there is no repository.
-///
-/// # Errors
-/// If there is a repository and its index cannot be read by `until`: then nobody knows what is
-/// tracked.
-pub fn tracked_below(folder: &Path, until: Instant) -> Result<TrackedNames, GitReadError> {
-    let Some(repository) = GitRepository::discover(folder)? else {
-        return Ok(TrackedNames::default());
-    };
-    let Some(below) = repository.name_of(folder) else {
-        return Ok(TrackedNames::default());
-    };
-    let entries = repository.index_entries(until)?;
-    let mut names = TrackedNames::default();
-    for name in &entries.names {
-        match name.strip_suffix(b"/") {
-            None => {
-                if let Some(inside) = name_inside(name, &below) {
-                    names.files.insert(inside.to_vec());
-                }
+impl GitReadError {
+    /// What a person or an agent does about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::File { .. } | Self::TooLarge { .. } => {
+                "make it a file that can be read; `git status` says what git makes of it".to_owned()
             }
-            Some(sparse) if is_at_or_inside(&below, sparse) => {
-                names.folders.insert(Vec::new());
+            Self::Pointer { path } => format!(
+                "run `git worktree repair` where the repository is, or remove '{}' if there is none any more",
+                path.display()
+            ),
+            Self::OtherWorktree { config } => format!(
+                "run: git config --file '{}' --unset core.worktree",
+                config.display()
+            ),
+            Self::OutsideSubmodule { .. } => "run: git submodule absorbgitdirs".to_owned(),
+            Self::Variable { name, .. } => {
+                format!("unset {name} where the agent or its hook is started")
             }
-            Some(sparse) => {
-                if let Some(inside) = name_inside(sparse, &below) {
-                    names.folders.insert(inside.to_vec());
-                }
+            Self::Index(_) => {
+                "remove the index file in the git folder and run `git reset`, which writes a new one"
+                    .to_owned()
             }
+            Self::TooSlow => "it is read again at the next stop".to_owned(),
         }
     }
-    Ok(names)
-}
-
-/// The part of `name` below `folder`; the empty folder is the top.
-fn name_inside<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
-    match folder {
-        [] => Some(name),
-        _ => name.strip_prefix(folder)?.strip_prefix(b"/"),
-    }
-}
-
-fn is_at_or_inside(name: &[u8], folder: &[u8]) -> bool {
-    name == folder || name_inside(name, folder).is_some()
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::GitReadError;
-use super::config::RepositoryConfig;
+use super::config::{ObjectFormat, RepositoryConfig};
 use crate::regular;
 
 /// Longer no file of git's is that names a folder, and no config.
@@ -22,6 +22,23 @@ pub struct GitRepository {
     pub git_dir: PathBuf,
     /// What all worktrees share: objects, branches, config.
     pub common_dir: PathBuf,
+    /// The names of what is tracked.
+    pub(super) index: PathBuf,
+}
+
+/// What a repository's own settings say of how it is read.
+#[derive(Debug)]
+pub(super) struct RepositorySettings {
+    pub(super) object_format: ObjectFormat,
+    pub(super) worktree: Option<ConfiguredWorktree>,
+}
+
+/// A `core.worktree`.
+#[derive(Debug)]
+pub(super) struct ConfiguredWorktree {
+    pub(super) folder: PathBuf,
+    /// The file that says so.
+    pub(super) config: PathBuf,
 }
 
 impl GitRepository {
@@ -34,29 +51,37 @@ impl GitRepository {
             return Ok(None);
         };
         for worktree in folder.ancestors() {
-            let dot_git = worktree.join(".git");
-            let Ok(metadata) = std::fs::metadata(&dot_git) else {
-                continue;
-            };
-            if metadata.is_dir() {
-                if let Some(found) = Self::in_folder(worktree, dot_git)? {
-                    return Ok(Some(found));
-                }
-            } else if metadata.is_file() {
-                let pointer = read_small_file(&dot_git)?.unwrap_or_default();
-                let found = match pointer.strip_prefix(b"gitdir: ") {
-                    Some(target) => {
-                        Self::in_folder(worktree, real_path(worktree.join(to_path(target))))?
-                    }
-                    None => None,
-                };
-                return match found {
-                    Some(found) => Ok(Some(found)),
-                    None => Err(GitReadError::Pointer { path: dot_git }),
-                };
+            if let Some(found) = Self::at(worktree, &worktree.join(".git"))? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+
+    /// The repository that `dot_git` is, or points to; `None` if it is none for git either.
+    ///
+    /// # Errors
+    /// If it is a file that leads to no repository.
+    pub(super) fn at(worktree: &Path, dot_git: &Path) -> Result<Option<Self>, GitReadError> {
+        let Ok(metadata) = std::fs::metadata(dot_git) else {
+            return Ok(None);
+        };
+        if metadata.is_dir() {
+            return Self::in_folder(worktree, dot_git.to_owned());
+        }
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let pointer = read_small_file(dot_git)?.unwrap_or_default();
+        let holder = dot_git.parent().unwrap_or(worktree);
+        let found = match pointer.strip_prefix(b"gitdir: ") {
+            Some(target) => Self::in_folder(worktree, real_path(holder.join(to_path(target))))?,
+            None => None,
+        };
+        let wrong = || GitReadError::Pointer {
+            path: dot_git.to_owned(),
+        };
+        found.ok_or_else(wrong).map(Some)
     }
 
     /// `None` if git would not take `git_dir` for a repository either.
@@ -70,6 +95,7 @@ impl GitRepository {
             && common_dir.join("refs").is_dir();
         Ok(is_repository.then(|| Self {
             worktree: worktree.to_owned(),
+            index: git_dir.join("index"),
             git_dir,
             common_dir,
         }))
@@ -96,25 +122,44 @@ impl GitRepository {
         Some(name)
     }
 
-    /// The length of an object's name. What the config says of the worktree must agree with
-    /// where `.git` is: otherwise the names in the index are those of other files.
-    pub(super) fn object_name_len(&self) -> Result<usize, GitReadError> {
-        let shared = self.read_config(&self.common_dir.join("config"))?;
-        let own = self.read_config(&self.git_dir.join("config.worktree"))?;
-        // As in git, the shared config does not speak for linked worktrees.
+    /// What the config says of how the index is read. The config of a worktree counts only where
+    /// the shared one says so; without it, as in git, the shared config does not speak for linked
+    /// worktrees.
+    pub(super) fn settings(&self) -> Result<RepositorySettings, GitReadError> {
+        let shared_file = self.common_dir.join("config");
+        let shared = self.read_config(&shared_file)?;
         let is_linked = self.git_dir != self.common_dir;
-        let named = own
-            .worktree
-            .or_else(|| shared.worktree.filter(|_| !is_linked));
-        if let Some(named) = named {
-            let named = self.git_dir.join(named).canonicalize();
-            if !named.is_ok_and(|named| named == self.worktree) {
+        let mut named = match is_linked && !shared.worktree_config {
+            true => None,
+            false => shared.worktree.map(|named| (named, shared_file)),
+        };
+        if shared.worktree_config {
+            let own_file = self.git_dir.join("config.worktree");
+            let own = self.read_config(&own_file)?;
+            named = own.worktree.map(|named| (named, own_file)).or(named);
+        }
+        Ok(RepositorySettings {
+            object_format: shared.object_format,
+            worktree: named.map(|(named, config)| ConfiguredWorktree {
+                folder: self.git_dir.join(named),
+                config,
+            }),
+        })
+    }
+
+    /// The same, if it agrees with where `.git` is: otherwise the names in the index are those
+    /// of other files.
+    pub(super) fn settings_of_this_worktree(&self) -> Result<RepositorySettings, GitReadError> {
+        let settings = self.settings()?;
+        if let Some(configured) = &settings.worktree {
+            let folder = configured.folder.canonicalize();
+            if !folder.is_ok_and(|folder| folder == self.worktree) {
                 return Err(GitReadError::OtherWorktree {
-                    git_dir: self.git_dir.clone(),
+                    config: configured.config.clone(),
                 });
             }
         }
-        Ok(shared.object_format.name_len())
+        Ok(settings)
     }
 
     fn read_config(&self, path: &Path) -> Result<RepositoryConfig, GitReadError> {
@@ -147,20 +192,25 @@ fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
     }
 }
 
-fn real_path(path: PathBuf) -> PathBuf {
+/// Without links, where it is there.
+pub(super) fn real_path(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
 /// The path in a file of git's, which ends with its line.
 fn to_path(bytes: &[u8]) -> PathBuf {
-    let line = bytes.trim_ascii_end();
+    path_of(bytes.trim_ascii_end())
+}
+
+/// The path of these bytes.
+pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt as _;
-        PathBuf::from(std::ffi::OsStr::from_bytes(line))
+        PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
     }
     #[cfg(not(unix))]
-    PathBuf::from(String::from_utf8_lossy(line).into_owned())
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
 pub(super) fn is_missing(error: &io::Error) -> bool {

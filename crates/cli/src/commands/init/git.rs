@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitRepository, tracked_below};
+use checkrein_verifiers::git::{GitEnvironment, GitRepository, tracked_below};
 use checkrein_verifiers::regular;
 use ignore::Match;
 use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
@@ -32,7 +32,7 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
     let Ok(name) = file.strip_prefix(root) else {
         return false;
     };
-    let tracked = tracked_below(root, Instant::now() + LONGEST);
+    let tracked = tracked_below(root, &GitEnvironment::default(), Instant::now() + LONGEST);
     tracked.is_ok_and(|tracked| tracked.files.contains(name.as_os_str().as_encoded_bytes()))
 }
 

@@ -1,0 +1,69 @@
+//! The variables that lead git to other files than those it would find.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::GitReadError;
+use super::repository::{GitRepository, real_path};
+
+/// What an environment says of where git's files are.
+///
+/// Whoever sets it may want fewer files to count: a clone's agent settings can set the environment
+/// of a hook. So what these variables lead to counts beside what is found without them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitEnvironment {
+    git_dir: Option<PathBuf>,
+    work_tree: Option<PathBuf>,
+    index_file: Option<PathBuf>,
+}
+
+impl GitEnvironment {
+    /// `GIT_DIR`, `GIT_WORK_TREE` and `GIT_INDEX_FILE` of this environment.
+    pub fn of(env: &BTreeMap<OsString, OsString>) -> Self {
+        let path = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from);
+        Self {
+            git_dir: path("GIT_DIR"),
+            work_tree: path("GIT_WORK_TREE"),
+            index_file: path("GIT_INDEX_FILE"),
+        }
+    }
+
+    /// The repository that git would take in `folder` because of these variables; `None` without
+    /// any.
+    ///
+    /// # Errors
+    /// If a variable names what cannot be used: git would stop there.
+    pub(super) fn repository(&self, folder: &Path) -> Result<Option<GitRepository>, GitReadError> {
+        if *self == Self::default() {
+            return Ok(None);
+        }
+        let unusable = |name, value: &Path| GitReadError::Variable {
+            name,
+            value: value.to_owned(),
+        };
+        let mut repository = match &self.git_dir {
+            Some(named) => GitRepository::at(folder, &folder.join(named))?
+                .filter(|_| !named.as_os_str().is_empty())
+                .ok_or_else(|| unusable("GIT_DIR", named))?,
+            None => match GitRepository::discover(folder)? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+        };
+        if let Some(named) = &self.work_tree {
+            if named.as_os_str().is_empty() {
+                return Err(unusable("GIT_WORK_TREE", named));
+            }
+            repository.worktree = real_path(folder.join(named));
+        } else if self.git_dir.is_some()
+            && let Some(configured) = repository.settings()?.worktree
+        {
+            repository.worktree = real_path(configured.folder);
+        }
+        if let Some(named) = &self.index_file {
+            repository.index = repository.worktree.join(named);
+        }
+        Ok(Some(repository))
+    }
+}

@@ -1,0 +1,167 @@
+//! Which names git tracks below a folder, submodules and what the environment names included.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::config::ObjectFormat;
+use super::index_file::LARGEST;
+use super::repository::{GitRepository, path_of, real_path};
+use super::{EntryKind, GitEnvironment, GitReadError};
+
+/// Names that git tracks, as bytes relative to a folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TrackedNames {
+    /// Files, symlinks and submodules, with the files of submodules.
+    pub files: BTreeSet<Vec<u8>>,
+    /// Folders of a sparse index: git tracks everything in them, without naming it. The empty
+    /// name is the folder itself.
+    pub folders: BTreeSet<Vec<u8>>,
+}
+
+/// What git tracks below `folder`; nothing where there is no repository. What `env` names counts
+/// beside what is there without it.
+///
+/// # Errors
+/// If there is a repository and its index, or that of a submodule, cannot be read by `until`:
+/// then nobody knows what is tracked.
+pub fn tracked_below(
+    folder: &Path,
+    env: &GitEnvironment,
+    until: Instant,
+) -> Result<TrackedNames, GitReadError> {
+    let mut tracked = TrackedReader {
+        names: TrackedNames::default(),
+        left: LARGEST as usize,
+        until,
+    };
+    let Ok(folder) = folder.canonicalize() else {
+        return Ok(tracked.names);
+    };
+    if let Some(repository) = GitRepository::discover(&folder)? {
+        let object_format = repository.settings_of_this_worktree()?.object_format;
+        tracked.read(&folder, &repository, object_format)?;
+    }
+    if let Some(repository) = env.repository(&folder)? {
+        let object_format = repository.settings()?.object_format;
+        tracked.read(&folder, &repository, object_format)?;
+    }
+    Ok(tracked.names)
+}
+
+struct TrackedReader {
+    names: TrackedNames,
+    /// Bytes that further names may have together.
+    left: usize,
+    until: Instant,
+}
+
+impl TrackedReader {
+    /// Takes what this repository and its submodules track below `folder`.
+    fn read(
+        &mut self,
+        folder: &Path,
+        repository: &GitRepository,
+        object_format: ObjectFormat,
+    ) -> Result<(), GitReadError> {
+        let Some(below) = repository.name_of(folder) else {
+            return Ok(());
+        };
+        let home = [
+            &repository.worktree,
+            &repository.git_dir,
+            &repository.common_dir,
+        ]
+        .map(|folder| real_path(folder.clone()));
+        let is_at_home = |found: &PathBuf| {
+            let found = real_path(found.clone());
+            home.iter().any(|home| found.starts_with(home))
+        };
+        let mut found = self.take(repository, object_format, &below, &[])?;
+        let mut seen = BTreeSet::new();
+        // Each is a real folder below the one that it is in, so this ends.
+        while let Some(name) = found.pop() {
+            let Some(worktree) = folder_of(folder, &name).filter(|_| seen.insert(name.clone()))
+            else {
+                continue;
+            };
+            let dot_git = worktree.join(".git");
+            let Some(submodule) = GitRepository::at(&worktree, &dot_git)? else {
+                continue;
+            };
+            if !is_at_home(&submodule.git_dir) || !is_at_home(&submodule.common_dir) {
+                return Err(GitReadError::OutsideSubmodule { path: dot_git });
+            }
+            let object_format = submodule.settings_of_this_worktree()?.object_format;
+            found.extend(self.take(&submodule, object_format, &[], &name)?);
+        }
+        Ok(())
+    }
+
+    /// Takes the names of one index that are below a folder of its worktree, with the name of the
+    /// submodule that they are in before them. Returns the submodules among them.
+    fn take(
+        &mut self,
+        repository: &GitRepository,
+        object_format: ObjectFormat,
+        below: &[u8],
+        submodule: &[u8],
+    ) -> Result<Vec<Vec<u8>>, GitReadError> {
+        let mut submodules = Vec::new();
+        for entry in repository.index_entries(object_format, self.left, self.until)? {
+            let inside = match name_inside(&entry.name, below) {
+                Some(inside) => inside,
+                None if entry.kind == EntryKind::Folder && is_at_or_inside(below, &entry.name) => {
+                    &[]
+                }
+                None => continue,
+            };
+            let name = joined(submodule, inside);
+            self.left = self.left.saturating_sub(name.len());
+            if entry.kind == EntryKind::Submodule {
+                submodules.push(name.clone());
+            }
+            match entry.kind {
+                EntryKind::Folder => self.names.folders.insert(name),
+                EntryKind::File | EntryKind::Submodule => self.names.files.insert(name),
+            };
+        }
+        Ok(submodules)
+    }
+}
+
+/// The folder of this name; `None` if there is none. Through a symlink it would not be in the
+/// tree, and the name may be anybody's.
+fn folder_of(top: &Path, name: &[u8]) -> Option<PathBuf> {
+    let mut folder = top.to_owned();
+    for part in name.split(|byte| *byte == b'/') {
+        if matches!(part, b"" | b"." | b"..") || part.eq_ignore_ascii_case(b".git") {
+            return None;
+        }
+        folder.push(path_of(part));
+        if !folder.symlink_metadata().ok()?.is_dir() {
+            return None;
+        }
+    }
+    Some(folder)
+}
+
+fn joined(submodule: &[u8], name: &[u8]) -> Vec<u8> {
+    match (submodule, name) {
+        ([], name) => name.to_vec(),
+        (submodule, []) => submodule.to_vec(),
+        (submodule, name) => [submodule, name].join(&b'/'),
+    }
+}
+
+/// The part of `name` below `folder`; the empty folder is the top.
+fn name_inside<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
+    match folder {
+        [] => Some(name),
+        _ => name.strip_prefix(folder)?.strip_prefix(b"/"),
+    }
+}
+
+fn is_at_or_inside(name: &[u8], folder: &[u8]) -> bool {
+    name == folder || name_inside(name, folder).is_some()
+}
