@@ -415,6 +415,31 @@ fn nothing_shipped_starts_git() {
     nothing_wrong("git as a program", &wrong);
 }
 
+/// What `{:?}` prints is nobody's promise, and these crates digest and store what they print.
+#[test]
+fn nothing_recorded_is_debug_text() {
+    // They quote a path or a word for a person.
+    const QUOTES: &[&str] = &["crates/core/src/feedback.rs", "crates/runtime/src/shown.rs"];
+    const RECORDING: &[&str] = &["crates/core/src", "crates/runtime/src", "crates/store/src"];
+    let root = root();
+    let mut wrong = Vec::new();
+    for name in rust_files() {
+        let tests = name.ends_with("tests.rs")
+            || name
+                .components()
+                .any(|part| part.as_os_str() == "conformance");
+        let quotes = QUOTES.iter().any(|quotes| name == Path::new(quotes));
+        if tests || quotes || !RECORDING.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let text = read(&root.join(&name));
+        for (number, line) in shipped_lines(&text).filter(|(_, line)| line.contains(":?}")) {
+            wrong.push(format!("{}:{number}: {}", name.display(), line.trim()));
+        }
+    }
+    nothing_wrong("debug text on its way into a digest or the store", &wrong);
+}
+
 /// Numbered lines of code before the tests of a file.
 fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = (1..).zip(text.lines());

@@ -65,7 +65,7 @@ fn turn_back(draft: &mut Draft<'_>, scope: &ScopeId, against: &[&LayerFact], lay
     };
     let mut why: Why = layers.iter().cloned().map(Because::Layer).collect();
     let members = against.iter().flat_map(|fact| {
-        let says = format!("{:?}", fact.says);
+        let says = fact.says.digest_tag().to_owned();
         [fact.layer.to_string(), says, fact.reason.clone()]
     });
     let members: Vec<String> = std::iter::once("middleware".to_owned())

@@ -18,6 +18,17 @@ pub enum Verdict {
     Inconclusive,
 }
 
+impl Verdict {
+    /// Its word in digests. It never changes: recorded digests are made of it.
+    pub fn digest_tag(self) -> &'static str {
+        match self {
+            Self::Pass => "Pass",
+            Self::Fail => "Fail",
+            Self::Inconclusive => "Inconclusive",
+        }
+    }
+}
+
 /// Why a verdict is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +67,39 @@ pub enum Cause {
     Wavering,
     /// It ended with status 0, but its command hides the status of what it runs.
     Masked,
+}
+
+impl Cause {
+    /// Its word in digests. It never changes: recorded digests are made of it.
+    fn digest_tag(self) -> &'static str {
+        match self {
+            Self::Timeout => "Timeout",
+            Self::Crash => "Crash",
+            Self::MissingProgram => "MissingProgram",
+            Self::VacuousPass => "VacuousPass",
+            Self::TreeMoving => "TreeMoving",
+            Self::ReplyDeadline => "ReplyDeadline",
+            Self::ClaimedElsewhere => "ClaimedElsewhere",
+            Self::TreeUnreadable => "TreeUnreadable",
+            Self::Internal => "Internal",
+            Self::MissingFile => "MissingFile",
+            Self::Unanswered => "Unanswered",
+            Self::Expired => "Expired",
+            Self::NotAsked => "NotAsked",
+            Self::ModelUnavailable => "ModelUnavailable",
+            Self::Unreadable => "Unreadable",
+            Self::Wavering => "Wavering",
+            Self::Masked => "Masked",
+        }
+    }
+}
+
+/// Of a verdict and why it is inconclusive, the text in digests.
+pub fn verdict_digest_text(verdict: Verdict, cause: Option<Cause>) -> String {
+    match cause {
+        Some(cause) => format!("{} Some({})", verdict.digest_tag(), cause.digest_tag()),
+        None => format!("{} None", verdict.digest_tag()),
+    }
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.
@@ -293,5 +337,46 @@ impl EvidenceFact {
             duration_ms: evidence.duration_ms,
             cached,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As it was when `Debug` wrote it: recorded digests are made of these bytes.
+    #[test]
+    fn words_in_digests_are_as_they_ever_were() {
+        let causes = [
+            Cause::Timeout,
+            Cause::Crash,
+            Cause::MissingProgram,
+            Cause::VacuousPass,
+            Cause::TreeMoving,
+            Cause::ReplyDeadline,
+            Cause::ClaimedElsewhere,
+            Cause::TreeUnreadable,
+            Cause::Internal,
+            Cause::MissingFile,
+            Cause::Unanswered,
+            Cause::Expired,
+            Cause::NotAsked,
+            Cause::ModelUnavailable,
+            Cause::Unreadable,
+            Cause::Wavering,
+            Cause::Masked,
+        ];
+        let all: Vec<String> = causes
+            .iter()
+            .map(|cause| verdict_digest_text(Verdict::Inconclusive, Some(*cause)))
+            .collect();
+        let words = "Timeout Crash MissingProgram VacuousPass TreeMoving ReplyDeadline ClaimedElsewhere TreeUnreadable Internal MissingFile Unanswered Expired NotAsked ModelUnavailable Unreadable Wavering Masked";
+        let expected: Vec<String> = words
+            .split(' ')
+            .map(|word| format!("Inconclusive Some({word})"))
+            .collect();
+        assert_eq!(all, expected);
+        assert_eq!(verdict_digest_text(Verdict::Pass, None), "Pass None");
+        assert_eq!(verdict_digest_text(Verdict::Fail, None), "Fail None");
     }
 }

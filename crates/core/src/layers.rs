@@ -107,6 +107,21 @@ pub enum LayerSays {
     Blocked,
 }
 
+impl LayerSays {
+    /// Its word in digests. It never changes: recorded digests are made of it.
+    pub(crate) fn digest_tag(self) -> &'static str {
+        match self {
+            Self::Pass => "Pass",
+            Self::PassedOver => "PassedOver",
+            Self::Nudge => "Nudge",
+            Self::Rewrite => "Rewrite",
+            Self::Ask => "Ask",
+            Self::Deny => "Deny",
+            Self::Blocked => "Blocked",
+        }
+    }
+}
+
 impl LayerFact {
     /// Whether it refuses what it was asked about.
     pub fn is_against(&self) -> bool {

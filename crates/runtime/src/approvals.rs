@@ -4,7 +4,9 @@
 use checkrein_core::approval::{Way, way};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, Finding, FindingState, Retryable, Verdict};
+use checkrein_core::evidence::{
+    Cause, Evidence, Finding, FindingState, Retryable, Verdict, verdict_digest_text,
+};
 use checkrein_core::explain::Because;
 use checkrein_core::ids::{Millis, ScopeId, SessionId, TaskId};
 use checkrein_core::input::{
@@ -586,6 +588,6 @@ pub(crate) fn report(word: &Word) -> Report {
 /// The key of evidence of a person's word: each answer is kept for itself.
 pub(crate) fn evidence_key(key: Digest, word: &Word, evidence: &Evidence) -> Digest {
     let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());
-    let verdict = format!("{:?} {:?}", evidence.verdict, evidence.cause);
+    let verdict = verdict_digest_text(evidence.verdict, evidence.cause);
     Digest::of_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])
 }

@@ -316,7 +316,7 @@ impl<'a> Batch<'a> {
         let key = Digest::of_parts([
             &key.as_bytes()[..],
             report.excerpt.as_bytes(),
-            format!("{:?}", report.verdict).as_bytes(),
+            report.verdict.digest_tag().as_bytes(),
         ]);
         self.put(
             key,

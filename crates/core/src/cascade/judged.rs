@@ -4,7 +4,7 @@
 use crate::accept::Truth;
 use crate::decision::CheckFeedback;
 use crate::digest::{Digest, Short};
-use crate::evidence::{Cause, EvidenceFact, Verdict};
+use crate::evidence::{Cause, EvidenceFact, Verdict, verdict_digest_text};
 use crate::explain::{Because, Why};
 use crate::ids::VerifierName;
 use crate::input::Calling;
@@ -310,7 +310,8 @@ pub(super) fn failure_set<'a>(lines: impl Iterator<Item = &'a Line>) -> Short {
         let findings = fact.map_or(&[][..], |fact| &fact.findings);
         if findings.is_empty() || line.cause.is_some() {
             let exit = fact.and_then(|fact| fact.exit_code);
-            let text = format!("{:?} {:?} {exit:?}", line.verdict, line.cause);
+            let exit = exit.map_or("None".to_owned(), |code| format!("Some({code})"));
+            let text = format!("{} {exit}", verdict_digest_text(line.verdict, line.cause));
             members.push(Digest::of_parts([name, text.as_bytes()]));
         }
         for finding in findings {
