@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{Bounds, DEFAULT_RULES, Unmatched, compile, judge_script};
+use checkrein_execpolicy::{Bounds, RuleSet, judge_script};
 
 /// Repository, commit, licence.
 const REPOSITORIES: &str = include_str!("../everyday.tsv");
@@ -34,8 +34,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         }
         found.push(lines.into_iter().collect::<Vec<String>>());
     }
+    // The draw may flatter, or the opposite: a small repository weighs as much as a large one.
+    let all: BTreeSet<String> = found.iter().flatten().cloned().collect();
+    let all: Vec<String> = all.into_iter().collect();
     let drawn = draw(&mut found);
-    let interrupted = interrupted(&drawn)?;
+    let interrupted = interrupted(&drawn);
     println!(
         "{} of {} everyday lines of {} repositories are interrupted (seed {SEED})",
         interrupted.len(),
@@ -43,6 +46,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         names.len()
     );
     for (line, why) in &interrupted {
+        println!("  {line}\n    {why}");
+    }
+    let of_all = self::interrupted(&all);
+    let rate = of_all.len() * 10_000 / all.len().max(1);
+    println!(
+        "of all their {} lines {} are, {}.{:02} %:",
+        all.len(),
+        of_all.len(),
+        rate / 100,
+        rate % 100
+    );
+    for (line, why) in &of_all {
         println!("  {line}\n    {why}");
     }
     let good = drawn.len() == LINES && interrupted.len() * 1000 <= GOAL * drawn.len();
@@ -76,21 +91,17 @@ fn draw(found: &mut [Vec<String>]) -> Vec<String> {
 }
 
 /// Those that are refused or asked about, with the reason.
-fn interrupted(lines: &[String]) -> Result<Vec<(String, String)>, String> {
-    let rules =
-        compile(&[("builtin:default", DEFAULT_RULES)]).map_err(|error| error.to_string())?;
+fn interrupted(lines: &[String]) -> Vec<(String, String)> {
     // As `init` writes it.
-    let rules = rules.bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
-        forbids_destruction: true,
+    let rules = RuleSet::default().bounded(Bounds {
         roots: vec!["/workspace/project".to_owned()],
-        ..Bounds::default()
+        ..Bounds::shipped()
     });
     let judged = lines.iter().map(|line| (line, judge_script(&rules, line)));
-    Ok(judged
+    judged
         .filter(|(_, facts)| facts.rule > Some(RuleDecision::Allow))
         .map(|(line, facts)| (line.clone(), facts.reason.unwrap_or_default()))
-        .collect())
+        .collect()
 }
 
 /// The command lines of a repository's CI files and READMEs that a shell reads by themselves.

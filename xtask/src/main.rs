@@ -73,7 +73,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "policy-table",
-        "DIR: what the shipped exec policy lets through, of recorded runs in DIR and of our own lists",
+        "DIR: what an exec policy by effect lets through, of recorded runs in DIR and of our own lists",
         policy_table::run,
     ),
     (

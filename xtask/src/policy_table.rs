@@ -1,4 +1,4 @@
-//! How the shipped exec policy does with one forbidden rule beside it: what share of everyday
+//! How an exec policy by effect does with one forbidden rule beside it: what share of everyday
 //! commands goes through, and whether a spelling of the forbidden one or another destructive act
 //! does. The recorded runs are not part of this repository: `cargo xtask policy-table DIR`.
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of the recorded runs".to_owned());
     };
-    println!("policy {}: the shipped default and rm forbidden", digest()?);
+    println!("policy {}: by effect, and rm forbidden", digest()?);
     let mut good = true;
     for runs in RECORDED {
         let mut scripts = Vec::new();

@@ -25,10 +25,6 @@ pub use network::{NetworkRule, Protocol};
 pub use policy::{Bounds, Unmatched};
 pub use readers::is_reader;
 pub use rules::{Match, RuleSet, RuleSetError};
-/// The rules of the policy that is shipped; with them belong [`Unmatched::ByEffect`] and
-/// [`Bounds::forbids_destruction`].
-pub const DEFAULT_RULES: &str = include_str!("default.rules");
-
 pub use shell::{
     ParsedScripts, PatchCommand, PatchText, PatchTool, Touched, judge_argv, judge_changes,
     judge_parsed_argv, judge_parsed_script, judge_places, judge_script, judge_writes, patches_in,

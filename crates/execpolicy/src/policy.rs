@@ -29,6 +29,11 @@ pub struct Bounds {
     /// else is ordinary work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reach_asks: bool,
+    /// Whether a person is asked about what others feel for good (a release, a forced push, a
+    /// service that they use) and about code from the network that nobody has read. It is no rule
+    /// either: with nothing else loaded, what cannot be read is recorded and not asked about.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hazard_asks: bool,
     /// Whether what destroys a home, a disk or the system is refused, whatever else holds. It is no
     /// rule: with nothing else loaded, what cannot be read is recorded and not asked about.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -40,13 +45,26 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// `builtin:default`, the policy that is shipped: it judges commands by what they do and has
+    /// no prefix rule, so that a command that cannot be read is recorded and not asked about.
+    pub fn shipped() -> Self {
+        Self {
+            forbids_destruction: true,
+            hazard_asks: true,
+            ..Self::default()
+        }
+    }
+
     /// Whether they bound nothing.
     pub fn is_open(&self) -> bool {
-        self.unmatched == Unmatched::Allow && self.protect.is_empty() && !self.forbids_destruction
+        self.unmatched == Unmatched::Allow
+            && self.protect.is_empty()
+            && !self.forbids_destruction
+            && !self.hazard_asks
     }
 
     /// Whether anything is left to a person by them.
     pub(crate) fn ask(&self) -> bool {
-        self.unmatched != Unmatched::Allow || !self.protect.is_empty()
+        self.unmatched != Unmatched::Allow || !self.protect.is_empty() || self.hazard_asks
     }
 }

@@ -15,9 +15,11 @@ use crate::network::NetworkRule;
 use crate::policy::{Bounds, Unmatched};
 
 /// Version of the text form; a higher one is refused, never guessed at.
-const FORMAT: u32 = 4;
-/// With bounds, none of which forbids destruction. Builds before `FORMAT` pass over what they do
-/// not know, and would forbid less.
+const FORMAT: u32 = 5;
+/// With bounds that forbid destruction and do not ask about hazards. Builds before `FORMAT` pass
+/// over what they do not know, and would ask about less.
+const FLOORED: u32 = 4;
+/// With bounds, none of which forbids destruction.
 const BOUNDED: u32 = 3;
 /// With canonical rules, but nothing on commands that no rule names.
 const CANONICAL: u32 = 2;
@@ -179,7 +181,8 @@ impl RuleSet {
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetWire {
             v: match canonical {
-                _ if self.bounds.forbids_destruction => FORMAT,
+                _ if self.bounds.hazard_asks => FORMAT,
+                _ if self.bounds.forbids_destruction => FLOORED,
                 _ if !self.bounds.is_open() => BOUNDED,
                 true => CANONICAL,
                 false => EXACT_ONLY,
@@ -228,6 +231,12 @@ impl RuleSet {
     /// Whether what destroys a home, a disk or the system is refused whatever the rules say.
     pub fn forbids_destruction(&self) -> bool {
         self.bounds.forbids_destruction
+    }
+
+    /// Whether a person is asked about what others feel for good, and about unread code from the
+    /// network, whatever the rules say.
+    pub fn asks_about_hazards(&self) -> bool {
+        self.bounds.hazard_asks
     }
 
     /// Whether any rule leaves a command to a person.
@@ -523,10 +532,10 @@ mod tests {
             (golden, made)
         );
         assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":5,"rules":[]}"#).unwrap_err();
+        let later = RuleSet::from_text(r#"{"v":6,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
-            "compiled rules have format 5, this build reads 4: upgrade it"
+            "compiled rules have format 6, this build reads 5: upgrade it"
         );
     }
 }

@@ -2,10 +2,7 @@
 //! the grammar resolves; everyday work beside it is not.
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{
-    Bounds, DEFAULT_RULES, RuleSet, RulesError, Unmatched, compile, judge_argv, judge_script,
-    judge_writes,
-};
+use checkrein_execpolicy::{Bounds, RuleSet, judge_argv, judge_script, judge_writes};
 
 /// No rules file at all.
 fn without_rules(root: &str) -> RuleSet {
@@ -17,14 +14,11 @@ fn without_rules(root: &str) -> RuleSet {
 }
 
 /// `rules = ["builtin:default"]`
-fn shipped(root: &str) -> Result<RuleSet, RulesError> {
-    let rules = compile(&[("builtin:default", DEFAULT_RULES)])?;
-    Ok(rules.bounded(Bounds {
-        forbids_destruction: true,
-        unmatched: Unmatched::ByEffect,
+fn shipped(root: &str) -> RuleSet {
+    RuleSet::default().bounded(Bounds {
         roots: vec![root.to_owned()],
-        ..Bounds::default()
-    }))
+        ..Bounds::shipped()
+    })
 }
 
 const DESTROYS: &str = include_str!("data/destruction.txt");
@@ -41,7 +35,7 @@ fn scripts(text: &'static str) -> impl Iterator<Item = String> {
 fn every_spelling_is_forbidden_with_and_without_the_shipped_rules() {
     let mut loose = Vec::new();
     for root in ["/home/dev/repo", "/srv/build/repo", "/tmp/work"] {
-        for rules in [without_rules(root), shipped(root).unwrap()] {
+        for rules in [without_rules(root), shipped(root)] {
             loose.extend(
                 scripts(DESTROYS)
                     .filter(|script| {
@@ -64,7 +58,7 @@ fn everyday_work_beside_it_is_not_forbidden_and_without_rules_not_asked_about() 
             if facts.rule.is_some() {
                 stopped.push(format!("{root}: {script}: {:?}", facts.reason));
             }
-            let facts = judge_script(&shipped(root).unwrap(), &script);
+            let facts = judge_script(&shipped(root), &script);
             if facts.rule == Some(RuleDecision::Forbidden) {
                 stopped.push(format!("{root}, shipped: {script}: {:?}", facts.reason));
             }

@@ -2,22 +2,18 @@
 //! program reads it so; a wrapper of ours is seen through.
 
 use checkrein_core::input::RuleDecision::{Allow, Forbidden};
-use checkrein_execpolicy::{
-    Bounds, DEFAULT_RULES, RuleSet, RulesError, Unmatched, compile, judge_script,
-};
+use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
 
-/// `rules = ["builtin:default"]`
-fn shipped() -> Result<RuleSet, RulesError> {
-    let rules = compile(&[("builtin:default", DEFAULT_RULES)])?;
-    Ok(rules.bounded(Bounds {
+/// `rules = ["builtin:default"]` and `unmatched = "by-effect"`
+fn by_effect() -> RuleSet {
+    RuleSet::default().bounded(Bounds {
         unmatched: Unmatched::ByEffect,
-        forbids_destruction: true,
         roots: vec!["/home/dev/repo".to_owned()],
-        ..Bounds::default()
-    }))
+        ..Bounds::shipped()
+    })
 }
 
-/// Under the shipped policy none of these goes on unasked.
+/// Where effects decide, none of these goes on unasked.
 const DOES_SOMETHING: &[&str] = &[
     // A word that is an operand, or a value.
     "POSIXLY_CORRECT=1 unlink ~/x --help",
@@ -94,7 +90,7 @@ const DOES_NOTHING: &[&str] = &[
 
 #[test]
 fn what_only_may_be_inert_keeps_its_effects() {
-    let rules = shipped().unwrap();
+    let rules = by_effect();
     let loose: Vec<&&str> = DOES_SOMETHING
         .iter()
         .filter(|script| judge_script(&rules, script).rule <= Some(Allow))
@@ -104,7 +100,7 @@ fn what_only_may_be_inert_keeps_its_effects() {
 
 #[test]
 fn what_is_certainly_inert_goes_on() {
-    let rules = shipped().unwrap();
+    let rules = by_effect();
     let stopped: Vec<String> = DOES_NOTHING
         .iter()
         .map(|script| (script, judge_script(&rules, script)))
@@ -207,7 +203,7 @@ fn what_checkrein_starts_is_judged() {
         );
     }
     // The checks of another tree are code that somebody wrote just now.
-    let rules = shipped().unwrap();
+    let rules = by_effect();
     let written =
         "mkdir /tmp/x; echo '[[verifier]]' > /tmp/x/checkrein.toml; checkrein check --root /tmp/x";
     assert!(judge_script(&rules, written).rule > Some(Allow));

@@ -1,4 +1,4 @@
-//! The shipped policy with one forbidden rule: everyday commands go through, spellings of the
+//! Where effects decide, with one forbidden rule: everyday commands go through, spellings of the
 //! forbidden one and other destructive acts do not.
 
 mod table;

@@ -25,7 +25,7 @@ pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
         reach_asks: true,
         protect: vec!["**".to_owned()],
         roots: vec![root.display().to_string()],
-        forbids_destruction: true,
+        ..Bounds::shipped()
     });
     let scripts = ParsedScripts::default();
     let (facts, touched) = match &action.command {

@@ -17,8 +17,9 @@ const HEAD: &str = "\
 
 const POLICY: &str = "
 # Which commands may run (docs/policy.md of Checkrein). A person is asked before a command that
-# destroys, publishes or reaches beyond this project; one that destroys a home, a disk or the
-# system is refused. `rules = []` switches both off.
+# others feel for good (a release, a forced push, a deployment) or that runs code from the network
+# which nobody has read; one that destroys a home, a disk or the system is refused. `rules = []`
+# switches both off.
 [policy]
 rules = [\"builtin:default\"]
 ";

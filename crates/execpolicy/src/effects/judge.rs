@@ -48,6 +48,8 @@ pub(crate) struct Judged {
     pub(crate) protected: Option<(RuleDecision, String)>,
     /// What it destroys that nobody means to.
     pub(crate) destroys: Option<String>,
+    /// Why a person is asked, whatever else is ordinary, and what to do instead.
+    pub(crate) hazard: Option<&'static str>,
     /// What it runs in turn.
     pub(crate) runs: Vec<Run>,
     /// Files that it puts something into.
@@ -174,6 +176,9 @@ impl Sight<'_, '_> {
             Effect::Deed(deed) => {
                 if let Some(why) = deed.destroys() {
                     self.destroys(|| why.to_owned());
+                }
+                if self.bounds.hazard_asks {
+                    self.judged.hazard = self.judged.hazard.or_else(|| deed.hazard());
                 }
                 if let Some(why) = deed.asks(self.bounds.opaque_asks) {
                     self.asks(why);
@@ -541,5 +546,6 @@ fn shown(spot: &Spot) -> String {
 pub(crate) fn matter(bounds: &Bounds) -> bool {
     bounds.unmatched == Unmatched::ByEffect
         || bounds.forbids_destruction
+        || bounds.hazard_asks
         || !bounds.protect.is_empty()
 }

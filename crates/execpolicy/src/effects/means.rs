@@ -163,16 +163,17 @@ impl Names {
             .any(|(name, values)| named(name) && (!alone || values.iter().flatten().any(printed)))
     }
 
+    /// Whether the variable that a text begins with is set to something like this.
+    pub(crate) fn sets(&self, text: &str, is_like: impl Fn(&Word) -> bool) -> bool {
+        let values = first_name(text).and_then(|name| self.variables.get(name));
+        values.is_some_and(|values| values.iter().flatten().any(is_like))
+    }
+
     /// Whether a text begins with a variable that the script does not set.
     fn is_inherited(&self, text: &str) -> bool {
-        let Some(name) = text.strip_prefix('$') else {
+        let Some(name) = first_name(text) else {
             return false;
         };
-        let name = name.trim_start_matches('{');
-        let end = name
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(name.len());
-        let name = name.get(..end).unwrap_or("");
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && !self.variables.contains_key(name)
     }
@@ -337,6 +338,15 @@ impl Names {
             _ => vec![UNKNOWN.to_string()],
         }
     }
+}
+
+/// The name of the variable that a text begins with.
+fn first_name(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('$')?.trim_start_matches('{');
+    let end = name
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(name.len());
+    name.get(..end)
 }
 
 /// A value of which some has been cut: its folder stays if only the name was.

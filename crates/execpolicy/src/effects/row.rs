@@ -24,7 +24,13 @@ pub(crate) enum Deed {
     Publishes,
     /// Replaces or removes what others have.
     Forces,
-    /// Rewrites or drops history.
+    /// Changes services that others may use.
+    Deploys,
+    /// Speaks for the person where others read it: closes, locks, comments.
+    Speaks,
+    /// Rewrites a repository's whole history, or drops what only its records of moves kept.
+    Rewrites,
+    /// Moves or drops names in history; what they named can still be found.
     History,
     /// Throws away work that is nowhere else.
     Drops,
@@ -72,6 +78,9 @@ impl Deed {
             | Self::Uploads
             | Self::Publishes
             | Self::Forces
+            | Self::Deploys
+            | Self::Speaks
+            | Self::Rewrites
             | Self::History
             | Self::Drops
             | Self::Unchecked
@@ -87,6 +96,43 @@ impl Deed {
         }
     }
 
+    /// Why a person is asked about it wherever hazards are asked about, and what to do instead:
+    /// others feel it, and nobody takes it back.
+    pub(crate) fn hazard(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Publishes => {
+                "hands something to others that is hard to take back: leave that to the person"
+            }
+            Self::Forces => {
+                "replaces or removes what others have: add to it instead (a new commit, a new \
+                 version), or leave that to the person"
+            }
+            Self::Deploys => "changes services that others may use: leave that to the person",
+            Self::Rewrites => "rewrites or drops history: leave that to the person",
+            Self::Network
+            | Self::Installs
+            | Self::Opaque
+            | Self::Moves
+            | Self::Elsewhere
+            | Self::Uploads
+            | Self::Speaks
+            | Self::History
+            | Self::Drops
+            | Self::Unchecked
+            | Self::Privilege
+            | Self::Persists
+            | Self::Destroys
+            | Self::Wipes
+            | Self::Stops
+            | Self::Machine
+            | Self::Secret
+            | Self::Modes
+            | Self::Code
+            | Self::Unclear
+            | Self::Unknown => return None,
+        })
+    }
+
     /// Why a person is asked; `None` if it is ordinary work.
     pub(crate) fn asks(self, opaque: bool) -> Option<&'static str> {
         Some(match self {
@@ -97,7 +143,9 @@ impl Deed {
             Self::Uploads => "sends files to another machine",
             Self::Publishes => "hands something to others that is hard to take back",
             Self::Forces => "replaces or removes what others have",
-            Self::History => "rewrites or drops history",
+            Self::Deploys => "changes services that others may use",
+            Self::Speaks => "speaks for the person where others read it",
+            Self::Rewrites | Self::History => "rewrites or drops history",
             Self::Drops => "throws away work that may be nowhere else",
             Self::Unchecked => "skips or switches off checks",
             Self::Privilege => "acts with another account's rights, or changes rights",

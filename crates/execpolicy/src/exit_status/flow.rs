@@ -781,6 +781,7 @@ impl<'a, 't> Flow<'a, '_, 't> {
                 | Inner::AnyFrom(_)
                 | Inner::Code(_)
                 | Inner::Unreadable(_)
+                | Inner::Fetched(_)
                 | Inner::Typed
                 | Inner::Alias(..) => {}
             }

@@ -25,6 +25,8 @@ pub(crate) enum Feed {
     Paths(Rc<[Word]>),
     /// Some other command's output.
     Unknown,
+    /// The same, and what it is made of comes from the network.
+    Fetched,
 }
 
 impl Feed {
@@ -66,6 +68,7 @@ pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
             match input {
                 Feed::Text { .. } => input.clone(),
                 Feed::Paths(_) => input.clone(),
+                Feed::Fetched => Feed::Fetched,
                 Feed::Open | Feed::Nothing | Feed::Unknown => Feed::Unknown,
             }
         }

@@ -17,6 +17,8 @@ const ROUNDS: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Made {
     files: Vec<Spot>,
+    /// Those of them that come from the network.
+    fetched: Vec<Spot>,
     folders: Vec<Spot>,
     started: Vec<Spot>,
     programs: BTreeSet<String>,
@@ -27,19 +29,31 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// A redirect, or a patch, writes these.
-    pub(super) fn written(&mut self, judged: &Judged) {
+    /// A redirect, or a patch, writes these; `fetched`: what comes from the network.
+    pub(super) fn written(&mut self, judged: &Judged, fetched: bool) {
         keep(&mut self.files, &judged.made);
+        if fetched {
+            keep(&mut self.fetched, &judged.made);
+        }
         keep(&mut self.started, &judged.started);
     }
 
-    /// A command of this program does this; `fed`: what it reads is made by another command.
-    pub(super) fn command(&mut self, program: &str, judged: &mut Judged, fed: bool) {
+    /// A command of this program does this; `fed`: what it reads is made by another command;
+    /// `fetched`: what it writes comes from the network.
+    pub(super) fn command(
+        &mut self,
+        program: &str,
+        judged: &mut Judged,
+        (fed, fetched): (bool, bool),
+    ) {
         if fed || effects::carries(program) {
             keep(&mut self.files, &judged.made);
             if fed && program != "patch" {
                 keep(&mut self.folders, &judged.filled);
             }
+        }
+        if fetched {
+            keep(&mut self.fetched, &judged.made);
         }
         keep(&mut self.started, &std::mem::take(&mut judged.started));
         if self.programs.len() < MOST {
@@ -58,17 +72,22 @@ impl Made {
     }
 
     /// Follows what is made of what was made.
-    fn follow(&mut self) {
+    pub(super) fn follow(&mut self) {
         let later = std::mem::take(&mut self.later);
         for judged in later.iter().cycle().take(later.len() * ROUNDS) {
             if judged.read.iter().any(|spot| self.holds(spot)) {
                 keep(&mut self.files, &judged.made);
                 keep(&mut self.folders, &judged.filled);
             }
+            if judged.read.iter().any(|spot| self.fetches(spot)) {
+                keep(&mut self.fetched, &judged.made);
+            }
             for (from, to) in &judged.copied {
                 let within = |file: &Spot| file.through(from, to);
                 let moved: Vec<Spot> = self.files.iter().filter_map(within).collect();
                 keep(&mut self.files, &moved);
+                let moved: Vec<Spot> = self.fetched.iter().filter_map(within).collect();
+                keep(&mut self.fetched, &moved);
             }
         }
     }
@@ -79,10 +98,20 @@ impl Made {
         self.files.iter().any(|file| meets(file, spot)) || self.folders.iter().any(below)
     }
 
+    /// Whether a path can be a file that comes from the network.
+    fn fetches(&self, spot: &Spot) -> bool {
+        self.fetched.iter().any(|file| meets(file, spot))
+    }
+
+    /// A file that comes from the network and is run.
+    pub(super) fn fetched_at_once(&self) -> Option<String> {
+        let spot = self.started.iter().find(|spot| self.fetches(spot));
+        spot.map(Spot::path)
+    }
+
     /// What is written and run; `renamed`: folders are searched for programs that only this
     /// request knows.
-    pub(super) fn at_once(&mut self, renamed: bool) -> Option<String> {
-        self.follow();
+    pub(super) fn at_once(&self, renamed: bool) -> Option<String> {
         if let Some(spot) = self.started.iter().find(|spot| self.holds(spot)) {
             return Some(spot.path());
         }

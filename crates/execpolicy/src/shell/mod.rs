@@ -4,6 +4,7 @@
 
 mod dirs;
 mod feed;
+mod fetched;
 mod lexical;
 mod made;
 mod mask;
@@ -40,7 +41,7 @@ pub use parsed::ParsedScripts;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches_in, patches_of_words};
 pub(crate) use unfold::{Inner, unfold};
 pub use verdict::Touched;
-use verdict::Verdict;
+use verdict::{Asks, Verdict};
 pub(crate) use word::{Known, Word, read as read_word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
@@ -157,6 +158,17 @@ enum Kind {
     Inside,
 }
 
+/// What is known of a command beside its words.
+#[derive(Default)]
+struct Facts {
+    /// Why a person would be asked because of what it does.
+    asks: Option<String>,
+    /// Why a person is asked whatever allows it.
+    hazard: Option<&'static str>,
+    /// Whether code in it could be read.
+    readable: bool,
+}
+
 struct Judge<'r> {
     verdict: Verdict<'r>,
     scripts: ParsedScripts,
@@ -245,6 +257,13 @@ impl<'r> Judge<'r> {
         for redirected in std::mem::take(&mut self.redirected) {
             self.redirected(&redirected);
         }
+        self.made.follow();
+        if self.asks_about_hazards()
+            && let Some(path) = self.made.fetched_at_once()
+        {
+            let why = format!("policy asks: {path}: this {}", fetched::HAZARD);
+            self.verdict.asks(why);
+        }
         if self.by_effect()
             && let Some(path) = self.made.at_once(self.names.is_set("PATH"))
         {
@@ -256,6 +275,10 @@ impl<'r> Judge<'r> {
 
     fn by_effect(&self) -> bool {
         self.verdict.rules().bounds().unmatched == Unmatched::ByEffect
+    }
+
+    fn asks_about_hazards(&self) -> bool {
+        self.verdict.rules().bounds().hazard_asks
     }
 
     /// Judges effects, and takes up what they run.
@@ -378,16 +401,21 @@ impl<'r> Judge<'r> {
         if self.made.takes && !redirected.written {
             effects.push(Effect::Starts(redirected.path.clone()));
         }
-        self.asked(&effects, &redirected.dirs);
+        self.asked_of(&effects, &redirected.dirs, redirected.fetched);
     }
 
     /// Effects of no command that a rule could name.
     fn asked(&mut self, effects: &[Effect], dirs: &Dirs) {
+        self.asked_of(effects, dirs, false);
+    }
+
+    /// The same; `fetched`: what is written comes from the network.
+    fn asked_of(&mut self, effects: &[Effect], dirs: &Dirs, fetched: bool) {
         if !sight::matter(self.verdict.rules().bounds()) {
             return;
         }
         let judged = self.effects(effects, dirs, None);
-        self.made.written(&judged);
+        self.made.written(&judged, fetched);
         if self.by_effect()
             && let Some(why) = judged.asks
         {
@@ -436,19 +464,16 @@ impl<'r> Judge<'r> {
         });
     }
 
-    /// What is known of a command beside its words: why a person would be asked, and whether
-    /// code in it could be read.
-    fn facts(
-        &mut self,
-        command: &Command,
-        words: &[Word],
-        program: &str,
-    ) -> (Option<String>, bool) {
+    /// What is known of a command beside its words.
+    fn facts(&mut self, command: &Command, words: &[Word], program: &str) -> Facts {
         let name = basename(program);
         // Its own commands are judged where they stand; it may also not be what is meant here.
         let own = self.functions.contains(program) || self.aliases.contains_key(program);
         if own && !effects::is_known(program) {
-            return (None, true);
+            return Facts {
+                readable: true,
+                ..Facts::default()
+            };
         }
         let mut effects = effects::of(program, words, command.kind != Kind::Plain);
         // Without quotes, what is empty is no word at all.
@@ -513,8 +538,12 @@ impl<'r> Judge<'r> {
             .iter()
             .any(|effect| matches!(effect, Effect::Fed(_)));
         self.made.takes |= takes;
-        let fed = matches!(command.feed, Feed::Unknown | Feed::Text { .. });
-        self.made.command(name, &mut judged, fed);
+        let fetched = fetched::is_fetcher(name) || command.feed == Feed::Fetched;
+        let fed = matches!(
+            command.feed,
+            Feed::Unknown | Feed::Fetched | Feed::Text { .. }
+        );
+        self.made.command(name, &mut judged, (fed, fetched));
         if matches!(name, "env" | "genv") {
             for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
                 if let Some((name, _)) = word.text.split_once('=') {
@@ -531,7 +560,11 @@ impl<'r> Judge<'r> {
                 command.hole.clone(),
             );
         }
-        (judged.asks, readable)
+        Facts {
+            asks: judged.asks,
+            hazard: judged.hazard,
+            readable,
+        }
     }
 
     /// Words that may not be a command count for what nobody means, as for rules that forbid.
@@ -578,6 +611,9 @@ impl<'r> Judge<'r> {
             if command.sure {
                 self.verdict.unresolved(&first.text);
                 self.verdict.nameless(words);
+                if self.asks_about_hazards() && fetched::is_fetched(&first.text, &self.names) {
+                    self.verdict.hazard(words, fetched::HAZARD);
+                }
             }
             // An unquoted expansion may be empty, and the next word the command.
             if first.known == Known::Many && command.sure {
@@ -587,18 +623,22 @@ impl<'r> Judge<'r> {
         };
         let restricts = self.verdict.rules().has_restrictions();
         let settled = self.settled(words, command.hole.as_deref());
-        let (asks, readable) =
+        let facts =
             match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
                 true => self.facts(command, &settled, program),
-                false => (None, false),
+                false => Facts::default(),
             };
         if !command.sure {
             self.guessed(command, &settled, program);
         }
-        self.verdict
-            .command(words, program, command.sure, asks.as_deref());
+        let inner = unfold::unfold(basename(program), words, &command.feed);
+        let asks = Asks {
+            effects: facts.asks.as_deref(),
+            hazard: facts.hazard.or_else(|| self.fetched(command, &inner)),
+        };
+        self.verdict.command(words, program, command.sure, asks);
         self.alias(command, words, program);
-        self.unfold(command, words, readable);
+        self.unfold(command, words, inner, facts.readable);
         // What rules say of the words as they stand holds; this can only add to it.
         if let Cow::Owned(settled) = settled
             && settled != words
@@ -614,14 +654,29 @@ impl<'r> Judge<'r> {
                 hole: command.hole.clone(),
                 kind: command.kind,
             };
-            self.unfold(&command, &words, readable);
+            let program = words.first().and_then(Word::as_program).unwrap_or("");
+            let inner = unfold::unfold(basename(program), &words, &command.feed);
+            if let Some(why) = self.fetched(&command, &inner) {
+                self.verdict.hazard(&words, why);
+            }
+            self.unfold(&command, &words, inner, facts.readable);
         }
     }
 
-    fn unfold(&mut self, command: &Command, words: &[Word], readable: bool) {
-        let program = words.first().and_then(Word::as_program).unwrap_or("");
+    /// Why a person is asked about code that a command runs, if it comes from the network.
+    fn fetched(&self, command: &Command, inner: &[Inner]) -> Option<&'static str> {
+        let fetched = |inner: &Inner| match inner {
+            Inner::Fetched(_) => true,
+            Inner::Code(text) | Inner::Unreadable(text) => fetched::is_fetched(text, &self.names),
+            _ => false,
+        };
+        let asks = command.sure && self.asks_about_hazards();
+        (asks && inner.iter().any(fetched)).then_some(fetched::HAZARD)
+    }
+
+    fn unfold(&mut self, command: &Command, words: &[Word], inner: Vec<Inner>, readable: bool) {
         let mut hole = None;
-        for inner in unfold::unfold(basename(program), words, &command.feed) {
+        for inner in inner {
             match inner {
                 Inner::Code(_) if readable && self.by_effect() => {}
                 Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
@@ -703,7 +758,7 @@ impl<'r> Judge<'r> {
                     self.any_from(command, at);
                 }
             }
-            Inner::Code(piece) | Inner::Unreadable(piece) => {
+            Inner::Code(piece) | Inner::Unreadable(piece) | Inner::Fetched(piece) => {
                 if command.sure {
                     self.verdict.unresolved(&piece);
                 }
@@ -738,7 +793,7 @@ impl<'r> Judge<'r> {
         for from in (command.from + at..command.words.len()).skip(MAX_TRIED) {
             let words = command.words.get(from..).unwrap_or(&[]);
             if let Some(program) = words.first().and_then(Word::as_program) {
-                self.verdict.command(words, program, false, None);
+                self.verdict.command(words, program, false, Asks::default());
             }
         }
     }
@@ -770,7 +825,7 @@ fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>)
             effects.push(Effect::Deed(Deed::Unclear))
         }
         Feed::Open | Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown => {
+        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown | Feed::Fetched => {
             effects.push(Effect::Deed(Deed::Code))
         }
     }

@@ -143,10 +143,12 @@ fn read(
         let words = match (&one.feed, input_file(script)) {
             // `< FILE` feeds the one command that there is to feed.
             (Feed::Nothing, Some(file)) if is_fed(&one.words) => with_input(&one.words, file),
-            (Feed::Unknown, _) if is_fed(&one.words) => match before.and_then(shown_file) {
-                Some(file) => with_input(&one.words, file),
-                None => one.words.clone(),
-            },
+            (Feed::Unknown | Feed::Fetched, _) if is_fed(&one.words) => {
+                match before.and_then(shown_file) {
+                    Some(file) => with_input(&one.words, file),
+                    None => one.words.clone(),
+                }
+            }
             _ => one.words.clone(),
         };
         let place = Place {
@@ -321,7 +323,12 @@ fn below(folder: Option<String>, named: Option<&str>) -> Option<String> {
 fn fed(feed: &Feed) -> Option<PatchText> {
     match feed {
         Feed::Text { text, sure: true } => Some(PatchText::Here(text.to_string())),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Open | Feed::Nothing | Feed::Unknown => None,
+        Feed::Text { .. }
+        | Feed::Paths(_)
+        | Feed::Open
+        | Feed::Nothing
+        | Feed::Unknown
+        | Feed::Fetched => None,
     }
 }
 

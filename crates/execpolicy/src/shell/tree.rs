@@ -11,6 +11,7 @@ use tree_sitter::Node;
 
 use super::dirs::{self, Dirs};
 use super::feed::{Feed, printed};
+use super::fetched;
 use super::mask;
 use super::parsed::ParsedScripts;
 use super::quote;
@@ -27,6 +28,8 @@ const BELIEVED: &[&str] = &[
 
 /// Brackets inside one another; the parser takes memory for each.
 const MAX_DEPTH: usize = 2_000;
+/// Nodes of a statement in which one that fetches is looked for.
+const MAX_LOOKED_AT: usize = 256;
 /// Heredocs of a script; each is looked at with those around it.
 const MAX_HEREDOCS: usize = 512;
 
@@ -64,6 +67,8 @@ pub(crate) struct Redirected {
     pub(crate) path: Word,
     /// Whether it is written, not read.
     pub(crate) written: bool,
+    /// Whether what is written comes from the network.
+    pub(crate) fetched: bool,
     /// The folders from which it is named.
     pub(crate) dirs: Dirs,
 }
@@ -287,9 +292,11 @@ impl<'t, 's> Walk<'t, 's> {
                     && let Some(path) = target.and_then(|node| word::read(node, self.text))
                 {
                     let dirs = self.now.clone();
+                    let fetched = written && node.parent().is_some_and(|node| self.fetches(node));
                     let redirected = Redirected {
                         path,
                         written,
+                        fetched,
                         dirs,
                     };
                     self.script.redirected.push(redirected);
@@ -624,6 +631,35 @@ impl<'t, 's> Walk<'t, 's> {
 
     /// What a member of a pipeline prints.
     fn printed(&self, node: Node<'t>, feed: &Feed) -> Feed {
+        match self.told(node, feed) {
+            // Whatever is made of it, nobody has read it.
+            Feed::Unknown if *feed == Feed::Fetched || self.fetches(node) => Feed::Fetched,
+            told => told,
+        }
+    }
+
+    /// Whether a command in this node fetches something from the network.
+    fn fetches(&self, node: Node<'t>) -> bool {
+        let mut pending = vec![node];
+        for _ in 0..MAX_LOOKED_AT {
+            let Some(node) = pending.pop() else { break };
+            if node.kind() == "command" {
+                let (nodes, _) = self.command_parts(node, Vec::new());
+                let words = nodes
+                    .into_iter()
+                    .map_while(|node| word::read(node, self.text));
+                if fetched::calls_fetcher(&words.collect::<Vec<_>>()) {
+                    return true;
+                }
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+        false
+    }
+
+    /// What a member of a pipeline prints, as far as its words say.
+    fn told(&self, node: Node<'t>, feed: &Feed) -> Feed {
         let (command, outer) = match node.kind() {
             "redirected_statement" => {
                 let mut cursor = node.walk();

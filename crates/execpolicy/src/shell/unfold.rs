@@ -31,6 +31,8 @@ pub(crate) enum Inner {
     Code(String),
     /// Something that cannot be read.
     Unreadable(String),
+    /// The same, from the network.
+    Fetched(String),
     /// Nothing yet: it reads what is typed while it runs.
     Typed,
     /// A name that stands for other words from here on.
@@ -169,6 +171,7 @@ fn fed(feed: &Feed) -> Vec<Inner> {
         Feed::Unknown | Feed::Paths(_) => {
             vec![Inner::Unreadable("commands read from a pipe".to_owned())]
         }
+        Feed::Fetched => vec![Inner::Fetched("commands read from a pipe".to_owned())],
     }
 }
 
@@ -442,7 +445,7 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         } else if word.known == Known::Many && lead.is_empty() {
             return vec![Inner::Code(word.text.clone())];
         } else if word.as_fixed() != Some("-") {
-            return Vec::new();
+            return code_file(word, feed);
         }
     }
     match feed {
@@ -453,6 +456,7 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
         Feed::Unknown | Feed::Paths(_) => {
             vec![Inner::Code("a program read from a pipe".to_owned())]
         }
+        Feed::Fetched => vec![Inner::Fetched("a program read from a pipe".to_owned())],
     }
 }
 

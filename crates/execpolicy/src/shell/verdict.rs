@@ -20,6 +20,15 @@ const MAX_TOUCHED: usize = 256;
 /// Bytes of a word or piece that are kept.
 const MAX_BYTES: usize = 256;
 
+/// Why a command would be asked about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asks<'a> {
+    /// Because of what it does, where effects decide and no rule names it.
+    pub(super) effects: Option<&'a str>,
+    /// Because it is a hazard, whatever rule allows it.
+    pub(super) hazard: Option<&'a str>,
+}
+
 pub(super) struct Verdict<'r> {
     rules: &'r RuleSet,
     restricts: bool,
@@ -94,14 +103,7 @@ impl<'r> Verdict<'r> {
 
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
-    /// `asks` is why its effects would be asked about, if they are.
-    pub(super) fn command(
-        &mut self,
-        words: &[Word],
-        program: &str,
-        sure: bool,
-        asks: Option<&str>,
-    ) {
+    pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool, asks: Asks<'_>) {
         self.own(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
@@ -110,7 +112,8 @@ impl<'r> Verdict<'r> {
         if self.rules.is_empty() && self.rules.bounds().unmatched == Unmatched::Allow {
             if sure {
                 self.uncovered = true;
-                self.keep(words, None);
+                let rule = asks.hazard.map(|why| self.hazard(words, why));
+                self.keep(words, rule);
             }
             return;
         }
@@ -142,19 +145,15 @@ impl<'r> Verdict<'r> {
             let piece = argv.join(" ") + " " + &next.text;
             self.unresolved(&piece);
         }
-        let rule = rule.or_else(|| self.unmatched(words, asks));
+        let rule = rule.max(asks.hazard.map(|why| self.hazard(words, why)));
+        let rule = rule.or_else(|| self.unmatched(words, asks.effects));
         self.uncovered |= rule.is_none();
         self.keep(words, rule);
     }
 
     /// What holds for a command that no rule names.
     fn unmatched(&mut self, words: &[Word], asks: Option<&str>) -> Option<RuleDecision> {
-        let shown: Vec<&str> = words
-            .iter()
-            .take(3)
-            .map(|word| word.text.as_str())
-            .collect();
-        let shown = bounded(&shown.join(" "));
+        let shown = shown(words);
         let why = match (self.rules.bounds().unmatched, asks) {
             (Unmatched::Allow, _) => return None,
             (Unmatched::ByEffect, None) => return Some(RuleDecision::Allow),
@@ -163,6 +162,13 @@ impl<'r> Verdict<'r> {
         };
         self.refuse(RuleDecision::Prompt, why);
         Some(RuleDecision::Prompt)
+    }
+
+    /// A command that a person is asked about whatever allows it.
+    pub(super) fn hazard(&mut self, words: &[Word], why: &str) -> RuleDecision {
+        let why = format!("policy asks: `{}` {why}", shown(words));
+        self.refuse(RuleDecision::Prompt, why);
+        RuleDecision::Prompt
     }
 
     /// Something beside the commands that a person is asked about.
@@ -306,6 +312,12 @@ fn reason(hit: &Match) -> String {
             format!("policy asks before commands starting with `{prefix}`")
         }
     }
+}
+
+/// How a command begins.
+fn shown(words: &[Word]) -> String {
+    let texts = words.iter().take(3).map(|word| word.text.as_str());
+    bounded(&texts.collect::<Vec<_>>().join(" "))
 }
 
 /// At most so many bytes, cut between characters.

@@ -4,20 +4,18 @@ use std::collections::BTreeMap;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
-use checkrein_execpolicy::{Bounds, DEFAULT_RULES, RuleSet, Unmatched, compile, judge_script};
+use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
 
-/// The one rule that is added to what is shipped.
+/// The one rule beside `builtin:default` and `unmatched = "by-effect"`.
 const FORBIDDEN: &str = "prefix_rule(['rm'], 'forbidden', justification='use git clean or move it to a scratch folder')";
 
-/// The shipped default plus one forbidden rule, in a project at these roots.
+/// Effects decide, beside one forbidden rule, in a project at these roots.
 pub(crate) fn policy(roots: &[&str]) -> Result<RuleSet, String> {
-    let rules = compile(&[("builtin:default", DEFAULT_RULES), ("rm.rules", FORBIDDEN)])
-        .map_err(|error| error.to_string())?;
+    let rules = compile(&[("rm.rules", FORBIDDEN)]).map_err(|error| error.to_string())?;
     Ok(rules.bounded(Bounds {
         unmatched: Unmatched::ByEffect,
-        forbids_destruction: true,
         roots: roots.iter().map(|root| (*root).to_owned()).collect(),
-        ..Bounds::default()
+        ..Bounds::shipped()
     }))
 }
 

@@ -1,5 +1,5 @@
-//! `[policy]` beside its rules files: commands that no rule names, code that is not read, paths
-//! that nobody writes. The person's own file can only tighten.
+//! `[policy]` beside its rules files: the policy that is shipped, commands that no rule names, code
+//! that is not read, paths that nobody writes. The person's own file can only tighten.
 
 use checkrein_execpolicy::{Bounds, Unmatched};
 
@@ -19,13 +19,9 @@ pub(super) fn add(
     let table = &file.policy;
     let mut named = table.rules.iter().flatten();
     let shipped = named.any(|pattern| pattern == DEFAULT);
-    let unmatched = match table.unmatched {
-        Some(unmatched) => unmatched,
-        None if shipped => Unmatched::ByEffect,
-        None => Unmatched::Allow,
-    };
-    bounds.unmatched = stricter(bounds.unmatched, unmatched);
+    bounds.unmatched = stricter(bounds.unmatched, table.unmatched.unwrap_or_default());
     bounds.forbids_destruction |= table.rules.as_ref().is_some_and(|rules| !rules.is_empty());
+    bounds.hazard_asks |= shipped;
     bounds.opaque_asks |= table.opaque == Some(OpaqueText::Prompt);
     for pattern in &table.protect {
         let outside =

@@ -210,9 +210,8 @@ impl Gathered {
         let folder = folder(&self.config);
         let mut found = Vec::new();
         for pattern in file.policy.rules.iter().flatten() {
+            // It has no file: it judges by what commands do.
             if pattern == bounds::DEFAULT {
-                let text = checkrein_execpolicy::DEFAULT_RULES.to_owned();
-                found.push((bounds::DEFAULT.to_owned(), text));
                 continue;
             }
             let glob = matcher(pattern)

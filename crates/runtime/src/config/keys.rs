@@ -277,13 +277,13 @@ pub const KEYS: &[KeySpec] = &[
     key("stance.stop", STANCES, "At a stop.").or("\"allow\"").own(Stricter),
 
     key("policy", OneTable, "Exec policy.").own(Adds),
-    key("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
+    key("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped: it asks before releases, forced pushes and code from the network that nobody has read. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
         .like("[\"builtin:default\", \"rules/*.rules\"]").own(Adds),
     key("policy.unmatched", OneOf(&[
         word("allow", "left to the agent's own rules"),
         word("prompt", "a person is asked"),
         word("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
-    ]), "What holds for a command that no rule names; default: `allow`, and with `builtin:default` among the rules `by-effect`.")
+    ]), "What holds for a command that no rule names; default: `allow`.")
         .like("\"allow\"").own(Adds),
     key("policy.opaque", OneOf(&[word("allow", "it goes on"), word("prompt", "a person is asked")]),
         "Code that is not read before it runs, where effects decide: `make`, `npm test`, a script; default: `allow`.")

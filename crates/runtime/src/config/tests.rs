@@ -317,14 +317,27 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
     )
     .unwrap();
     for (script, expected) in [
-        ("git status", Allow),
-        ("git push --force", Prompt),
+        ("git status", None),
+        ("frobnicate", None),
+        ("$RUN now", None),
+        ("git push --force", Some(Prompt)),
         // It may write what is protected.
-        ("git reset --hard", Prompt),
-        ("shutdown now", Forbidden),
-        ("echo x > tests/a", Forbidden),
+        ("git reset --hard", Some(Prompt)),
+        ("shutdown now", Some(Forbidden)),
+        ("echo x > tests/a", Some(Forbidden)),
     ] {
-        assert_eq!(judged(&shipped, script), Some(expected), "{script}");
+        assert_eq!(judged(&shipped, script), expected, "{script}");
+    }
+    // Where effects decide, it is beside them.
+    let by_effect = "[policy]\nrules = ['builtin:default']\nunmatched = 'by-effect'";
+    let by_effect = rules(by_effect, None).unwrap();
+    for (script, expected) in [
+        ("git status", Allow),
+        ("frobnicate", Prompt),
+        ("git push --force", Prompt),
+        ("shutdown now", Forbidden),
+    ] {
+        assert_eq!(judged(&by_effect, script), Some(expected), "{script}");
     }
     // Without the key its forbidden part is in force, and what it asks about is not.
     for (repo, own, expected) in [

@@ -151,7 +151,7 @@ fn exec_policy(policy: &Policy, place: Option<String>) -> Finding {
     const CHECK: &str = "exec_policy";
     let rules = RuleSet::from_text(&policy.rules).unwrap_or_default();
     let finding =
-        if rules.has_restrictions() {
+        if rules.has_restrictions() || rules.asks_about_hazards() {
             Finding::ok("repo", CHECK, "commands are judged before they run")
         } else {
             let finding = match rules.forbids_destruction() {

@@ -61,7 +61,7 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
     }
     let rules = RuleSet::from_text(&compiled.policy.rules)
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    if rules.is_empty() {
+    if rules.is_empty() && !rules.asks_about_hazards() {
         ui::say(&format!(
             "checkrein: no rules are loaded; name files with --rules, or in {CONFIG}: [policy] rules = [\"rules/*.rules\"]"
         ));

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_execpolicy::{Bounds, Entry, Example, Listing, NetworkRule, Says, list};
+use checkrein_execpolicy::{Bounds, Entry, Example, Listing, NetworkRule, RuleSet, Says, list};
 use checkrein_runtime::config::{Driver, Sources};
 use serde_json::{Value, json};
 
@@ -16,6 +16,9 @@ use crate::ui::errors::CommandError;
 use crate::ui::line::Line;
 use crate::ui::style::{Paint, counted};
 use crate::{exit_code, ui};
+
+/// As a config names it.
+const SHIPPED: &str = "builtin:default";
 
 pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     let here = super::here()?;
@@ -40,6 +43,10 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     if args.json {
         ui::json(&document(&listings, digest, failing));
     } else {
+        if tested.shipped {
+            ui::answer(Line::painted(Paint::Strong, SHIPPED));
+            ui::answer("        judges commands by what they do");
+        }
         print(&listings, digest, failing);
     }
     Ok(exit_code::exit(match failing {
@@ -54,6 +61,8 @@ struct Tested {
     files: Vec<(String, String)>,
     /// The config that names them, if none was named.
     config: Option<(Located, Sources)>,
+    /// Whether the config names the policy that is shipped, which has no file.
+    shipped: bool,
 }
 
 fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
@@ -62,6 +71,7 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
         return Ok(Tested {
             files,
             config: None,
+            shipped: false,
         });
     }
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
@@ -70,7 +80,10 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
         ui::say(&format!("checkrein: {note}"));
     }
     let files = located.rules_files(&sources.sources)?;
-    if files.is_empty() {
+    let policy = located.unguarded(&sources.sources, Driver::Hook);
+    let sealed = policy.map(|compiled| RuleSet::from_text(&compiled.policy.rules));
+    let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_about_hazards());
+    if files.is_empty() && !shipped {
         return Err(CommandError::usage(
             "no rules file is configured here",
             format!(
@@ -81,6 +94,7 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
     Ok(Tested {
         files,
         config: Some((located, sources.sources)),
+        shipped,
     })
 }
 

@@ -207,6 +207,9 @@ fn made(call: &Call<'_>, out: &mut Vec<Effect>) {
     if makes(name, call) || scripts(name, call) || name == "cmake" && acts(call) {
         out.push(Effect::Deed(Deed::Code));
     }
+    if name == "xcrun" && call.operand(0) == Some("notarytool") {
+        out.push(Effect::Deed(Deed::Uploads));
+    }
     if publishes(name, call) {
         out.push(Effect::Deed(Deed::Publishes));
     }
@@ -279,7 +282,7 @@ fn acts(call: &Call<'_>) -> bool {
 fn publishes(name: &str, call: &Call<'_>) -> bool {
     match name {
         "xcrun" | "swift" | "dart" | "flutter" => {
-            matches!(call.operand(0), Some("publish" | "altool" | "notarytool"))
+            matches!(call.operand(0), Some("publish" | "altool"))
         }
         "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lerna" | "nx" | "changeset" | "mix"
         | "ant" => call.operands.iter().any(|word| {

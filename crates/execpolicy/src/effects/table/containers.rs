@@ -8,6 +8,8 @@ use crate::shell::Word;
 
 const RUNS: &[Deed] = &[Deed::Opaque];
 const GONE: &[Deed] = &[Deed::Destroys];
+/// Of a cluster that others may use.
+const DEPLOYS: &[Deed] = &[Deed::Deploys];
 
 pub(super) const ROWS: &[Row] = &[
     Row::of(&["docker", "podman", "nerdctl"])
@@ -105,7 +107,7 @@ pub(super) const ROWS: &[Row] = &[
                     "push",
                     "test",
                 ],
-                GONE,
+                DEPLOYS,
             )
             .on(&[("dry-run", On::Inert(&inert::HELM))]),
             Row::does(&["plugin", "registry"], &[Deed::Code]),
@@ -359,7 +361,7 @@ const KUBECTL: &[Row] = &[
     ]),
     Row::of(&["rollout"]).subs(&[
         Row::does(&["status", "history"], &[Deed::Network]),
-        Row::does(&["restart", "undo", "pause", "resume"], GONE),
+        Row::does(&["restart", "undo", "pause", "resume"], DEPLOYS),
     ]),
     Row::of(&["port-forward", "proxy"]),
     Row::does(
@@ -389,7 +391,7 @@ const KUBECTL: &[Row] = &[
             "new-project",
             "adm",
         ],
-        GONE,
+        DEPLOYS,
     )
     .on(&[("dry-run", On::Inert(&inert::KUBECTL))]),
 ];

@@ -207,7 +207,7 @@ pub(super) const ROWS: &[Row] = &[
                 Row::of(&["list", "show", "pull", "select", "new"]).one_dash(),
                 Row::does(
                     &["rm", "mv", "push", "replace-provider", "delete"],
-                    &[Deed::Destroys],
+                    &[Deed::Deploys],
                 ),
             ]),
             Row::does(
@@ -224,7 +224,7 @@ pub(super) const ROWS: &[Row] = &[
                     "logout",
                     "console",
                 ],
-                &[Deed::Destroys],
+                &[Deed::Deploys],
             ),
         ]),
 ];
@@ -491,7 +491,7 @@ fn aws(call: &Call<'_>, out: &mut Vec<Effect>) {
                 );
             }
         }
-        _ => out.push(Effect::Deed(Deed::Destroys)),
+        _ => out.push(Effect::Deed(Deed::Deploys)),
     }
 }
 
@@ -592,6 +592,6 @@ fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
     ) {
         out.push(Effect::Deed(Deed::Opaque));
     } else {
-        out.push(Effect::Deed(Deed::Destroys));
+        out.push(Effect::Deed(Deed::Deploys));
     }
 }

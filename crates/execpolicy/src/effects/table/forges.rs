@@ -57,7 +57,8 @@ const GH: &[Row] = &[
             "milestone",
         ])
         .on(&[("w", On::Value), ("F", On::Reads), ("body-file", On::Reads)]),
-        Row::does(&["merge", "close", "revert", "approve"], &[Deed::Forces]),
+        Row::does(&["merge"], &[Deed::Publishes]),
+        Row::does(&["close", "revert", "approve"], &[Deed::Speaks]),
     ]),
     Row::of(&["issue", "discussion"]).values("R").subs(&[
         Row::does(
@@ -69,10 +70,8 @@ const GH: &[Row] = &[
         )
         .values("RbtFlaqjLm")
         .on(&[("F", On::Reads), ("body-file", On::Reads)]),
-        Row::does(
-            &["close", "delete", "transfer", "lock", "unlock"],
-            &[Deed::Forces],
-        ),
+        Row::does(&["close", "lock", "unlock"], &[Deed::Speaks]),
+        Row::does(&["delete", "transfer"], &[Deed::Forces]),
     ]),
     Row::of(&["run", "workflow", "ci", "pipeline", "cache"])
         .values("R")
@@ -138,15 +137,20 @@ const GH: &[Row] = &[
             ("O", On::Writes),
             ("output", On::Writes),
         ]),
+        Row::of(&["create"])
+            .values("tnFR")
+            .longs(&[
+                "title",
+                "notes",
+                "notes-file",
+                "notes-start-tag",
+                "target",
+                "discussion-category",
+                "repo",
+            ])
+            .more(release),
         Row::does(
-            &[
-                "create",
-                "upload",
-                "edit",
-                "rename",
-                "delete",
-                "delete-asset",
-            ],
+            &["upload", "edit", "rename", "delete", "delete-asset"],
             &[Deed::Publishes],
         ),
     ]),
@@ -205,16 +209,34 @@ const GH: &[Row] = &[
     ),
 ];
 
+/// A draft is seen by those alone who can publish it.
+fn release(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let mut drafts = call
+        .options
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "d" | "draft"))
+        .map(|(_, value)| {
+            value
+                .as_ref()
+                .is_none_or(|word| word.as_fixed() == Some("true"))
+        })
+        .peekable();
+    let draft = drafts.peek().is_some() && drafts.all(|draft| draft);
+    out.push(Effect::Deed(match draft {
+        true => Deed::Uploads,
+        false => Deed::Publishes,
+    }));
+}
+
 fn deletes(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if matches!(
-        call.operand(0),
-        Some("delete" | "edit" | "create" | "clone")
-    ) {
-        out.push(Effect::Deed(Deed::Forces));
+    match call.operand(0) {
+        Some("delete") => out.push(Effect::Deed(Deed::Forces)),
+        Some("edit" | "create" | "clone") => out.push(Effect::Deed(Deed::Speaks)),
+        _ => {}
     }
 }
 
-/// `gh api`: what only asks, asks.
+/// `gh api`: what only asks, asks; what adds, speaks, unless it adds a release or a merge.
 fn api(call: &Call<'_>, out: &mut Vec<Effect>) {
     let words: Vec<&str> = call.words.iter().map(|word| word.text.as_str()).collect();
     let method = words
@@ -227,13 +249,25 @@ fn api(call: &Call<'_>, out: &mut Vec<Effect>) {
             .filter(|value| !value.is_empty())
             .or_else(|| word.strip_prefix("--method="))
     });
-    let get = matches!(method.or(attached), None | Some("GET" | "HEAD"));
-    let sends =
-        call.has(&["f", "F", "field", "raw-field", "input"]) && method.or(attached).is_none();
-    let graphql = words.contains(&"graphql") && !words.iter().any(|word| word.contains("mutation"));
-    out.push(Effect::Deed(if get && (!sends || graphql) {
-        Deed::Network
-    } else {
-        Deed::Forces
-    }));
+    let method = method.or(attached).map(str::to_ascii_uppercase);
+    let get = matches!(method.as_deref(), None | Some("GET" | "HEAD"));
+    let sends = call.has(&["f", "F", "field", "raw-field", "input"]) && method.is_none();
+    let any = |parts: &[&str]| {
+        let holds = |word: &&str| parts.iter().any(|part| word.contains(part));
+        words.iter().any(holds)
+    };
+    let graphql = words.contains(&"graphql");
+    let deed = match method.as_deref() {
+        _ if graphql && !any(&["mutation"]) => Deed::Network,
+        _ if graphql && any(&["delete", "remove", "archive", "transfer", "update"]) => Deed::Forces,
+        _ if graphql && any(&["merge", "publish", "createRef", "createCommit"]) => Deed::Publishes,
+        _ if graphql => Deed::Speaks,
+        _ if get && !sends => Deed::Network,
+        None | Some("POST") if any(&["/releases", "/merges", "/dispatches", "/deployments"]) => {
+            Deed::Publishes
+        }
+        None | Some("POST") => Deed::Speaks,
+        Some(_) => Deed::Forces,
+    };
+    out.push(Effect::Deed(deed));
 }

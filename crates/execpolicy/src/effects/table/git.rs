@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
         .subs(SUBS)
         .more(settings),
     Row::of(&["git-lfs"]),
-    Row::does(&["git-filter-repo", "bfg"], &[Deed::History]),
+    Row::does(&["git-filter-repo", "bfg"], &[Deed::Rewrites]),
     Row::reads(&["tig", "gitk", "lazygit", "git-cola"]),
 ];
 
@@ -462,16 +462,10 @@ const SUBS: &[Row] = &[
     ])
     .more(collect),
     Row::does(
-        &[
-            "filter-branch",
-            "filter-repo",
-            "replace",
-            "update-ref",
-            "fast-import",
-            "prune",
-        ],
-        &[Deed::History],
+        &["filter-branch", "filter-repo", "prune"],
+        &[Deed::Rewrites],
     ),
+    Row::does(&["replace", "update-ref", "fast-import"], &[Deed::History]),
     Row::of(&["symbolic-ref"])
         .values("m")
         .on(&[
@@ -503,7 +497,8 @@ const SUBS: &[Row] = &[
         )
         .values("IX"),
         Row::does(&["push"], &[Deed::Network]),
-        Row::does(&["migrate", "prune"], &[Deed::History]),
+        Row::does(&["migrate"], &[Deed::Rewrites]),
+        Row::does(&["prune"], &[Deed::History]),
     ]),
     Row::of(&["flow"]),
 ];
@@ -848,7 +843,7 @@ fn bisect(call: &Call<'_>, out: &mut Vec<Effect>) {
 
 fn reflog(call: &Call<'_>, out: &mut Vec<Effect>) {
     if matches!(call.operand(0), Some("expire" | "delete" | "drop")) {
-        out.push(Effect::Deed(Deed::History));
+        out.push(Effect::Deed(Deed::Rewrites));
     }
 }
 
@@ -861,7 +856,7 @@ fn collect(call: &Call<'_>, out: &mut Vec<Effect>) {
             || name.starts_with("cruft-exp")
     });
     if drops {
-        out.push(Effect::Deed(Deed::History));
+        out.push(Effect::Deed(Deed::Rewrites));
     }
     if call.operand(0) == Some("start") || call.operand(0) == Some("register") {
         out.push(Effect::Deed(Deed::Persists));

@@ -20,7 +20,10 @@ impl<'t> Walk<'t, '_> {
         let target = self.source(node.child_by_field_name("destination")?);
         match target {
             "/dev/stdin" | "/dev/fd/0" => None,
-            _ if target.starts_with("<(") => Some(Feed::Unknown),
+            _ if target.starts_with("<(") => Some(match self.fetches(node) {
+                true => Feed::Fetched,
+                false => Feed::Unknown,
+            }),
             _ => Some(Feed::Nothing),
         }
     }
