@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::agent::BOTH;
-use crate::terminal::executable;
+use crate::terminal::{executable, pty};
 use crate::world::{World, feed};
 
 /// A repository that would like to run something.
@@ -16,15 +16,15 @@ struct Trap {
     name: &'static str,
     /// Makes it in a fresh world, and says in which folder the agent works.
     plant: fn(&World) -> PathBuf,
-    /// What makes git itself run it; nothing where only what git does by itself would.
-    springs: &'static [&'static str],
+    /// Each program that lies in it, by its name, and what makes git itself run it.
+    springs: &'static [(&'static str, &'static [&'static str])],
 }
 
 const TRAPS: &[Trap] = &[
     Trap {
         name: "a bare repository among the files of a clone, with a lazy fetch",
         plant: |world| {
-            missing_tree(world, &promisor(&format!("ext::{}", bait(world))));
+            missing_tree(world, &promisor(&format!("ext::{}", bait(world, "fetch"))));
             world.git(&["init", "-q", "clone"]);
             let bare = world.root().join("clone/sub");
             std::fs::create_dir_all(&bare).unwrap();
@@ -35,57 +35,54 @@ const TRAPS: &[Trap] = &[
             std::fs::remove_dir_all(world.root().join(".git")).unwrap();
             bare
         },
-        springs: &["ls-files"],
+        springs: &[("fetch", &["ls-files"])],
     },
     Trap {
         name: "a shipped repository with a lazy fetch by ext",
         plant: |world| {
-            missing_tree(world, &promisor(&format!("ext::{}", bait(world))));
+            missing_tree(world, &promisor(&format!("ext::{}", bait(world, "fetch"))));
             world.root()
         },
-        springs: &["ls-files"],
+        springs: &[("fetch", &["ls-files"])],
     },
     Trap {
         name: "a lazy fetch by core.sshCommand",
         plant: |world| {
-            let ssh = format!("[core]\n\tsshCommand = {}\n", bait(world));
+            let ssh = format!("[core]\n\tsshCommand = {}\n", bait(world, "ssh"));
             missing_tree(world, &(promisor("ssh://localhost/x") + &ssh));
             world.root()
         },
-        springs: &["ls-files"],
+        springs: &[("ssh", &["ls-files"])],
     },
     Trap {
-        name: "a lazy fetch by remote.origin.uploadpack and a hook of pack-objects",
+        name: "a lazy fetch by remote.origin.uploadpack",
         plant: |world| {
             let url = world.outside("elsewhere");
             world.git(&["init", "-q", &url.display().to_string()]);
-            let programs = format!(
-                "\tuploadpack = {0}\n[uploadpack]\n\tpackObjectsHook = {0}\n",
-                bait(world)
-            );
+            let programs = format!("\tuploadpack = {}\n", bait(world, "upload-pack"));
             missing_tree(world, &(promisor(&url.display().to_string()) + &programs));
             world.root()
         },
-        springs: &["ls-files"],
+        springs: &[("upload-pack", &["ls-files"])],
     },
     Trap {
         name: "a folder below a shipped repository",
         plant: |world| {
-            missing_tree(world, &promisor(&format!("ext::{}", bait(world))));
+            missing_tree(world, &promisor(&format!("ext::{}", bait(world, "fetch"))));
             world.write("kept/deep/file", "");
             world.root().join("kept/deep")
         },
-        springs: &["ls-files", ":/"],
+        springs: &[("fetch", &["ls-files", ":/"])],
     },
     Trap {
         name: "a pointer to a repository of another name",
         plant: |world| {
-            missing_tree(world, &promisor(&format!("ext::{}", bait(world))));
+            missing_tree(world, &promisor(&format!("ext::{}", bait(world, "fetch"))));
             std::fs::rename(world.root().join(".git"), world.root().join("objects")).unwrap();
             world.write(".git", "gitdir: objects\n");
             world.root()
         },
-        springs: &["ls-files"],
+        springs: &[("fetch", &["ls-files"])],
     },
     Trap {
         name: "a linked worktree of a shipped repository",
@@ -104,16 +101,16 @@ const TRAPS: &[Trap] = &[
             append(
                 world,
                 ".git/config",
-                &promisor(&format!("ext::{}", bait(world))),
+                &promisor(&format!("ext::{}", bait(world, "fetch"))),
             );
             linked
         },
-        springs: &["ls-files"],
+        springs: &[("fetch", &["ls-files"])],
     },
     Trap {
         name: "a submodule with a repository of its own",
         plant: |world| {
-            missing_tree(world, &promisor(&format!("ext::{}", bait(world))));
+            missing_tree(world, &promisor(&format!("ext::{}", bait(world, "fetch"))));
             let (inner, outer) = (world.root().join("x"), world.root().join("outer"));
             std::fs::create_dir(&inner).unwrap();
             for moved in [".git", "kept"] {
@@ -123,82 +120,119 @@ const TRAPS: &[Trap] = &[
             std::fs::rename(inner, outer.join("x")).unwrap();
             outer.join("x")
         },
-        springs: &["ls-files"],
+        springs: &[("fetch", &["ls-files"])],
     },
     Trap {
         name: "core.fsmonitor",
-        plant: |world| repository(world, &format!("[core]\n\tfsmonitor = {}\n", bait(world))),
-        springs: &["status"],
+        plant: |world| {
+            repository(
+                world,
+                &format!("[core]\n\tfsmonitor = {}\n", bait(world, "fsmonitor")),
+            )
+        },
+        springs: &[("fsmonitor", &["status"])],
     },
     Trap {
         name: "core.fsmonitor of a file that is included",
         plant: |world| {
-            world.write("more", &format!("[core]\n\tfsmonitor = {}\n", bait(world)));
+            world.write(
+                "more",
+                &format!("[core]\n\tfsmonitor = {}\n", bait(world, "fsmonitor")),
+            );
             repository(world, "[include]\n\tpath = ../more\n")
         },
-        springs: &["status"],
+        springs: &[("fsmonitor", &["status"])],
     },
     Trap {
         name: "hooks of the repository",
         plant: |world| {
             let root = repository(world, "");
-            for name in HOOKS {
-                hook(world, &format!(".git/hooks/{name}"));
+            for (name, _) in HOOKS {
+                hook(world, ".git/hooks", name);
             }
             root
         },
-        springs: &["checkout", "-b", "other"],
+        springs: HOOKS,
     },
     Trap {
         name: "hooks among the files, by core.hooksPath",
         plant: |world| {
             let root = repository(world, "[core]\n\thooksPath = hooks\n");
-            for name in HOOKS {
-                hook(world, &format!("hooks/{name}"));
+            for (name, _) in HOOKS {
+                hook(world, "hooks", name);
             }
             root
         },
-        springs: &["checkout", "-b", "other"],
+        springs: HOOKS,
     },
     Trap {
         name: "filters",
         plant: |world| {
-            world.write(".gitattributes", "* filter=x\n");
+            let mut attributes = String::new();
+            let mut settings = String::new();
+            for name in ["clean", "smudge", "process"] {
+                world.write(name, "text");
+                attributes.push_str(&format!("{name} filter={name}\n"));
+                let setting = format!("[filter \"{name}\"]\n\t{name} = {}\n", bait(world, name));
+                settings.push_str(&setting);
+            }
+            world.write(".gitattributes", &attributes);
             let root = repository(world, "");
-            let filter = format!(
-                "[filter \"x\"]\n\tclean = {0}\n\tsmudge = {0}\n\tprocess = {0}\n\trequired\n",
-                bait(world)
-            );
-            append(world, ".git/config", &filter);
-            world.write("file", "edited");
+            append(world, ".git/config", &settings);
+            for name in ["clean", "smudge", "process"] {
+                world.write(name, "edited");
+            }
             root
         },
-        springs: &["status"],
+        springs: &[
+            ("clean", &["add", "clean"]),
+            ("smudge", &["checkout-index", "-f", "smudge"]),
+            ("process", &["add", "process"]),
+        ],
     },
     Trap {
-        name: "textconv and an external diff",
+        name: "textconv and external diffs",
         plant: |world| {
-            world.write(".gitattributes", "file diff=x\n");
-            let diff = format!(
-                "[diff \"x\"]\n\ttextconv = {0}\n\tcommand = {0}\n[diff]\n\texternal = {0}\n",
-                bait(world)
+            world.write(".gitattributes", "one diff=one\ntwo diff=two\n");
+            for name in ["one", "two", "file"] {
+                world.write(name, "text");
+            }
+            let settings = format!(
+                "[diff \"one\"]\n\ttextconv = {}\n[diff \"two\"]\n\tcommand = {}\n[diff]\n\texternal = {}\n",
+                bait(world, "textconv"),
+                bait(world, "command"),
+                bait(world, "external"),
             );
-            let root = repository(world, &diff);
-            world.write("file", "edited");
+            let root = repository(world, &settings);
+            for name in ["one", "two", "file"] {
+                world.write(name, "edited");
+            }
             root
         },
-        springs: &["diff"],
+        springs: &[
+            ("textconv", &["diff", "--no-ext-diff", "one"]),
+            ("command", &["diff", "two"]),
+            ("external", &["diff", "file"]),
+        ],
     },
     Trap {
-        name: "a pager, an editor, an alias",
+        name: "pagers, an editor, an alias",
         plant: |world| {
             let settings = format!(
-                "[core]\n\tpager = {0}\n\teditor = {0}\n[pager]\n\tls-files = {0}\n\trev-parse = {0}\n[alias]\n\tx = !{0}\n\tls-files = !{0}\n",
-                bait(world)
+                "[core]\n\tpager = {}\n\teditor = {}\n[pager]\n\tls-files = {}\n[alias]\n\tx = !{}\n",
+                bait(world, "pager"),
+                bait(world, "editor"),
+                bait(world, "pager-of-one"),
+                bait(world, "alias"),
             );
             repository(world, &settings)
         },
-        springs: &["x"],
+        springs: &[
+            ("pager", &["--paginate", "rev-parse", "HEAD"]),
+            ("pager-of-one", &["ls-files"]),
+            ("editor", &["commit", "--allow-empty"]),
+            ("alias", &["x"]),
+        ],
     },
     Trap {
         name: "core.alternateRefsCommand",
@@ -208,7 +242,7 @@ const TRAPS: &[Trap] = &[
             world.write(".git/objects/info/alternates", "");
             let settings = format!(
                 "[core]\n\talternateRefsCommand = {}\n[remote \"origin\"]\n\turl = {other}\n\tfetch = +refs/*:refs/*\n",
-                bait(world)
+                bait(world, "alternate-refs")
             );
             let root = repository(world, &settings);
             world.write(
@@ -217,29 +251,36 @@ const TRAPS: &[Trap] = &[
             );
             root
         },
-        springs: &["receive-pack", "--http-backend-info-refs", "."],
+        springs: &[(
+            "alternate-refs",
+            &["receive-pack", "--http-backend-info-refs", "."],
+        )],
     },
     Trap {
         name: "a credential helper and a program that asks",
         plant: |world| {
             let settings = format!(
-                "[credential]\n\thelper = {0}\n[core]\n\taskPass = {0}\n",
-                bait(world)
+                "[credential]\n\thelper = {}\n[core]\n\taskPass = {}\n",
+                bait(world, "helper"),
+                bait(world, "ask")
             );
             repository(world, &settings)
         },
-        springs: &["credential", "fill"],
+        springs: &[
+            ("helper", &["credential", "fill"]),
+            ("ask", &["credential", "fill"]),
+        ],
     },
     Trap {
         name: "gpg.program",
         plant: |world| {
             let settings = format!(
-                "[user]\n\tname = x\n\temail = x@example.com\n[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n",
-                bait(world)
+                "[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n",
+                bait(world, "gpg")
             );
             repository(world, &settings)
         },
-        springs: &["commit", "--allow-empty", "-m", "x"],
+        springs: &[("gpg", &["commit", "--allow-empty", "-m", "x"])],
     },
     Trap {
         name: "core.worktree that leads elsewhere",
@@ -249,27 +290,33 @@ const TRAPS: &[Trap] = &[
             let settings = format!(
                 "[core]\n\tworktree = {}\n\tfsmonitor = {}\n",
                 elsewhere.display(),
-                bait(world)
+                bait(world, "fsmonitor")
             );
             repository(world, &settings)
         },
-        springs: &["status"],
+        springs: &[("fsmonitor", &["status"])],
     },
 ];
 
-const HOOKS: &[&str] = &[
-    "post-index-change",
-    "fsmonitor-watchman",
-    "pre-commit",
-    "post-checkout",
-    "reference-transaction",
+/// Hooks, and what has git call them.
+const HOOKS: &[(&str, &[&str])] = &[
+    (
+        "post-index-change",
+        &["update-index", "--force-write-index"],
+    ),
+    (
+        "reference-transaction",
+        &["update-ref", "refs/heads/x", "HEAD"],
+    ),
+    ("post-checkout", &["checkout", "-q", "-b", "other"]),
+    ("pre-commit", &["commit", "--allow-empty", "-m", "x"]),
 ];
 
-/// A program that leaves a line in `sprung`. Where git wants words after it, they are ignored.
-fn bait(world: &World) -> String {
-    let file = world.outside("bait");
+/// A program that leaves its name in `sprung`. Where git wants words after it, they are ignored.
+fn bait(world: &World, name: &str) -> String {
+    let file = world.outside(&format!("bait-{name}"));
     let sprung = world.outside("sprung");
-    let script = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", sprung.display());
+    let script = format!("#!/bin/sh\necho {name} >> '{}'\n", sprung.display());
     std::fs::write(&file, script).unwrap();
     executable(&file);
     file.display().to_string()
@@ -286,16 +333,19 @@ fn append(world: &World, name: &str, text: &str) {
     world.write(name, &(before + text));
 }
 
-fn hook(world: &World, name: &str) {
-    world.write(name, "");
-    std::fs::copy(bait(world), world.root().join(name)).unwrap();
-    executable(&world.root().join(name));
+fn hook(world: &World, folder: &str, name: &str) {
+    let file = format!("{folder}/{name}");
+    world.write(&file, "");
+    std::fs::copy(bait(world, name), world.root().join(&file)).unwrap();
+    executable(&world.root().join(file));
 }
 
 /// A repository with one file and these settings.
 fn repository(world: &World, settings: &str) -> PathBuf {
     world.write("file", "text");
     world.git(&["init", "-q"]);
+    world.git(&["config", "user.name", "x"]);
+    world.git(&["config", "user.email", "x@example.com"]);
     world.commit();
     append(world, ".git/config", settings);
     world.root()
@@ -322,19 +372,25 @@ fn missing_tree(world: &World, settings: &str) {
     append(world, ".git/config", settings);
 }
 
+/// What a stranger's agent settings can set in the environment of a hook, and the bait in it.
+fn hostile_environment(world: &World) -> [(&'static str, String); 5] {
+    [
+        ("GIT_CONFIG_COUNT", "1".to_owned()),
+        ("GIT_CONFIG_KEY_0", "core.fsmonitor".to_owned()),
+        ("GIT_CONFIG_VALUE_0", bait(world, "fsmonitor-by-variable")),
+        ("GIT_SSH_COMMAND", bait(world, "ssh-by-variable")),
+        ("GIT_ALLOW_PROTOCOL", "ext:ssh:file".to_owned()),
+    ]
+}
+
 /// Where Checkrein has to know what git tracks, or where a repository is.
 fn visit_every_place(world: &World, folder: &Path, path: &OsStr) {
     let command = |args: &[&str]| {
         let mut command = world.checkrein(args);
-        // A stranger's agent settings can set a hook's environment.
         command
             .current_dir(folder)
             .env("PATH", path)
-            .env("GIT_CONFIG_COUNT", "1")
-            .env("GIT_CONFIG_KEY_0", "core.fsmonitor")
-            .env("GIT_CONFIG_VALUE_0", world.outside("bait"))
-            .env("GIT_SSH_COMMAND", world.outside("bait"))
-            .env("GIT_ALLOW_PROTOCOL", "ext:ssh:file")
+            .envs(hostile_environment(world))
             .stdin(Stdio::null());
         command
     };
@@ -393,6 +449,32 @@ fn visit_every_place(world: &World, folder: &Path, path: &OsStr) {
     }
 }
 
+/// The programs of this name that git itself ran.
+fn sprung_by_git(
+    world: &World,
+    folder: &Path,
+    args: &[&str],
+    env: &[(&str, String)],
+) -> Vec<String> {
+    let _ = std::fs::remove_file(world.outside("sprung"));
+    let mut git = world.hermetic("git");
+    git.args(args)
+        .current_dir(folder)
+        .envs(env.iter().map(|(name, value)| (name, value)));
+    // It pages what it says to a terminal only.
+    let (_terminal, screen) = pty();
+    git.stdin(Stdio::piped())
+        .stdout(Stdio::from(screen))
+        .stderr(Stdio::piped());
+    let mut git = git.spawn().unwrap();
+    let _ = std::io::Write::write_all(
+        &mut git.stdin.take().unwrap(),
+        b"protocol=https\nhost=localhost\n\n",
+    );
+    git.wait_with_output().unwrap();
+    world.lines_outside("sprung")
+}
+
 #[test]
 fn no_repository_gets_checkrein_to_run_its_programs() {
     let mut idle = Vec::new();
@@ -402,15 +484,38 @@ fn no_repository_gets_checkrein_to_run_its_programs() {
         visit_every_place(&world, &folder, &std::env::var_os("PATH").unwrap());
         let sprung = world.lines_outside("sprung");
         assert_eq!(sprung, Vec::<String>::new(), "{}", trap.name);
-        // It would have, had git been asked.
-        let mut git = world.hermetic("git");
-        git.args(trap.springs).current_dir(&folder);
-        feed(&mut git, b"protocol=https\nhost=localhost\n\n");
-        if !world.outside("sprung").exists() {
-            idle.push(trap.name);
+        // Each program in it would have run, had git been asked.
+        for (bait, args) in trap.springs {
+            if !sprung_by_git(&world, &folder, args, &[])
+                .iter()
+                .any(|name| name == bait)
+            {
+                idle.push((trap.name, bait));
+            }
         }
     }
     assert!(idle.is_empty(), "these are no traps: {idle:?}");
+}
+
+/// The environment of every visit is a trap as well.
+#[test]
+fn variables_spring_their_programs_in_git_itself() {
+    let world = World::without_git();
+    let folder = repository(&world, "");
+    let env = hostile_environment(&world);
+    let sprung = sprung_by_git(&world, &folder, &["status"], &env);
+    assert!(
+        sprung.iter().any(|name| name == "fsmonitor-by-variable"),
+        "{sprung:?}"
+    );
+    let world = World::without_git();
+    missing_tree(&world, &promisor("ssh://localhost/x"));
+    let env = hostile_environment(&world);
+    let sprung = sprung_by_git(&world, &world.root(), &["ls-files"], &env);
+    assert!(
+        sprung.iter().any(|name| name == "ssh-by-variable"),
+        "{sprung:?}"
+    );
 }
 
 /// Whatever a new way to start git would be protected by: there is none.
@@ -422,7 +527,7 @@ fn git_itself_is_never_started() {
     world.commit();
     let folder = world.outside("programs");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::copy(bait(&world), folder.join("git")).unwrap();
+    std::fs::copy(bait(&world, "git"), folder.join("git")).unwrap();
     executable(&folder.join("git"));
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let shadowed = Command::new("git").env("PATH", &path).output().unwrap();

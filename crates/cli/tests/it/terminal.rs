@@ -163,7 +163,7 @@ impl<'w> Terminal<'w> {
     }
 }
 
-fn pty() -> (OwnedFd, OwnedFd) {
+pub(crate) fn pty() -> (OwnedFd, OwnedFd) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
