@@ -3,7 +3,7 @@
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 use serde_json::Value;
 
-use super::recognise::PackageScripts;
+use super::tool_calls::PackageScripts;
 use super::{Position, Reader, shortened};
 use crate::rules::basename;
 

@@ -3,10 +3,14 @@
 //! far as they can be read. Reads no file itself: whoever asks hands them in.
 
 mod called;
+mod command;
+mod compound;
 mod flow;
+mod known_programs;
 mod outcome;
 mod recipes;
 mod recognise;
+mod tool_calls;
 
 use crate::shell::ParsedScripts;
 use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};

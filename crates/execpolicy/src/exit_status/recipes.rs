@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 
 use super::called::joined;
-use super::recognise::RecipeCall;
+use super::tool_calls::RecipeCall;
 use super::{Position, Reader};
 
 /// Recipes of one file, as far as they matter here.

@@ -2,6 +2,7 @@
 //! one place that reads what a check prints.
 
 mod missing;
+mod runner_lines;
 mod summaries;
 
 use std::path::Path;

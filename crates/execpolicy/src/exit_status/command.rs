@@ -1,0 +1,286 @@
+//! One command by its words: what it is known to be, what it runs in turn, and what it
+//! tells the shell itself.
+
+use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use tree_sitter::Node;
+
+use super::Position;
+use super::called::{is_shell, joined, with_options};
+use super::flow::Flow;
+use super::recipes::RecipeLanguage;
+use super::recognise::{Recognised, recognise};
+use crate::rules::basename;
+use crate::shell::{Feed, Inner, Word, read_word, unfold};
+
+impl<'t> Flow<'_, '_, 't> {
+    pub(super) fn command(&mut self, node: Node<'t>, position: &Position) {
+        let mut words: Vec<Word> = Vec::new();
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        for child in &children {
+            match child.kind() {
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {}
+                "variable_assignment" => self.sets_path(*child),
+                _ => match read_word(*child, self.text) {
+                    Some(word) => words.push(word),
+                    None => return,
+                },
+            }
+        }
+        for child in children {
+            self.substitutions(child, position);
+        }
+        let fed = self.fed.take();
+        let here = Position {
+            folder: self.shell.folder.clone(),
+            ..position.clone()
+        };
+        self.words(&words, self.source(node), fed.as_deref(), &here, 0);
+    }
+
+    /// A command by its words. `text`: as it is written.
+    pub(super) fn words(
+        &mut self,
+        words: &[Word],
+        text: &str,
+        fed: Option<&str>,
+        position: &Position,
+        depth: usize,
+    ) {
+        let Some(program) = words
+            .first()
+            .and_then(Word::as_program)
+            .filter(|_| depth < 20)
+        else {
+            return;
+        };
+        let name = basename(program);
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        let arguments = texts.get(1..).unwrap_or(&[]);
+        if let Some(body) = self.functions.get(program).copied() {
+            if !self.calling.iter().any(|known| known == program) && self.calling.len() < 20 {
+                self.calling.push(program.to_owned());
+                let here = Position {
+                    returns: position.reach(),
+                    ..position.clone()
+                };
+                self.visit(body, &here);
+                self.calling.pop();
+            }
+            return;
+        }
+        match name {
+            "set" => return self.set(arguments),
+            "cd" | "pushd" => return self.moves(arguments),
+            "wait" if arguments.iter().any(|word| !word.is_empty()) => {
+                if position.reach().is_ok() {
+                    for at in std::mem::take(&mut self.background) {
+                        if let Some(command) = self.reader.reading.commands.get_mut(at) {
+                            command.hidden_by = None;
+                        }
+                    }
+                }
+                return;
+            }
+            "trap" => {
+                let ends = |word: &&str| word.split_whitespace().any(|word| word == "exit");
+                if arguments.contains(&"ERR") && arguments.first().is_some_and(ends) {
+                    self.shell.ends_on_error = true;
+                }
+                return;
+            }
+            "." | "source" => {
+                self.reader.reading.changes_path |=
+                    arguments.iter().any(|word| word.ends_with("activate"));
+                if let Some(file) = arguments.first() {
+                    self.reader.script_file(file, &[], position);
+                }
+                return;
+            }
+            "exec" if !arguments.is_empty() => {
+                let here = Position {
+                    value: position.exits.clone(),
+                    ..position.clone()
+                };
+                self.wraps(name, words, text, fed, &here, depth);
+                return;
+            }
+            "find" | "gfind" if arguments.contains(&";") => {
+                let here = position.hidden(StatusHider {
+                    form: HidingForm::Tool,
+                    text: "find -exec ... ;".to_owned(),
+                });
+                self.wraps(name, words, text, fed, &here, depth);
+                return;
+            }
+            "script"
+                if !arguments.iter().any(|word| {
+                    matches!(*word, "-e" | "--return")
+                        || word.starts_with('-') && !word.starts_with("--") && word.contains('e')
+                }) =>
+            {
+                let here = position.hidden(StatusHider {
+                    form: HidingForm::Tool,
+                    text: "script without -e".to_owned(),
+                });
+                self.wraps(name, words, text, fed, &here, depth);
+                return;
+            }
+            name if is_shell(name) => return self.shell_call(words, text, fed, position),
+            _ => {}
+        }
+        match recognise(&texts) {
+            Recognised::Idle => {
+                self.wraps(name, words, text, fed, position, depth);
+            }
+            Recognised::Wraps(at) => {
+                let inner = words.get(at..).unwrap_or(&[]);
+                self.words(inner, text, fed, position, depth + 1);
+            }
+            Recognised::PackageScripts(call) => {
+                self.reader.package_scripts(text, program, &call, position)
+            }
+            Recognised::Make(call) => {
+                self.reader
+                    .recipes(text, program, RecipeLanguage::Make, &call, position)
+            }
+            Recognised::Just(call) => {
+                self.reader
+                    .recipes(text, program, RecipeLanguage::Just, &call, position)
+            }
+            Recognised::Known(CommandKind::Program)
+                if program.contains('/') && !program.starts_with('/') =>
+            {
+                self.reader.script_file(program, &[], position);
+                self.reader
+                    .note(text, program, CommandKind::ProjectScript, position);
+            }
+            Recognised::Known(CommandKind::Program) => {
+                if !self.wraps(name, words, text, fed, position, depth)
+                    && !self.guarded.iter().any(|known| known == program)
+                {
+                    self.reader
+                        .note(text, program, CommandKind::Program, position);
+                }
+            }
+            Recognised::Known(kind) => self.reader.note(text, program, kind, position),
+        }
+    }
+
+    /// Reads what a command like `timeout 5 COMMAND` runs; whether it is one.
+    fn wraps(
+        &mut self,
+        name: &str,
+        words: &[Word],
+        text: &str,
+        fed: Option<&str>,
+        position: &Position,
+        depth: usize,
+    ) -> bool {
+        let mut wraps = false;
+        for inner in unfold(name, words, &Feed::Nothing) {
+            match inner {
+                Inner::From(at) => {
+                    wraps = true;
+                    self.words(
+                        words.get(at..).unwrap_or(&[]),
+                        text,
+                        fed,
+                        position,
+                        depth + 1,
+                    );
+                }
+                Inner::Command(inner) => {
+                    wraps = true;
+                    self.words(&inner, text, fed, position, depth + 1);
+                }
+                Inner::Script { text, .. } => {
+                    wraps = true;
+                    self.reader.script(&text, &position.within(false));
+                }
+                Inner::Given(_)
+                | Inner::AnyFrom(_)
+                | Inner::Code(_)
+                | Inner::Unreadable(_)
+                | Inner::Fetched(_)
+                | Inner::Typed
+                | Inner::Alias(..) => {}
+            }
+        }
+        wraps
+    }
+
+    /// `sh -c TEXT`, `bash FILE`, `sh <<END`.
+    fn shell_call(&mut self, words: &[Word], text: &str, fed: Option<&str>, position: &Position) {
+        let mut options: Vec<&str> = Vec::new();
+        let mut at = 1;
+        while let Some(word) = words.get(at).map(|word| word.text.as_str()) {
+            if word == "--" {
+                at += 1;
+                break;
+            }
+            if !word.starts_with(['-', '+']) || word == "-" {
+                break;
+            }
+            options.push(word);
+            at += 1;
+            for _ in word.matches(['o', 'O']).filter(|_| !word.starts_with("--")) {
+                options.extend(words.get(at).map(|word| word.text.as_str()));
+                at += 1;
+            }
+        }
+        let is_text = options
+            .iter()
+            .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'));
+        let within = position.within(false);
+        match (words.get(at), fed) {
+            (Some(script), _) if is_text => {
+                self.reader
+                    .script(&with_options(&options, &script.text), &within);
+            }
+            (Some(file), _) => {
+                let file = file.text.clone();
+                self.reader.script_file(&file, &options, position);
+                self.reader.note(
+                    text,
+                    words.first().map_or("", |word| word.text.as_str()),
+                    CommandKind::ProjectScript,
+                    position,
+                );
+            }
+            (None, Some(fed)) => self.reader.script(&with_options(&options, fed), &within),
+            (None, None) => {}
+        }
+    }
+
+    fn set(&mut self, arguments: &[&str]) {
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let on = word.starts_with('-');
+            let Some(letters) = word.strip_prefix(['-', '+']) else {
+                return;
+            };
+            if letters.starts_with('-') {
+                return;
+            }
+            if letters.contains('e') {
+                self.shell.ends_on_error = on;
+            }
+            for _ in letters.matches('o') {
+                match words.next() {
+                    Some(&"pipefail") => self.shell.fails_in_pipes = on,
+                    Some(&"errexit") => self.shell.ends_on_error = on,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn moves(&mut self, arguments: &[&str]) {
+        let to = arguments.iter().find(|word| !word.starts_with('-'));
+        // Where nobody knows, no file is found.
+        self.shell.folder = to
+            .and_then(|to| joined(&self.shell.folder, to))
+            .unwrap_or_else(|| "\0".to_owned());
+    }
+}

@@ -1,0 +1,296 @@
+//! Lists, pipes, conditions and loops: what becomes of the statuses inside them.
+
+use checkrein_core::exit_status::HidingForm;
+use tree_sitter::Node;
+
+use super::flow::{Flow, Statement, is_statement, statements_of};
+use super::{Position, Reach};
+use crate::shell::read_word;
+
+impl<'t> Flow<'_, '_, 't> {
+    pub(super) fn list(&mut self, node: Node<'t>, position: &Position) {
+        let count = u32::try_from(node.named_child_count()).unwrap_or(0);
+        let (Some(left), Some(right)) = (
+            node.named_child(0),
+            count.checked_sub(1).and_then(|last| node.named_child(last)),
+        ) else {
+            return;
+        };
+        let either = has_token(node, "||");
+        let mut first = Position {
+            heeds_errors: false,
+            ends_on_error: false,
+            ..position.clone()
+        };
+        if either {
+            first.value = self.alternative(right, position);
+        }
+        self.visit(left, &first);
+        let guards = self.guards(left, either);
+        let from = self.guarded.len();
+        self.guarded.extend(guards);
+        self.visit(right, position);
+        self.guarded.truncate(from);
+    }
+
+    /// What becomes of the failure of `a` in `a || right`.
+    fn alternative(&self, right: Node<'t>, position: &Position) -> Reach {
+        self.failure_of(right, position).unwrap_or_else(|| {
+            Err(self.hider(
+                HidingForm::Alternative,
+                "|| ",
+                right.start_byte(),
+                right.end_byte(),
+            ))
+        })
+    }
+
+    /// The programs that `command -v x` asks for, where what follows runs only if they are there.
+    fn guards(&self, node: Node<'_>, either: bool) -> Vec<String> {
+        let source = self.source(node);
+        let mut words = source
+            .split_whitespace()
+            .map(|word| word.trim_matches(['"', '\'', '&', '>']));
+        let asks = match words.next() {
+            Some("command") => matches!(words.next(), Some("-v" | "-V")),
+            Some("which" | "type" | "hash") => true,
+            _ => false,
+        };
+        let names = words.filter(|word| !word.starts_with('-') && !word.contains('/'));
+        match asks && !either {
+            true => names.map(str::to_owned).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    pub(super) fn pipeline(&mut self, node: Node<'t>, position: &Position) {
+        let mut cursor = node.walk();
+        let members: Vec<Node<'t>> = node
+            .named_children(&mut cursor)
+            .filter(|child| child.kind() != "comment")
+            .collect();
+        for (at, member) in members.iter().enumerate() {
+            let mut here = position.clone();
+            if let Some(next) = members.get(at + 1)
+                && !self.shell.fails_in_pipes
+            {
+                here.heeds_errors = false;
+                here.ends_on_error = false;
+                here.value = match &position.pipe_statuses {
+                    Some(reach) => reach.clone(),
+                    None => {
+                        Err(self.hider(HidingForm::Pipe, "| ", next.start_byte(), node.end_byte()))
+                    }
+                };
+                // What hid it already hides it still.
+                if let (Err(_), Err(outer)) = (&here.value, &position.reach()) {
+                    here.value = Err(outer.clone());
+                }
+            }
+            let saved = self.shell.clone();
+            let within = here.within(here.ends_on_error);
+            self.visit(*member, &within);
+            self.shell = saved;
+        }
+    }
+
+    pub(super) fn redirected(&mut self, node: Node<'t>, position: &Position) {
+        let body = node.child_by_field_name("body");
+        let mut here = position.clone();
+        let mut cursor = node.walk();
+        let redirects: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
+        for redirect in redirects
+            .into_iter()
+            .filter(|child| Some(child.id()) != body.map(|body| body.id()))
+        {
+            if redirect.kind() == "heredoc_redirect" {
+                let mut cursor = redirect.walk();
+                let parts: Vec<Node<'t>> = redirect.children(&mut cursor).collect();
+                for part in &parts {
+                    match part.kind() {
+                        "heredoc_body" => self.fed = Some(self.source(*part).to_owned()),
+                        // `command <<END | cat`: the grammar puts the rest here.
+                        "pipeline" => {
+                            if !self.shell.fails_in_pipes {
+                                here.value = Err(self.hider(
+                                    HidingForm::Pipe,
+                                    "| ",
+                                    part.start_byte(),
+                                    part.end_byte(),
+                                ));
+                            }
+                            self.children(*part, position);
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(right) = redirect.child_by_field_name("right")
+                    && has_token(redirect, "||")
+                {
+                    here.value = self.alternative(right, position);
+                    here.heeds_errors = false;
+                    here.ends_on_error = false;
+                }
+            } else {
+                self.substitutions(redirect, position);
+            }
+        }
+        if let Some(body) = body {
+            self.visit(body, &here);
+        }
+        self.fed = None;
+    }
+
+    pub(super) fn condition(&mut self, node: Node<'t>, position: &Position) {
+        let (mut condition, mut body): (Vec<Statement<'t>>, Vec<Statement<'t>>) =
+            Default::default();
+        let (mut elifs, mut otherwise) = (Vec::new(), None);
+        let mut then = false;
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        for child in children {
+            match child.kind() {
+                "then" => then = true,
+                "elif_clause" => elifs.push(child),
+                "else_clause" => otherwise = Some(child),
+                kind if child.is_named() && is_statement(kind) => match then {
+                    true => body.push((child, false)),
+                    false => condition.push((child, false)),
+                },
+                _ => {}
+            }
+        }
+        let Some((asked, _)) = condition.pop() else {
+            return;
+        };
+        self.statements(
+            &condition,
+            &position.hidden(self.hider(HidingForm::Condition, "if", 0, 0)),
+        );
+        let leaves = negated_leaves(asked);
+        let branch = match (&leaves, &otherwise) {
+            (Some(_), _) => Some(body.clone()),
+            (None, Some(otherwise)) if elifs.is_empty() => Some(statements_of(*otherwise)),
+            (None, _) => None,
+        };
+        let reach = branch.and_then(|branch| self.failure_of_all(&branch, position));
+        let here = Position {
+            value: reach.unwrap_or_else(|| {
+                Err(self.hider(
+                    HidingForm::Condition,
+                    "if ",
+                    asked.start_byte(),
+                    asked.end_byte(),
+                ))
+            }),
+            heeds_errors: false,
+            ends_on_error: false,
+            ..position.clone()
+        };
+        match leaves {
+            Some(leaves) => leaves
+                .into_iter()
+                .for_each(|leaf| self.children(leaf, &here)),
+            None => self.visit(asked, &here),
+        }
+        let from = self.guarded.len();
+        let guards = self.guards(asked, false);
+        self.guarded.extend(guards);
+        self.statements(&body, position);
+        self.guarded.truncate(from);
+        for clause in elifs.into_iter().chain(otherwise) {
+            self.visit(clause, position);
+        }
+    }
+
+    pub(super) fn while_loop(&mut self, node: Node<'t>, position: &Position) {
+        let body = node.child_by_field_name("body");
+        let condition = node.child_by_field_name("condition");
+        let leaves = condition.and_then(negated_leaves);
+        // It goes on until it succeeds.
+        let insists = (has_token(node, "until") || leaves.is_some())
+            && body.is_none_or(|body| {
+                let words: Vec<&str> = self
+                    .source(body)
+                    .split(|c: char| !c.is_alphanumeric())
+                    .collect();
+                !words
+                    .iter()
+                    .any(|word| matches!(*word, "break" | "exit" | "return"))
+            });
+        if let Some(condition) = condition {
+            let mut here = match insists {
+                true => position.clone(),
+                false => position.hidden(self.hider(
+                    HidingForm::Condition,
+                    "while ",
+                    condition.start_byte(),
+                    condition.end_byte(),
+                )),
+            };
+            here.heeds_errors = false;
+            here.ends_on_error = false;
+            match leaves {
+                Some(leaves) => leaves
+                    .into_iter()
+                    .for_each(|leaf| self.children(leaf, &here)),
+                None => self.visit(condition, &here),
+            }
+        }
+        if let Some(body) = body {
+            let here = position.hidden(self.hider(
+                HidingForm::Loop,
+                "",
+                node.start_byte(),
+                body.start_byte(),
+            ));
+            self.visit(body, &here);
+        }
+    }
+
+    pub(super) fn for_loop(&mut self, node: Node<'t>, position: &Position) {
+        let Some(body) = node.child_by_field_name("body") else {
+            return;
+        };
+        let mut cursor = node.walk();
+        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        let literal = values.iter().all(|value| {
+            read_word(*value, self.text).is_some_and(|word| word.as_fixed().is_some())
+        });
+        for value in &values {
+            self.substitutions(*value, position);
+        }
+        if literal && values.len() == 1 {
+            return self.visit(body, position);
+        }
+        let mut here =
+            position.hidden(self.hider(HidingForm::Loop, "", node.start_byte(), body.start_byte()));
+        if literal {
+            let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
+            here.times = here.times.saturating_mul(rounds);
+        }
+        self.visit(body, &here);
+    }
+}
+
+pub(super) fn has_token(node: Node<'_>, token: &str) -> bool {
+    let mut cursor = node.walk();
+    node.children(&mut cursor)
+        .any(|child| child.kind() == token)
+}
+
+/// `! a` or `! a || ! b`: the commands of which one failing makes the whole succeed.
+fn negated_leaves(node: Node<'_>) -> Option<Vec<Node<'_>>> {
+    match node.kind() {
+        "negated_command" => Some(vec![node]),
+        "list" if has_token(node, "||") => {
+            let mut cursor = node.walk();
+            let mut leaves = Vec::new();
+            for child in node.named_children(&mut cursor) {
+                leaves.extend(negated_leaves(child)?);
+            }
+            Some(leaves)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! Calls of tools that run what the project wrote down: `npm run build`, `make -C dir test`.
+
+/// A call like `npm run build`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PackageScripts {
+    /// Their names.
+    pub(super) names: Vec<String>,
+    /// The folder of the package, where one is given.
+    pub(super) folder: Option<String>,
+    /// `--if-present`: that there is no such script is no failure.
+    pub(super) optional: bool,
+    /// Whether `preNAME` and `postNAME` run, too.
+    pub(super) hooks: bool,
+    /// Whether a failure of one of them is passed over.
+    pub(super) passed_over: Option<&'static str>,
+}
+
+/// A call like `make -C dir test`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RecipeCall {
+    /// Targets; empty for the first one.
+    pub(super) targets: Vec<String>,
+    /// `-C DIR`.
+    pub(super) folder: Option<String>,
+    /// `-f FILE`.
+    pub(super) file: Option<String>,
+    /// The option with which failures are passed over.
+    pub(super) passed_over: Option<&'static str>,
+}
+
+pub(super) fn operands(rest: &[&str]) -> Vec<String> {
+    let words = rest.iter().take_while(|word| **word != "--");
+    let names = words.filter(|word| !word.starts_with('-'));
+    names.map(|word| (*word).to_owned()).collect()
+}
+
+pub(super) fn package_scripts(program: &str, rest: &[&str]) -> Option<PackageScripts> {
+    let mut scripts = PackageScripts {
+        hooks: program == "npm" || program == "bun",
+        ..PackageScripts::default()
+    };
+    let mut words: Vec<&str> = Vec::new();
+    let mut all = rest.iter();
+    while let Some(word) = all.next() {
+        match *word {
+            "--" => break,
+            "--prefix" | "-C" | "--dir" | "--cwd" => {
+                scripts.folder = all.next().map(|word| (*word).to_owned());
+            }
+            "--if-present" => scripts.optional = true,
+            "-w" | "--workspace" | "--filter" | "-F" => {
+                // Which package that is, only the tool knows.
+                all.next();
+                scripts.folder = Some("\0".to_owned());
+            }
+            "-ws" | "--workspaces" | "-r" | "--recursive" => {
+                scripts.folder = Some("\0".to_owned());
+            }
+            "--no-bail" => scripts.passed_over = Some("--no-bail"),
+            option if option.starts_with("--prefix=") || option.starts_with("--cwd=") => {
+                scripts.folder = option.split_once('=').map(|(_, folder)| folder.to_owned());
+            }
+            option if option.starts_with('-') => {}
+            word => words.push(word),
+        }
+    }
+    let name = match (program, words.as_slice()) {
+        ("bun", ["test", ..]) => return None,
+        (_, ["run" | "run-script" | "rum" | "urn", name, ..]) => *name,
+        (_, ["run" | "run-script"]) => return None,
+        ("npm" | "pnpm" | "yarn", ["test" | "t" | "tst", ..]) => "test",
+        ("npm" | "pnpm" | "yarn", [name @ ("start" | "stop" | "restart"), ..]) => *name,
+        // Other words are names of scripts, or programs of packages, to these alone.
+        ("pnpm" | "yarn", [name, ..]) if !PACKAGE_COMMANDS.contains(name) => *name,
+        _ => return None,
+    };
+    scripts.names.push(name.to_owned());
+    Some(scripts)
+}
+
+/// Commands of pnpm and yarn that are no scripts.
+const PACKAGE_COMMANDS: &[&str] = &[
+    "add",
+    "audit",
+    "cache",
+    "config",
+    "create",
+    "dedupe",
+    "deploy",
+    "dlx",
+    "exec",
+    "fetch",
+    "i",
+    "import",
+    "info",
+    "init",
+    "install",
+    "link",
+    "list",
+    "ls",
+    "node",
+    "outdated",
+    "pack",
+    "patch",
+    "prune",
+    "publish",
+    "rebuild",
+    "remove",
+    "set",
+    "store",
+    "unlink",
+    "up",
+    "update",
+    "upgrade",
+    "version",
+    "why",
+    "workspace",
+    "workspaces",
+];
+
+pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
+    let mut call = RecipeCall::default();
+    let mut all = rest.iter();
+    while let Some(word) = all.next() {
+        match *word {
+            "-C" | "--directory" => call.folder = all.next().map(|word| (*word).to_owned()),
+            "-f" | "--file" | "--makefile" => call.file = all.next().map(|word| (*word).to_owned()),
+            "-j" | "-l" | "-o" | "-W" | "-I" => {
+                let number = all.clone().next();
+                if number.is_some_and(|word| word.parse::<u32>().is_ok()) {
+                    all.next();
+                }
+            }
+            "--ignore-errors" => call.passed_over = Some("--ignore-errors"),
+            option if option.starts_with("--") => {}
+            option if option.starts_with('-') => {
+                if option.contains('i') {
+                    call.passed_over = Some("make -i");
+                }
+                if option.contains('n') || option.contains('q') {
+                    call.passed_over = Some("make -n");
+                }
+            }
+            assignment if assignment.contains('=') => {}
+            target => call.targets.push(target.to_owned()),
+        }
+    }
+    call
+}
+
+pub(super) fn just_call(rest: &[&str]) -> RecipeCall {
+    let mut call = RecipeCall::default();
+    let mut all = rest.iter();
+    while let Some(word) = all.next() {
+        match *word {
+            "-d" | "--working-directory" => call.folder = all.next().map(|word| (*word).to_owned()),
+            "-f" | "--justfile" => call.file = all.next().map(|word| (*word).to_owned()),
+            option if option.starts_with('-') => {}
+            assignment if assignment.contains('=') => {}
+            // What follows may be arguments of the first one: no such recipe, nothing to read.
+            recipe => call.targets.push(recipe.to_owned()),
+        }
+    }
+    call
+}

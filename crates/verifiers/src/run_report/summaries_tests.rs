@@ -1,0 +1,299 @@
+//! What is made of the output of each runner.
+
+use super::*;
+
+/// What is made of an output: nothing ran / failed / neither.
+fn check(run: &str, output: &str, expected: (bool, bool)) {
+    let mut runners = RunnerSummaries::default();
+    output.lines().for_each(|line| runners.line(line));
+    assert_eq!(
+        (runners.nothing_ran(), runners.failed(run)),
+        expected,
+        "{run}: {output}"
+    );
+}
+
+const EMPTY: (bool, bool) = (true, false);
+const FAILED: (bool, bool) = (false, true);
+const FINE: (bool, bool) = (false, false);
+
+/// A line for each row, in the order of the rows.
+const LINES: &[&str] = &[
+    "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+    "running 3 tests",
+    "error: 2 targets failed:",
+    "     Summary [   0.010s] 3 tests run: 2 passed, 1 failed, 0 skipped",
+    "error: no tests to run",
+    "=== 3 passed, 1 warning in 0.02s ===",
+    "no tests ran in 0.01s",
+    "Ran 3 tests in 0.001s",
+    "FAILED (failures=1, errors=2)",
+    "NO TESTS RAN",
+    "?   \texample.com/a\t[no test files]",
+    "ok  \texample.com/b\t(cached)",
+    "FAIL\texample.com/b\t0.1s",
+    "Tests:       1 failed, 3 passed, 4 total",
+    "Test Suites: 1 failed, 1 total",
+    "No tests found, exiting with code 1",
+    "      Tests  1 failed | 2 passed (3)",
+    " No test files found, exiting with code 0",
+    "  12 passing (5ms)",
+    "  1 failing",
+    "  2 pending",
+    "1..0 # nothing",
+    "# tests 4",
+    "# pass 3",
+    "# fail 1",
+    "# cancelled 0",
+    "# skipped 0",
+    "# todo 0",
+    " 3 pass",
+    " 2 skip",
+    " 1 fail",
+    "FAILED | 3 passed (1 step) | 1 failed (10ms)",
+    "3 examples, 1 failure",
+    "No tests executed!",
+    "OK (3 tests, 5 assertions)",
+    "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 0",
+    "[INFO] BUILD FAILURE",
+    "BUILD FAILED in 3s",
+    "No tests were found!!!",
+    "50% tests passed, 1 tests failed out of 2",
+    "100% tests passed, 0 tests failed out of 2",
+    "Passed!  - Failed:     0, Passed:     2, Skipped:     0, Total:     2, Duration: 3 ms",
+    "Found 3 errors in 1 file (checked 2 source files)",
+    "Error: no test specified",
+    "npm ERR! Test failed.  See above for more details.",
+];
+
+#[test]
+fn every_row_hears_its_own_line() {
+    assert_eq!(LINES.len(), ROWS.len());
+    for (Row(name, pattern, _), line) in ROWS.iter().zip(LINES) {
+        assert!(pattern.matches(line), "{name}: {line}");
+    }
+}
+
+#[test]
+fn cargo() {
+    let none = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+    let some = "running 2 tests\ntest a ... ok\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+    let bad = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\nerror: test failed, to rerun pass `--lib`";
+    check("cargo test", none, EMPTY);
+    check("cargo test", &format!("{none}\n{some}"), FINE);
+    check("cargo test || true", bad, FAILED);
+    check(
+        "cargo test a || cargo test b",
+        &format!("{bad}\n{some}"),
+        FINE,
+    );
+    check(
+        "cargo test a; cargo test b",
+        &format!("{bad}\n{some}"),
+        FAILED,
+    );
+    check(
+        "cargo test || true",
+        "error: could not compile `a` (lib) due to 1 previous error",
+        FAILED,
+    );
+    check(
+        "cargo nextest run",
+        "     Summary [   0.010s] 0 tests run: 0 passed, 3 skipped",
+        EMPTY,
+    );
+    check(
+        "cargo nextest run | tee x",
+        "     Summary [   0.010s] 3 tests run: 2 passed, 1 failed, 0 skipped",
+        FAILED,
+    );
+}
+
+#[test]
+fn python() {
+    check("pytest", "===== no tests ran in 0.01s =====", EMPTY);
+    check("pytest", "===== 2 skipped in 0.01s =====", EMPTY);
+    check("pytest -q", "3 passed in 0.02s", FINE);
+    check(
+        "pytest | tee log",
+        "== 1 failed, 2 passed, 1 warning in 0.12s ==",
+        FAILED,
+    );
+    check("pytest; true", "=== 1 error in 0.05s ===", FAILED);
+    check(
+        "python -m unittest",
+        "Ran 0 tests in 0.000s\n\nNO TESTS RAN",
+        EMPTY,
+    );
+    check(
+        "python -m unittest; true",
+        "Ran 3 tests in 0.001s\n\nFAILED (failures=1)",
+        FAILED,
+    );
+    check("python -m unittest", "Ran 3 tests in 0.001s\n\nOK", FINE);
+    check(
+        "mypy . || true",
+        "Found 3 errors in 1 file (checked 2 source files)",
+        FAILED,
+    );
+    check(
+        "ruff check --fix",
+        "Found 3 errors (3 fixed, 0 remaining).",
+        FINE,
+    );
+}
+
+#[test]
+fn go_and_javascript() {
+    check(
+        "go test ./...",
+        "?   \texample.com/a\t[no test files]",
+        EMPTY,
+    );
+    check(
+        "go test -run x",
+        "ok  \texample.com/a\t0.002s [no tests to run]",
+        EMPTY,
+    );
+    check(
+        "go test ./...",
+        "?   \ta\t[no test files]\nok  \tb\t0.012s",
+        FINE,
+    );
+    check(
+        "go test ./... | cat",
+        "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tb\t0.1s",
+        FAILED,
+    );
+    check("jest", "No tests found, exiting with code 0", EMPTY);
+    check("jest", "Tests:       3 passed, 3 total", FINE);
+    check(
+        "jest || true",
+        "Tests:       1 failed, 3 passed, 4 total",
+        FAILED,
+    );
+    check(
+        "vitest",
+        " Test Files  1 passed (1)\n      Tests  2 passed (2)",
+        FINE,
+    );
+    check(
+        "vitest | cat",
+        "      Tests  1 failed | 2 passed (3)",
+        FAILED,
+    );
+    check("mocha", "  0 passing (1ms)", EMPTY);
+    check("mocha || true", "  3 passing (5ms)\n  1 failing", FAILED);
+    check("node --test", "\u{2139} tests 0", EMPTY);
+    check("deno test", "ok | 3 passed | 0 failed (10ms)", FINE);
+}
+
+#[test]
+fn others_and_strangers() {
+    check("rspec", "0 examples, 0 failures", EMPTY);
+    check("rspec | cat", "3 examples, 1 failure", FAILED);
+    check(
+        "mvn test",
+        "[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0",
+        FINE,
+    );
+    check("./check.sh", "all good", FINE);
+    check("./check.sh", "", FINE);
+}
+
+#[test]
+fn counts() {
+    let check = |output: &str, expected: (u64, u64, u64), reconciles: bool| {
+        let mut runners = RunnerSummaries::default();
+        output.lines().for_each(|line| runners.line(line));
+        let (passed, failed, skipped) = expected;
+        let expected = TestCounts {
+            passed,
+            failed,
+            skipped,
+        };
+        assert_eq!(runners.counts(), Some(expected), "{output}");
+        assert_eq!(runners.reconcile(), reconciles, "{output}");
+    };
+    check(
+        "running 4 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 1 measured; 3 filtered out",
+        (3, 0, 1),
+        true,
+    );
+    // A test ended its process: the runner never came to its end.
+    check(
+        "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\nrunning 5 tests",
+        (2, 0, 0),
+        false,
+    );
+    check(
+        "1 failed, 2 passed, 3 skipped, 1 xfailed, 1 warning in 0.1s",
+        (3, 1, 3),
+        true,
+    );
+    check(
+        "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)",
+        (2, 2, 1),
+        true,
+    );
+    check("Ran 5 tests in 0.1s\n\nOK (skipped=1)", (4, 0, 1), true);
+    check(
+        "Tests:       1 failed, 1 skipped, 3 passed, 5 total",
+        (3, 1, 1),
+        true,
+    );
+    check("Tests:       3 passed, 5 total", (3, 0, 0), false);
+    check(
+        "      Tests  1 failed | 2 passed | 1 skipped (4)",
+        (2, 1, 1),
+        true,
+    );
+    check(
+        "     Summary [   0.010s] 3 tests run: 2 passed (1 slow), 1 failed, 4 skipped",
+        (2, 1, 4),
+        true,
+    );
+    check(
+        "# tests 5\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0",
+        (2, 2, 1),
+        true,
+    );
+    check(
+        "  12 passing (5ms)\n  2 pending\n  1 failing",
+        (12, 1, 2),
+        true,
+    );
+    check(" 3 pass\n 1 skip\n 1 fail", (3, 1, 1), true);
+    check("5 examples, 1 failure, 1 pending", (3, 1, 1), true);
+    check(
+        "[INFO] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1",
+        (1, 2, 1),
+        true,
+    );
+    check(
+        "Passed!  - Failed:     0, Passed:     2, Skipped:     1, Total:     3, Duration: 3 ms",
+        (2, 0, 1),
+        true,
+    );
+    // It failed, and nobody knows what.
+    check(
+        "test result: ok. 2 passed; 0 failed; 0 ignored\nerror: could not compile `a` (lib)",
+        (2, 0, 0),
+        false,
+    );
+}
+
+#[test]
+fn every_runner_that_a_command_is_taken_for_has_rows() {
+    use TestRunner::{
+        Bun, Cargo, Ctest, Deno, Dotnet, Go, Jest, Maven, Mocha, Nextest, Node, Phpunit, Pytest,
+        Rspec, Unittest, Vitest,
+    };
+    for runner in [
+        Bun, Cargo, Ctest, Deno, Dotnet, Go, Jest, Maven, Mocha, Nextest, Node, Phpunit, Pytest,
+        Rspec, Unittest, Vitest,
+    ] {
+        let name = name_of(runner);
+        assert!(ROWS.iter().any(|Row(row, ..)| *row == name), "{name}");
+    }
+}
