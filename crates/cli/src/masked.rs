@@ -22,8 +22,9 @@ pub(crate) const SO: &str = "it passes only where its output shows that tests ra
 
 /// The checks of this policy that hide a status, each with the first one that it hides.
 pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
+    let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
-        let reading = exit_statuses::of_check(root, spec)?;
+        let reading = exit_statuses::of_check(root, &env, spec)?;
         let hidden =
             |command: &'_ CheckCommand| Some((command.clone(), command.hidden_by.clone()?));
         let matters = |(command, _): &(CheckCommand, StatusHider)| match command.kind {

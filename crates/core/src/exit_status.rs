@@ -28,6 +28,10 @@ pub struct CheckCommand {
     pub hidden_by: Option<StatusHider>,
     /// How often it runs, as far as that is written.
     pub times: u32,
+    /// The check can end well without having run it.
+    pub may_not_run: bool,
+    /// What it prints goes to a file, and what the check prints of tests may be another's.
+    pub prints_elsewhere: bool,
 }
 
 /// What hides an exit status.

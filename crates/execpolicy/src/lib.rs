@@ -20,7 +20,7 @@ mod shell;
 
 pub use check::{Answer, RuleMatch, Surroundings};
 pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
-pub use exit_status::read_exit_statuses;
+pub use exit_status::{Project, ProjectEntry, read_exit_statuses};
 pub use network::{NetworkRule, Protocol};
 pub use policy::{Bounds, Unmatched};
 pub use readers::is_reader;

@@ -1,13 +1,16 @@
 //! What becomes of the exit statuses inside a check's command, read from the tree as it
 //! stands. Nothing of it is run.
 
-use std::io::Read as _;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use checkrein_core::exit_status::StatusReading;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_execpolicy::read_exit_statuses;
+use checkrein_execpolicy::{Project, ProjectEntry, read_exit_statuses};
 use checkrein_verifiers::{program_is_there, regular};
 
 use crate::workspace::Place;
@@ -15,7 +18,7 @@ use crate::workspace::Place;
 /// Verifiers whose programs can all be found, by the names that their commands call them.
 pub(crate) fn equipped(place: &Place, policy: &Policy) -> Vec<VerifierName> {
     let there = |spec: &&VerifierSpec| {
-        let Some(reading) = of_check(&place.root, spec) else {
+        let Some(reading) = of_check(&place.root, &place.env, spec) else {
             return false;
         };
         // What a called file runs is the file's business.
@@ -37,7 +40,12 @@ pub(crate) fn equipped(place: &Place, policy: &Policy) -> Vec<VerifierName> {
 const LARGEST_SCRIPT: u64 = 512 * 1024;
 
 /// What becomes of the exit statuses in the command of this verifier; `None` if it runs none.
-pub fn of_check(root: &Path, spec: &VerifierSpec) -> Option<StatusReading> {
+/// `env`: the environment in which it runs.
+pub fn of_check(
+    root: &Path,
+    env: &BTreeMap<OsString, OsString>,
+    spec: &VerifierSpec,
+) -> Option<StatusReading> {
     let kind = checkrein_verifiers::find(&spec.kind)?;
     let script = kind.shell_command(&spec.definition)?;
     let file = |path: &str| {
@@ -46,5 +54,34 @@ pub fn of_check(root: &Path, spec: &VerifierSpec) -> Option<StatusReading> {
         file.take(LARGEST_SCRIPT).read_to_end(&mut text).ok()?;
         String::from_utf8(text).ok()
     };
-    Some(read_exit_statuses(&script, &file))
+    let project = Project {
+        text: &file,
+        entry: &|path| entry(&root.join(path)),
+        has_program: &|program| program_is_there(program, "", root, env),
+    };
+    Some(read_exit_statuses(&script, &project))
+}
+
+/// What stands at a path; `None` if that cannot be seen.
+fn entry(path: &Path) -> Option<ProjectEntry> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Some(ProjectEntry::Folder),
+        Ok(found) if found.is_file() => Some(ProjectEntry::File {
+            executable: is_executable(&found),
+            empty: found.len() == 0,
+        }),
+        Err(err) if err.kind() == ErrorKind::NotFound => Some(ProjectEntry::Nothing),
+        _ => None,
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    true
 }

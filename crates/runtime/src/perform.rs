@@ -466,7 +466,7 @@ impl<'a> Batch<'a> {
         let place = &self.runtime.place;
         let logs = logs::folder(place);
         let tools = place.state.join("tools.json");
-        let statuses = exit_statuses::of_check(&place.root, spec);
+        let statuses = exit_statuses::of_check(&place.root, &place.env, spec);
         let job = Job {
             exit_statuses: statuses.as_ref(),
             tools: &tools,

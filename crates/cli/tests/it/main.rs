@@ -36,6 +36,7 @@ mod init;
 mod injections;
 mod judge;
 mod keeping;
+mod lost_failures;
 mod many;
 mod masked;
 mod mcp;

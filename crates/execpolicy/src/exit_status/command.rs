@@ -12,6 +12,11 @@ use super::recognise::{Recognised, recognise};
 use crate::rules::basename;
 use crate::shell::{Feed, Inner, Word, read_word, unfold};
 
+/// Commands whose status nobody asks about.
+const SAYS_NOTHING: &[&str] = &[
+    "cd", "echo", "exit", "export", "local", "printf", "return", "set", "shift", "trap", "true",
+];
+
 impl<'t> Flow<'_, '_, 't> {
     pub(super) fn command(&mut self, node: Node<'t>, position: &Position) {
         let mut words: Vec<Word> = Vec::new();
@@ -20,10 +25,15 @@ impl<'t> Flow<'_, '_, 't> {
         for child in &children {
             match child.kind() {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {}
-                "variable_assignment" => self.sets_path(*child),
-                _ => match read_word(*child, self.text) {
-                    Some(word) => words.push(word),
-                    None => return,
+                "variable_assignment" => {
+                    self.sets_path(*child);
+                }
+                _ => match self.constant_words(self.source(*child)) {
+                    Some(constant) => words.extend(constant),
+                    None => match read_word(*child, self.text) {
+                        Some(word) => words.push(word),
+                        None => return,
+                    },
                 },
             }
         }
@@ -31,11 +41,18 @@ impl<'t> Flow<'_, '_, 't> {
             self.substitutions(child, position);
         }
         let fed = self.fed.take();
+        let idle = |word: &Word| SAYS_NOTHING.contains(&word.text.as_str());
+        let position = match words.first() {
+            Some(word) if !idle(word) => self.position_of(node, position),
+            _ => position.clone(),
+        };
         let here = Position {
             folder: self.shell.folder.clone(),
-            ..position.clone()
+            ..position
         };
+        let from = self.reader.reading.commands.len();
         self.words(&words, self.source(node), fed.as_deref(), &here, 0);
+        self.noted(node, from);
     }
 
     /// A command by its words. `text`: as it is written.
@@ -60,11 +77,7 @@ impl<'t> Flow<'_, '_, 't> {
         if let Some(body) = self.functions.get(program).copied() {
             if !self.calling.iter().any(|known| known == program) && self.calling.len() < 20 {
                 self.calling.push(program.to_owned());
-                let here = Position {
-                    returns: position.reach(),
-                    ..position.clone()
-                };
-                self.visit(body, &here);
+                self.visit(body, position);
                 self.calling.pop();
             }
             return;
@@ -123,6 +136,14 @@ impl<'t> Flow<'_, '_, 't> {
                     form: HidingForm::Tool,
                     text: "script without -e".to_owned(),
                 });
+                self.wraps(name, words, text, fed, &here, depth);
+                return;
+            }
+            "xargs" | "gxargs" if arguments.iter().any(|word| runs_if_given(word)) => {
+                let here = Position {
+                    may_not_run: true,
+                    ..position.clone()
+                };
                 self.wraps(name, words, text, fed, &here, depth);
                 return;
             }
@@ -283,4 +304,12 @@ impl<'t> Flow<'_, '_, 't> {
             .and_then(|to| joined(&self.shell.folder, to))
             .unwrap_or_else(|| "\0".to_owned());
     }
+}
+
+/// `xargs -r`: without input it runs nothing.
+fn runs_if_given(word: &str) -> bool {
+    word == "--no-run-if-empty"
+        || word.starts_with('-')
+            && word.chars().skip(1).all(|c| c.is_ascii_alphanumeric())
+            && word.contains('r')
 }

@@ -3,7 +3,7 @@
 use checkrein_core::exit_status::HidingForm;
 use tree_sitter::Node;
 
-use super::flow::{Flow, Statement, is_statement, statements_of};
+use super::flow::{Flow, Statement, is_statement};
 use super::{Position, Reach};
 use crate::shell::read_word;
 
@@ -34,15 +34,12 @@ impl<'t> Flow<'_, '_, 't> {
     }
 
     /// What becomes of the failure of `a` in `a || right`.
-    fn alternative(&self, right: Node<'t>, position: &Position) -> Reach {
-        self.failure_of(right, position).unwrap_or_else(|| {
-            Err(self.hider(
-                HidingForm::Alternative,
-                "|| ",
-                right.start_byte(),
-                right.end_byte(),
-            ))
-        })
+    fn alternative(&mut self, right: Node<'t>, position: &Position) -> Reach {
+        if self.ends_badly(right) {
+            return position.value.clone();
+        }
+        let (from, to) = (right.start_byte(), right.end_byte());
+        Err(self.hider(HidingForm::Alternative, "|| ", from, to))
     }
 
     /// The programs that `command -v x` asks for, where what follows runs only if they are there.
@@ -76,12 +73,8 @@ impl<'t> Flow<'_, '_, 't> {
             {
                 here.heeds_errors = false;
                 here.ends_on_error = false;
-                here.value = match &position.pipe_statuses {
-                    Some(reach) => reach.clone(),
-                    None => {
-                        Err(self.hider(HidingForm::Pipe, "| ", next.start_byte(), node.end_byte()))
-                    }
-                };
+                here.value =
+                    Err(self.hider(HidingForm::Pipe, "| ", next.start_byte(), node.end_byte()));
                 // What hid it already hides it still.
                 if let (Err(_), Err(outer)) = (&here.value, &position.reach()) {
                     here.value = Err(outer.clone());
@@ -132,6 +125,7 @@ impl<'t> Flow<'_, '_, 't> {
                     here.ends_on_error = false;
                 }
             } else {
+                here.prints_elsewhere |= self.is_kept_away(redirect);
                 self.substitutions(redirect, position);
             }
         }
@@ -139,6 +133,26 @@ impl<'t> Flow<'_, '_, 't> {
             self.visit(body, &here);
         }
         self.fed = None;
+    }
+
+    /// Whether it sends the output to a file that the script does not print.
+    fn is_kept_away(&self, redirect: Node<'_>) -> bool {
+        let source = self.source(redirect);
+        let output = source.strip_prefix('1').unwrap_or(source);
+        let output = output.strip_prefix('&').unwrap_or(output);
+        let Some(file) = output
+            .strip_prefix('>')
+            .filter(|rest| !rest.starts_with('&'))
+        else {
+            return false;
+        };
+        // Of a file that goes on, the older lines are shown as well.
+        let Some(file) = Some(file).filter(|rest| !rest.starts_with('>')) else {
+            return true;
+        };
+        let file = file.trim_start_matches('|').trim();
+        let shown = matches!(file, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
+        !shown && !self.shows_file(file)
     }
 
     pub(super) fn condition(&mut self, node: Node<'t>, position: &Position) {
@@ -167,32 +181,16 @@ impl<'t> Flow<'_, '_, 't> {
             &condition,
             &position.hidden(self.hider(HidingForm::Condition, "if", 0, 0)),
         );
-        let leaves = negated_leaves(asked);
-        let branch = match (&leaves, &otherwise) {
-            (Some(_), _) => Some(body.clone()),
-            (None, Some(otherwise)) if elifs.is_empty() => Some(statements_of(*otherwise)),
-            (None, _) => None,
-        };
-        let reach = branch.and_then(|branch| self.failure_of_all(&branch, position));
         let here = Position {
-            value: reach.unwrap_or_else(|| {
-                Err(self.hider(
-                    HidingForm::Condition,
-                    "if ",
-                    asked.start_byte(),
-                    asked.end_byte(),
-                ))
+            value: position.value.clone().and_then(|()| {
+                let (from, to) = (asked.start_byte(), asked.end_byte());
+                Err(self.hider(HidingForm::Condition, "if ", from, to))
             }),
             heeds_errors: false,
             ends_on_error: false,
             ..position.clone()
         };
-        match leaves {
-            Some(leaves) => leaves
-                .into_iter()
-                .for_each(|leaf| self.children(leaf, &here)),
-            None => self.visit(asked, &here),
-        }
+        self.visit_condition(asked, &here);
         let from = self.guarded.len();
         let guards = self.guards(asked, false);
         self.guarded.extend(guards);
@@ -203,39 +201,27 @@ impl<'t> Flow<'_, '_, 't> {
         }
     }
 
+    /// Of `! a` in a condition there is more to say than that it is negated.
+    fn visit_condition(&mut self, asked: Node<'t>, position: &Position) {
+        match negated_leaves(asked) {
+            Some(leaves) => leaves
+                .into_iter()
+                .for_each(|leaf| self.children(leaf, position)),
+            None => self.visit(asked, position),
+        }
+    }
+
     pub(super) fn while_loop(&mut self, node: Node<'t>, position: &Position) {
         let body = node.child_by_field_name("body");
         let condition = node.child_by_field_name("condition");
-        let leaves = condition.and_then(negated_leaves);
-        // It goes on until it succeeds.
-        let insists = (has_token(node, "until") || leaves.is_some())
-            && body.is_none_or(|body| {
-                let words: Vec<&str> = self
-                    .source(body)
-                    .split(|c: char| !c.is_alphanumeric())
-                    .collect();
-                !words
-                    .iter()
-                    .any(|word| matches!(*word, "break" | "exit" | "return"))
-            });
         if let Some(condition) = condition {
-            let mut here = match insists {
-                true => position.clone(),
-                false => position.hidden(self.hider(
-                    HidingForm::Condition,
-                    "while ",
-                    condition.start_byte(),
-                    condition.end_byte(),
-                )),
+            let (from, to) = (condition.start_byte(), condition.end_byte());
+            let here = Position {
+                heeds_errors: false,
+                ends_on_error: false,
+                ..position.hidden(self.hider(HidingForm::Condition, "while ", from, to))
             };
-            here.heeds_errors = false;
-            here.ends_on_error = false;
-            match leaves {
-                Some(leaves) => leaves
-                    .into_iter()
-                    .for_each(|leaf| self.children(leaf, &here)),
-                None => self.visit(condition, &here),
-            }
+            self.visit_condition(condition, &here);
         }
         if let Some(body) = body {
             let here = position.hidden(self.hider(

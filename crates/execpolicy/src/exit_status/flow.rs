@@ -1,18 +1,18 @@
 //! Walks the syntax tree of a script the way a shell does, and says of each command
 //! whether its failure becomes the script's.
 
-use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 use tree_sitter::Node;
 
-use super::called::{is_shell, joined, with_options};
-use super::recipes::RecipeLanguage;
-use super::recognise::{Recognised, recognise};
-use super::{Position, Reach, Reader, shortened};
-use crate::rules::basename;
-use crate::shell::{Feed, Inner, Word, read_word, unfold};
+use super::called::joined;
+use super::expansion::{Expansion, read_expansion};
+use super::script::{Script, is_negated, read_code};
+use super::simulation::{self, Question};
+use super::{Position, ProjectEntry, Reader, shortened};
+use crate::shell::Word;
 
 /// Statements inside one another, of all scripts. What goes deeper is not read further.
 const MAX_NESTING: usize = 80;
@@ -21,20 +21,31 @@ const MAX_BRACKETS: usize = 2_000;
 /// Bytes of a script that is read.
 const MAX_SCRIPT: usize = 128 * 1024;
 
+/// Whether a text of this size is read.
+pub(super) fn parsed_size(text: &str) -> bool {
+    text.len() <= MAX_SCRIPT && !text.contains('\0') && text.matches('(').count() <= MAX_BRACKETS
+}
+
 /// Reads `text` as a script whose own status stands at `position`.
 pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Position) {
-    if text.len() > MAX_SCRIPT || text.contains('\0') || text.matches('(').count() > MAX_BRACKETS {
+    if !parsed_size(text) {
         return;
     }
     let Some(tree) = reader.scripts.tree(text) else {
         return;
     };
     let root = tree.root_node();
+    let script = read_code(root, text);
     let mut flow = Flow {
         reader,
         text,
+        root,
+        constants: script.constants(),
+        script,
+        position,
         functions: HashMap::new(),
-        consulted: HashSet::new(),
+        hides: HashMap::new(),
+        noted: Vec::new(),
         shell: ShellState {
             ends_on_error: false,
             fails_in_pipes: false,
@@ -44,24 +55,20 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         guarded: Vec::new(),
         calling: Vec::new(),
         fed: None,
-        looking: Cell::new((0, 0)),
     };
-    flow.survey(root);
-    let mut position = Position {
+    flow.find_functions();
+    let position = Position {
         heeds_errors: true,
         ..position.clone()
     };
-    if let Some(trap) = flow.forgiving_trap(root) {
-        let hider = StatusHider {
-            form: HidingForm::Trap,
-            text: trap,
-        };
-        position.value = position.value.and_then(|()| Err(hider.clone()));
-        position.exits = position.exits.and_then(|()| Err(hider.clone()));
-        position.returns = position.returns.and(Err(hider));
-    }
     flow.statements(&statements_of(root), &position);
+    flow.find_skipped();
 }
+
+/// Programs that print the files that they are given.
+const PRINTERS: &[&str] = &[
+    "awk", "cat", "egrep", "fgrep", "grep", "head", "less", "more", "sed", "tac", "tail",
+];
 
 /// What the shell has been told so far.
 #[derive(Debug, Clone)]
@@ -80,9 +87,16 @@ pub(super) type Statement<'t> = (Node<'t>, bool);
 pub(super) struct Flow<'a, 'f, 't> {
     pub(super) reader: &'a mut Reader<'f>,
     pub(super) text: &'a str,
+    root: Node<'t>,
+    script: Script,
+    constants: HashMap<String, String>,
+    /// Where the whole script stands.
+    position: &'a Position,
     pub(super) functions: HashMap<String, Node<'t>>,
-    /// Variables that an `exit`, a `return` or a test looks at.
-    pub(super) consulted: HashSet<String>,
+    /// Whether the script hides the failure of the command at a place.
+    hides: HashMap<usize, Option<bool>>,
+    /// Commands by their places, with what was noted of each.
+    noted: Vec<(usize, Range<usize>)>,
     pub(super) shell: ShellState,
     /// Places in the reading of commands that run in the background.
     pub(super) background: Vec<usize>,
@@ -91,8 +105,6 @@ pub(super) struct Flow<'a, 'f, 't> {
     pub(super) calling: Vec<String>,
     /// A heredoc that the next command reads.
     pub(super) fed: Option<String>,
-    /// How deep it looks for an end, and how often it looked.
-    pub(super) looking: Cell<(usize, usize)>,
 }
 
 /// The statements of a list, in order.
@@ -147,6 +159,185 @@ impl<'a, 't> Flow<'a, '_, 't> {
         }
     }
 
+    fn find_functions(&mut self) {
+        let mut pending = vec![self.root];
+        while let Some(node) = pending.pop() {
+            let name = node.child_by_field_name("name");
+            let body = node.child_by_field_name("body");
+            if let ("function_definition", Some(name), Some(body)) = (node.kind(), name, body) {
+                self.functions.insert(self.source(name).to_owned(), body);
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+    }
+
+    /// Runs the script in thought.
+    fn ask(&mut self, question: Question, targets: &[usize]) -> Option<bool> {
+        let (folder, project) = (self.position.folder.clone(), self.reader.project);
+        let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
+        let exists = |operator: &str, name: &str| {
+            // What the runner itself makes or removes is there only afterwards.
+            if changes_path || question == Question::HidesFailure {
+                return None;
+            }
+            if operator == "command" {
+                return (!name.contains(['/', '$'])).then(|| (project.has_program)(name));
+            }
+            let entry = (project.entry)(&joined(&folder, name)?)?;
+            let file = matches!(entry, ProjectEntry::File { .. });
+            match operator {
+                "-f" => Some(file),
+                "-e" | "-r" => Some(entry != ProjectEntry::Nothing),
+                "-d" => Some(entry == ProjectEntry::Folder),
+                "-x" => Some(match entry {
+                    ProjectEntry::File { executable, .. } => executable,
+                    other => other == ProjectEntry::Folder,
+                }),
+                "-s" => Some(!matches!(
+                    entry,
+                    ProjectEntry::Nothing | ProjectEntry::File { empty: true, .. }
+                )),
+                _ => None,
+            }
+        };
+        let reader = &mut *self.reader;
+        let run = simulation::Run {
+            script: &self.script,
+            scripts: &reader.scripts,
+            exists: &exists,
+        };
+        run.ask(question, targets, &mut reader.steps)
+    }
+
+    /// Whether what comes after a failure ends badly in any case.
+    pub(super) fn ends_badly(&mut self, node: Node<'t>) -> bool {
+        let code = read_code(node, self.text).code;
+        let reader = &mut *self.reader;
+        let run = simulation::Run {
+            script: &self.script,
+            scripts: &reader.scripts,
+            exists: &|_, _| None,
+        };
+        run.ends_badly(&code, &mut reader.steps)
+    }
+
+    /// Whether a command of the script prints this file, as it is written.
+    pub(super) fn shows_file(&self, file: &str) -> bool {
+        let file = read_expansion(file);
+        self.script.commands().iter().any(|command| {
+            let program = command.words.first().and_then(Expansion::literal);
+            let prints = program.is_some_and(|name| PRINTERS.contains(&name.as_str()));
+            prints && command.words.contains(&file)
+        })
+    }
+
+    /// The words that a word with a constant stands for: `$T`, `"${T}"`.
+    pub(super) fn constant_words(&self, source: &str) -> Option<Vec<Word>> {
+        let quoted = source
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        let name = quoted.unwrap_or(source).strip_prefix('$')?;
+        let braced = name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'));
+        let value = self.constants.get(braced.unwrap_or(name))?;
+        Some(match quoted {
+            Some(_) => vec![Word::fixed(value.as_str())],
+            None => value.split_whitespace().map(Word::fixed).collect(),
+        })
+    }
+
+    /// Where a command stands, all that the script does with its status taken together.
+    pub(super) fn position_of(&mut self, node: Node<'t>, position: &Position) -> Position {
+        let at = node.start_byte();
+        let known = self.hides.get(&at).copied();
+        let hides = known.unwrap_or_else(|| {
+            let hides = self.ask(Question::HidesFailure, &[at]);
+            self.hides.insert(at, hides);
+            hides
+        });
+        match hides {
+            Some(false) => Position {
+                value: self.position.reach(),
+                ..position.clone()
+            },
+            Some(true) if position.reach().is_ok() => Position {
+                ends_on_error: false,
+                ..position.hidden(self.last_hider())
+            },
+            Some(true) | None => position.clone(),
+        }
+    }
+
+    /// What hides a status where no single place does: a trap, or what comes last.
+    fn last_hider(&self) -> StatusHider {
+        let mut pending = vec![self.root];
+        while let Some(node) = pending.pop() {
+            let source = self.source(node);
+            if node.kind() == "command" && source.starts_with("trap ") {
+                return StatusHider {
+                    form: HidingForm::Trap,
+                    text: shortened(source),
+                };
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+        let last = statements_of(self.root).last().map(|(node, _)| *node);
+        let source = last.map_or("", |last| self.source(last));
+        StatusHider {
+            form: HidingForm::Sequence,
+            text: shortened(source),
+        }
+    }
+
+    /// Takes down what was noted of the command at a place.
+    pub(super) fn noted(&mut self, node: Node<'t>, from: usize) {
+        let to = self.reader.reading.commands.len();
+        if from < to {
+            self.noted.push((node.start_byte(), from..to));
+        }
+    }
+
+    /// Marks tests that the script can do without, and checkers that it does not come to.
+    fn find_skipped(&mut self) {
+        let of_kind = |flow: &Self, wanted: &dyn Fn(CommandKind) -> bool| {
+            let commands = &flow.reader.reading.commands;
+            let fits = |(_, range): &&(usize, Range<usize>)| {
+                let noted = commands.get(range.clone()).unwrap_or(&[]);
+                noted.iter().any(|command| wanted(command.kind))
+            };
+            let found = flow.noted.iter().filter(fits);
+            found.cloned().collect::<Vec<_>>()
+        };
+        let tests = of_kind(self, &|kind| matches!(kind, CommandKind::Tests(_)));
+        let checkers = of_kind(self, &|kind| kind == CommandKind::Checker);
+        let places =
+            |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+        let mut skipped = Vec::new();
+        if !tests.is_empty() {
+            if self.ask(Question::SkipsAll, &places(&tests)) == Some(true) {
+                skipped = tests;
+            }
+        } else if !checkers.is_empty()
+            && self.ask(Question::RunsOne, &places(&checkers)) == Some(false)
+        {
+            skipped = checkers;
+        }
+        for (_, range) in skipped {
+            for command in self
+                .reader
+                .reading
+                .commands
+                .get_mut(range)
+                .unwrap_or_default()
+            {
+                command.may_not_run = true;
+            }
+        }
+    }
+
     /// Statements one after the other.
     pub(super) fn statements(&mut self, statements: &[Statement<'t>], position: &Position) {
         for (at, (node, background)) in statements.iter().enumerate() {
@@ -154,7 +345,6 @@ impl<'a, 't> Flow<'a, '_, 't> {
             let mut here = Position {
                 folder: self.shell.folder.clone(),
                 ends_on_error: self.shell.ends_on_error && position.heeds_errors,
-                pipe_statuses: None,
                 ..position.clone()
             };
             if *background {
@@ -162,24 +352,11 @@ impl<'a, 't> Flow<'a, '_, 't> {
                 here.heeds_errors = false;
                 here.ends_on_error = false;
             } else if let Some(next) = next {
-                let is_last = at + 2 == statements.len();
-                here.value = match self.captured(next, is_last, position) {
-                    Some(reach) => {
-                        if self.source(next).contains("PIPESTATUS") {
-                            here.pipe_statuses = Some(reach.clone());
-                        }
-                        reach
-                    }
-                    // What hides all of them is what there is to say.
-                    None => position.value.clone().and_then(|()| {
-                        Err(self.hider(
-                            HidingForm::Sequence,
-                            "; ",
-                            next.start_byte(),
-                            next.end_byte(),
-                        ))
-                    }),
-                };
+                // What hides all of them is what there is to say.
+                here.value = position.value.clone().and_then(|()| {
+                    let (from, to) = (next.start_byte(), next.end_byte());
+                    Err(self.hider(HidingForm::Sequence, "; ", from, to))
+                });
             }
             let from = self.reader.reading.commands.len();
             let saved = background.then(|| self.shell.clone());
@@ -245,7 +422,7 @@ impl<'a, 't> Flow<'a, '_, 't> {
                 self.shell = saved;
             }
             "compound_statement" | "do_group" | "else_clause" => {
-                let hidden = self.is_negated(node).then(|| {
+                let hidden = is_negated(self.text, node).then(|| {
                     position.hidden(StatusHider {
                         form: HidingForm::Negation,
                         text: "!".to_owned(),
@@ -281,19 +458,6 @@ impl<'a, 't> Flow<'a, '_, 't> {
         for child in children {
             self.visit(child, position);
         }
-    }
-
-    /// A compound command with `!` before it: the grammar does not see that.
-    fn is_negated(&self, node: Node<'_>) -> bool {
-        let before = self
-            .text
-            .get(..node.start_byte())
-            .unwrap_or("")
-            .trim_end_matches([' ', '\t']);
-        let rest = before.strip_suffix('!');
-        rest.is_some_and(|rest| {
-            rest.is_empty() || rest.ends_with([' ', '\t', '\n', ';', '&', '|', '('])
-        })
     }
 
     pub(super) fn sets_path(&mut self, node: Node<'_>) {

@@ -5,11 +5,13 @@
 mod called;
 mod command;
 mod compound;
+mod expansion;
 mod flow;
 mod known_programs;
-mod outcome;
 mod recipes;
 mod recognise;
+mod script;
+mod simulation;
 mod tool_calls;
 
 use crate::shell::ParsedScripts;
@@ -21,19 +23,48 @@ const MAX_DEPTH: usize = 12;
 const MAX_SCRIPTS: usize = 200;
 /// Commands that are told of one check.
 const MAX_COMMANDS: usize = 500;
+/// Parts of scripts that are run in thought for one check.
+const MAX_STEPS: usize = 400_000;
 /// Characters of a command, or of what hides it.
 const MAX_TEXT: usize = 80;
 
-/// Reads what becomes of the exit statuses in `script`. `file` gives the text of a file by its
-/// path relative to the root.
-pub fn read_exit_statuses(script: &str, file: &dyn Fn(&str) -> Option<String>) -> StatusReading {
+/// What a check finds around it.
+#[derive(Clone, Copy)]
+pub struct Project<'a> {
+    /// The text of a file, by its path relative to the root.
+    pub text: &'a dyn Fn(&str) -> Option<String>,
+    /// What stands at a path relative to the root.
+    pub entry: &'a dyn Fn(&str) -> Option<ProjectEntry>,
+    /// Whether a program can be found by its name alone.
+    pub has_program: &'a dyn Fn(&str) -> bool,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectEntry {
+    /// A file.
+    File {
+        /// Whether it can be run.
+        executable: bool,
+        /// Whether it holds anything.
+        empty: bool,
+    },
+    /// A folder.
+    Folder,
+    /// Nothing.
+    Nothing,
+}
+
+/// Reads what becomes of the exit statuses in `script`.
+pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading {
     let mut reader = Reader {
-        file,
+        project,
         scripts: ParsedScripts::default(),
         reading: StatusReading::default(),
         calls: Vec::new(),
         scripts_read: 0,
         nesting: 0,
+        steps: MAX_STEPS,
     };
     reader.script(script, &Position::outermost());
     reader.reading
@@ -49,20 +80,20 @@ struct Position {
     value: Reach,
     /// Whether `exit 1` there ends the check so.
     exits: Reach,
-    /// Whether `return 1` there becomes the check's.
-    returns: Reach,
     /// Whether `set -e` would apply here: not before `||` or `&&`, nor in a condition.
     heeds_errors: bool,
     /// `set -e`, and it applies here.
     ends_on_error: bool,
-    /// What becomes of the statuses of a whole pipe: `${PIPESTATUS[0]}` is looked at.
-    pipe_statuses: Option<Reach>,
     /// The folder, relative to the root.
     folder: String,
     /// The file in which it stands.
     place: Option<String>,
     /// How often it runs.
     times: u32,
+    /// It runs only if it is given something: `xargs -r`.
+    may_not_run: bool,
+    /// Its output goes to a file that is not shown.
+    prints_elsewhere: bool,
 }
 
 impl Position {
@@ -70,13 +101,13 @@ impl Position {
         Self {
             value: Ok(()),
             exits: Ok(()),
-            returns: Ok(()),
             heeds_errors: true,
             ends_on_error: false,
-            pipe_statuses: None,
             folder: String::new(),
             place: None,
             times: 1,
+            may_not_run: false,
+            prints_elsewhere: false,
         }
     }
 
@@ -94,8 +125,7 @@ impl Position {
         let reach = self.reach();
         Self {
             value: reach.clone(),
-            exits: reach.clone(),
-            returns: reach,
+            exits: reach,
             ends_on_error,
             ..self.clone()
         }
@@ -111,7 +141,7 @@ impl Position {
 }
 
 struct Reader<'f> {
-    file: &'f dyn Fn(&str) -> Option<String>,
+    project: &'f Project<'f>,
     scripts: ParsedScripts,
     reading: StatusReading,
     /// Scripts that are being read, each by its name: none is read within itself.
@@ -119,6 +149,8 @@ struct Reader<'f> {
     scripts_read: usize,
     /// Statements inside one another at the moment.
     nesting: usize,
+    /// What is left of [`MAX_STEPS`].
+    steps: usize,
 }
 
 impl Reader<'_> {
@@ -140,7 +172,7 @@ impl Reader<'_> {
     }
 
     fn text_of(&self, folder: &str, path: &str) -> Option<String> {
-        (self.file)(&called::joined(folder, path)?)
+        (self.project.text)(&called::joined(folder, path)?)
     }
 
     /// Takes a command down.
@@ -156,6 +188,8 @@ impl Reader<'_> {
             place: position.place.clone(),
             hidden_by: position.reach().err(),
             times: position.times,
+            may_not_run: position.may_not_run,
+            prints_elsewhere: position.prints_elsewhere,
         });
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod endings;
+
 /// Commands that matter, each with what hides it: `pytest <- || true`. Programs like any other
 /// are left out unless they are hidden.
 fn read(script: &str, files: &[(&str, &str)]) -> Vec<String> {
@@ -9,13 +11,35 @@ fn read(script: &str, files: &[(&str, &str)]) -> Vec<String> {
         let found = files.iter().find(|(name, _)| *name == path);
         found.map(|(_, text)| (*text).to_owned())
     };
-    let reading = read_exit_statuses(script, &file);
+    let entry = |path: &str| {
+        let known = files.iter().find(|(name, _)| *name == path);
+        Some(match known {
+            Some((_, text)) => ProjectEntry::File {
+                executable: text.starts_with("#!"),
+                empty: text.is_empty(),
+            },
+            None if files
+                .iter()
+                .any(|(name, _)| name.starts_with(&format!("{path}/"))) =>
+            {
+                ProjectEntry::Folder
+            }
+            None => ProjectEntry::Nothing,
+        })
+    };
+    let project = Project {
+        text: &file,
+        entry: &entry,
+        has_program: &|name| !matches!(name, "nosuch" | "rspec"),
+    };
+    let reading = read_exit_statuses(script, &project);
     let told = reading.commands.into_iter().filter_map(|command| {
         let place = command
             .place
             .map_or(String::new(), |place| format!(" in {place}"));
         match command.hidden_by {
             Some(hider) => Some(format!("{} <- {}{place}", command.text, hider.text)),
+            None if command.may_not_run => Some(format!("{} ?{place}", command.text)),
             None if command.kind == CommandKind::Program => None,
             None => Some(format!("{}{place}", command.text)),
         }

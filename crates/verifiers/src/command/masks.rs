@@ -16,12 +16,13 @@ pub(super) fn unproven(
     report: &RunReport,
     job: &Job<'_>,
 ) -> Option<String> {
-    let hidden = statuses
-        .commands
-        .iter()
-        .filter_map(|command| Some((command, command.hidden_by.as_ref()?)));
-    let doubts: Vec<String> = hidden
-        .filter_map(|(command, hider)| doubt(command, hider, statuses, report, job))
+    let commands = statuses.commands.iter();
+    let doubts: Vec<String> = commands
+        .filter_map(|command| match &command.hidden_by {
+            Some(hider) => doubt(command, hider, statuses, report, job),
+            None if command.may_not_run => skipped(command, report),
+            None => None,
+        })
         .collect();
     let (first, more) = (doubts.get(..MAX_NAMED).unwrap_or(&doubts), doubts.len());
     if first.is_empty() {
@@ -34,6 +35,27 @@ pub(super) fn unproven(
     Some(text)
 }
 
+/// What cannot be believed of one that nothing hides, if only it ran.
+fn skipped(command: &CheckCommand, report: &RunReport) -> Option<String> {
+    let ran = match command.kind {
+        CommandKind::Tests(runner) => !command.prints_elsewhere && report.ran(runner),
+        CommandKind::Checker => false,
+        CommandKind::ProjectScript | CommandKind::Program => true,
+    };
+    (!ran).then(|| {
+        format!(
+            "`{}`{} runs only under a condition, and its output does not show that it ran",
+            command.text,
+            place(command)
+        )
+    })
+}
+
+fn place(command: &CheckCommand) -> String {
+    let place = command.place.as_ref();
+    place.map_or(String::new(), |place| format!(" in {place}"))
+}
+
 /// What cannot be believed of one hidden command.
 fn doubt(
     command: &CheckCommand,
@@ -42,13 +64,11 @@ fn doubt(
     report: &RunReport,
     job: &Job<'_>,
 ) -> Option<String> {
-    let place = command
-        .place
-        .as_ref()
-        .map_or(String::new(), |place| format!(" in {place}"));
     let hides = format!(
-        "`{}` hides the exit status of `{}`{place}",
-        hider.text, command.text
+        "`{}` hides the exit status of `{}`{}",
+        hider.text,
+        command.text,
+        place(command)
     );
     let is_missing = || {
         let found = statuses.changes_path
@@ -71,9 +91,11 @@ fn doubt(
             let alike = |other: &&CheckCommand| other.kind == CommandKind::Tests(Some(runner));
             let times = statuses.commands.iter().filter(alike);
             let times = times.fold(0_u32, |sum, other| sum.saturating_add(other.times));
-            missing(report.shows_success(Some(runner), times))
+            missing(!command.prints_elsewhere && report.shows_success(Some(runner), times))
         }
-        CommandKind::Tests(None) => missing(report.shows_success(None, 1)),
+        CommandKind::Tests(None) => {
+            missing(!command.prints_elsewhere && report.shows_success(None, 1))
+        }
         CommandKind::Checker => Some(format!("{hides}, and nothing else tells whether it passed")),
         CommandKind::ProjectScript => {
             // Then it is that command which the check is about.

@@ -46,6 +46,11 @@ impl RunReport {
         self.summaries.failed(run)
     }
 
+    /// Whether this runner says that at least one test ran. `None`: whichever runner was heard.
+    pub(crate) fn ran(&self, runner: Option<TestRunner>) -> bool {
+        self.summaries.ran(runner)
+    }
+
     /// Whether the output alone shows that this runner ran at least one test, came to its end
     /// so many times and never failed. `None`: whichever runner was heard.
     pub(crate) fn shows_success(&self, runner: Option<TestRunner>, times: u32) -> bool {

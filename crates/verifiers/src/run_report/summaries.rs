@@ -179,6 +179,15 @@ impl RunnerSummaries {
         self.by_runner.values().any(|tally| tally.ever_failed)
     }
 
+    /// Whether this runner ran at least one test. `None`: whichever runner was heard.
+    pub(crate) fn ran(&self, runner: Option<TestRunner>) -> bool {
+        let tally = runner.map(|runner| self.by_runner.get(name_of(runner)));
+        match tally {
+            Some(tally) => tally.is_some_and(|tally| tally.counts().executed() > 0),
+            None => self.executed() > 0,
+        }
+    }
+
     /// Whether this runner came to its end so many times, with at least one test in all and
     /// without a failure. `None`: whichever runner was heard.
     pub(crate) fn shows_success(&self, runner: Option<TestRunner>, times: u32) -> bool {

@@ -1,0 +1,212 @@
+//! Whether a script can end well although the runner failed, or without having run it.
+
+use super::read;
+
+/// What is said of pytest (or of the one other runner in it).
+fn told(script: &str) -> Vec<String> {
+    let files = [
+        ("tests/a.py", ""),
+        ("Cargo.toml", "[package]"),
+        ("run", "#!/bin/sh\n"),
+    ];
+    let told = read(script, &files).into_iter();
+    told.filter(|told| {
+        [
+            "pytest", "rspec", "vitest", "ruff", "eslint", "npm test", "cargo", "$T", "$cmd",
+        ]
+        .iter()
+        .any(|name| told.contains(name))
+    })
+    .collect()
+}
+
+#[test]
+fn a_status_that_is_lost_on_the_way() {
+    let mut wrong = Vec::new();
+    for script in [
+        // `$?` is that of the last command.
+        "pytest || { echo failed; exit $?; }",
+        "pytest || { echo failed; exit; }",
+        "pytest || (echo failed; exit $?)",
+        "pytest || { echo failed; rc=$?; exit $rc; }",
+        "pytest || { cat log; exit ${?}; }",
+        "if ! pytest; then echo x; exit $?; fi",
+        "if ! pytest; then exit $?; fi",
+        "if pytest; then :; else echo x; exit; fi",
+        "f() { pytest || { echo x; return; }; }; f",
+        "f() { if ! pytest; then return $?; fi; }; f && echo ok",
+        "fail() { echo failed; exit $?; }; pytest || fail",
+        "set -e; pytest || { echo failed; exit $?; }",
+        "pytest; echo done; exit $?",
+        "pytest; rc=$?; rc=0; exit $rc",
+        "pytest || exit ${RC:-0}",
+        "pytest || exit $CODE",
+        // Traps.
+        "trap 'exit 0' EXIT; pytest",
+        "trap 'exit 0' EXIT INT; pytest",
+        "trap 'exit 0' INT EXIT TERM\npytest",
+        "trap 'echo bye; exit' EXIT; set -e; pytest",
+        "cleanup() { rm -rf tmp; exit 0; }; trap cleanup EXIT; pytest",
+        "trap cleanup 0; cleanup() { exit 0; }; pytest",
+        "trap 'rm x' INT; trap \"exit 0\" EXIT; pytest; exit $?",
+        "trap \"$HANDLER\" EXIT; pytest",
+        "set -e; trap 'exit 0' ERR; pytest; echo done",
+        // It is tested, and nothing follows from that.
+        "pytest; rc=$?; [ $rc -eq 0 ] || echo failed",
+        "pytest; rc=$?; if [ $rc -ne 0 ]; then echo failed; fi",
+        "pytest; rc=$?; if [ $rc -eq 127 ]; then exit 1; fi",
+        "pytest; [ $? -eq 127 ] && exit 1; exit 0",
+        "pytest; if [ $? -eq 127 ]; then exit 1; fi",
+        "pytest; if [ $? -gt 1 ]; then exit 1; fi",
+        "pytest; case $? in 2) exit 1;; esac",
+        "pytest; rc=$?; test -f x; exit $?",
+        "pytest; rc=$?; test $other -eq 0",
+        "pytest; rc=$?; echo $rc; [ $other = 0 ] || exit $rc",
+        "rc=0; pytest || rc=1; [ $rc -gt 1 ] && exit 1; exit 0",
+        "pass=true; pytest || pass=false; echo $pass",
+        "pytest | tee log; [ ${PIPESTATUS[1]} -eq 0 ]",
+        "pytest | tee log; echo; exit ${PIPESTATUS[0]}",
+        "pytest | tee log; exit $PIPESTATUS",
+        "eval 'pytest' || :",
+        "T=\"pytest || true\"; eval \"$T\"",
+        "T='pytest; echo done'; sh -c \"$T\"",
+        "T='pytest -q'\n$T || true",
+        "readonly T='pytest | tail'; bash -c \"${T}\"",
+        "run() { local T='pytest || :'; eval $T; }; run",
+        "while ! pytest; do break; done",
+        "for d in a b; do cd $d; pytest; done",
+        "! (pytest)",
+        "ruff check . || ruff format .",
+        "ruff check a || ruff check --fix b",
+        "eslint --fix . ; eslint src",
+        "cd web; eslint .; cd ..; eslint .",
+        "pytest || pytest --lf",
+        "pytest; pytest --co",
+    ] {
+        let told = told(script);
+        let hidden = told.iter().any(|told| told.contains(" <- "));
+        if !hidden {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_status_that_arrives() {
+    let mut wrong = Vec::new();
+    for script in [
+        "pytest || { rc=$?; echo failed; exit $rc; }",
+        "pytest || exit $?",
+        "pytest || return $?",
+        "pytest || { code=$?; echo \"failed: $code\"; exit \"$code\"; }",
+        "if pytest; then :; else exit $?; fi",
+        "if pytest; then :; else rc=$?; echo x; exit ${rc}; fi",
+        "if ! pytest; then echo x; exit 1; fi",
+        "f() { pytest || return; }; f",
+        "f() { pytest; local rc=$?; echo; return $rc; }; f",
+        "f() { local rc=0; pytest || rc=$?; echo; return $rc; }; f || exit 1",
+        "E=3; pytest || exit $E",
+        "die() { echo \"$1\" >&2; exit ${2:-1}; }; pytest || die failed",
+        "die() { echo \"$1\" >&2; exit ${2:-1}; }; pytest || die failed 4",
+        "trap 'rm -rf tmp; exit' INT TERM; pytest",
+        "trap 'rc=$?; rm -rf tmp; exit $rc' EXIT; pytest",
+        "cleanup() { rm -rf tmp; }; trap cleanup EXIT INT; pytest",
+        "trap 'exit 0' EXIT; trap - EXIT; pytest",
+        "trap 'exit 130' INT; pytest",
+        "trap 'echo \"line $LINENO\"; exit 1' ERR; set -E; pytest; echo",
+        "pytest; rc=$?; [ $rc -eq 0 ] || exit 1",
+        "pytest; rc=$?; if [ \"$rc\" != 0 ]; then exit $rc; fi; echo",
+        "pytest; if [[ $? -gt 0 ]]; then exit 1; fi",
+        "pytest; case $? in 0) ;; *) exit 1;; esac",
+        "pytest; status=$?; ((status == 0)) || exit 1",
+        "fail=0; pytest || fail=$((fail+1)); mypy . || fail=$((fail+1)); exit $fail",
+        "fail=0; pytest || ((fail++)); mypy . || ((fail++)); [ $fail -eq 0 ]",
+        "fail=0; pytest || let fail+=1; exit $fail",
+        "rc=0; pytest || rc=1; ruff check . || rc=1; test $rc = 0",
+        "rc=0; pytest; rc=$((rc | $?)); ruff check .; rc=$((rc | $?)); exit $rc",
+        "errors=; pytest || errors=\"$errors pytest\"; [ -z \"$errors\" ]",
+        "failed=no; pytest || failed=yes; if [ \"$failed\" = yes ]; then exit 1; fi",
+        "pytest | tee log; [ ${PIPESTATUS[0]} -eq 0 ]",
+        "pytest | tee log; rc=${PIPESTATUS[0]}; echo; exit $rc",
+        "pass=true; ruff check . || pass=false; $pass",
+        "ok=0; ruff check . && ok=1; [ \"$ok\" = 1 ]",
+        "ruff check . && ok=1; [ $ok -eq 1 ]",
+        "ruff check . || ruff check --fix . || exit 1",
+        "eslint --fix .; eslint .",
+        "pytest || pytest",
+        "cmd=pytest; $cmd",
+        "T='pytest -q && echo ok'; eval \"$T\"",
+        "T='pytest || exit 1'; sh -c \"$T\"",
+        "for d in a b; do (cd $d && pytest) || exit 1; done",
+        "rc=0; for d in a b; do pytest $d || rc=1; done; exit $rc",
+        "(set -e; pytest; echo done)",
+        "{ pytest && echo ok; } || { echo failed; exit 1; }",
+        "set -e\nrun() { echo \"+ $*\"; \"$@\"; }\npytest\nrun ls",
+        "set -euo pipefail\ncd \"$(dirname \"$0\")\"\npytest tests\necho ok",
+        "command -v pytest >/dev/null || { echo 'pytest is missing'; exit 1; }\npytest",
+        "unset CI; pytest",
+    ] {
+        let told = told(script);
+        let hidden = told.iter().any(|told| told.contains(" <- "));
+        if hidden || told.is_empty() {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_runner_that_the_script_can_do_without() {
+    let mut wrong = Vec::new();
+    for script in [
+        "if command -v rspec; then rspec; fi",
+        "which rspec || exit 0; rspec",
+        "command -v rspec >/dev/null 2>&1 || { echo skipped; exit 0; }; rspec",
+        "type rspec && rspec || true",
+        "test -x node_modules/.bin/vitest || exit 0; npx vitest run",
+        "[ ! -x node_modules/.bin/vitest ] || npx vitest run",
+        "if [ -d spec ]; then pytest; fi",
+        "[ -d spec ] && pytest || true",
+        "python -c 'import pytest' 2>/dev/null || exit 0; pytest",
+        "if python -c 'import pytest'; then pytest; else echo skipped; fi",
+        "[ -n \"$SKIP\" ] && exit 0; pytest",
+        "for f in $(ls tests); do pytest $f || exit 1; done",
+        "ls *.md | xargs -r pytest",
+        "find . -name '*.py' | xargs --no-run-if-empty pytest",
+        "exit 0; pytest",
+        "if command -v nosuch; then eslint .; fi",
+    ] {
+        let told = told(script);
+        let marked = told
+            .iter()
+            .any(|told| told.contains(" <- ") || told.ends_with(" ?"));
+        if !marked {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    for script in [
+        "if [ -d tests ]; then pytest; fi",
+        "[ -f Cargo.toml ] && cargo test",
+        "[ -f Cargo.toml ] || exit 0; cargo test",
+        "test -f nosuch && exit 0; pytest",
+        "if [ -d spec ]; then pytest spec; else pytest tests; fi",
+        "if [ \"$CI\" ]; then pytest -x; else npm test; fi",
+        "command -v pytest || exit 1; pytest",
+        "if command -v rspec; then rspec || exit 1; fi; pytest",
+        "for f in tests/*.py; do pytest $f || exit 1; done",
+        "if command -v shellcheck; then shellcheck run || exit 1; fi; pytest",
+        "if [ -f ruff.toml ] || [ -f pyproject.toml ]; then ruff check . || exit 1; fi; pytest",
+        "[ -x run ] && pytest",
+        "ls | xargs pytest",
+    ] {
+        let told = told(script);
+        let marked = told
+            .iter()
+            .any(|told| told.contains(" <- ") || told.ends_with(" ?"));
+        if marked || told.is_empty() {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
