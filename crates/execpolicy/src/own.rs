@@ -2,6 +2,10 @@
 //! ordinary ways only: an agent under the same account has others, and docs/threat-model.md
 //! lists them.
 
+use crate::effects::glob::{meets, wild};
+use crate::effects::judge::shown;
+use crate::effects::place::{Ground, PIECE, Spot, TREE, UNKNOWN};
+
 /// Commands of ours that change something, and what an agent never has to type.
 const CHANGES: &[&str] = &[
     "approve",
@@ -17,28 +21,18 @@ const CHANGES: &[&str] = &[
     "trust",
 ];
 
-/// Programs that write, move or remove what their arguments name.
-const WRITERS: &[&str] = &[
-    "chattr", "chmod", "chown", "dd", "ln", "mv", "patch", "rm", "rmdir", "rsync", "shred",
-    "sqlite3", "tee", "touch", "truncate", "unlink",
+/// Settings in which hooks are installed, by the agent's folder.
+const SETTINGS: &[(&str, &[&str])] = &[
+    (".claude", &["settings.json", "settings.local.json"]),
+    (".codex", &["hooks.json", "config.toml"]),
 ];
 
-/// Programs that write only what their last argument names.
-const COPIERS: &[&str] = &["cp", "install"];
-
-/// Settings in which hooks are installed, and our usual state folder, as the ends or middles of
-/// paths.
-const SETTINGS: &[&[&str]] = &[
-    &[".claude", "settings.json"],
-    &[".claude", "settings.local.json"],
-    &[".codex", "hooks.json"],
-    &[".codex", "config.toml"],
-];
+/// Our usual state folder, below a home.
 const STATE: &[&str] = &[".local", "state", "checkrein"];
 
 /// Why a command is refused whatever the rules say. `words` are those of it that are known,
 /// `program` its name without a folder.
-pub(crate) fn command(program: &str, words: &[&str], protected: &[String]) -> Option<String> {
+pub(crate) fn command(program: &str, words: &[&str]) -> Option<String> {
     let arguments = words.get(1..).unwrap_or_default();
     match program {
         "checkrein" => {
@@ -49,91 +43,128 @@ pub(crate) fn command(program: &str, words: &[&str], protected: &[String]) -> Op
         }
         "claude" => flag(arguments, claude).map(hooks_off),
         "codex" => flag(arguments, codex).map(hooks_off),
-        "sed" if !arguments.iter().any(|word| in_place(word)) => None,
-        _ if program == "sed" || WRITERS.contains(&program) => arguments
-            .iter()
-            .find_map(|word| written(word.strip_prefix("of=").unwrap_or(word), protected))
-            .or_else(|| match program {
-                "rm" | "rmdir" | "shred" | "unlink" => taken(arguments, protected),
-                "mv" => taken(arguments.split_last()?.1, protected)
-                    .or_else(|| put_into(arguments, protected)),
-                "ln" | "rsync" => put_into(arguments, protected),
-                _ => None,
-            }),
-        _ if COPIERS.contains(&program) => arguments
-            .last()
-            .and_then(|word| written(word, protected))
-            .or_else(|| put_into(arguments, protected)),
         _ => None,
     }
 }
 
-/// Why these are not removed: something that is not written lies in one of them.
-fn taken(paths: &[&str], protected: &[String]) -> Option<String> {
-    let holds = |path: &&&str| {
-        let parts = parts(path);
-        let agents = parts
-            .last()
-            .is_some_and(|last| SETTINGS.iter().any(|tail| tail.first() == Some(last)));
-        // From here on it is known where a path begins.
-        let at_home = path.starts_with(['/', '~']) || path.starts_with("$HOME");
-        let mut above_state = (1..STATE.len()).filter_map(|end| STATE.get(..end));
-        let state = at_home && above_state.any(|above| parts.ends_with(above));
-        let above = |kept: &String| self::parts(kept).starts_with(&parts);
-        agents || state || path.starts_with('/') && protected.iter().any(above)
-    };
-    let path = paths
-        .iter()
-        .filter(|word| !word.starts_with('-'))
-        .find(holds)?;
-    Some(format!(
-        "{path} holds what judges this work: the person removes it"
-    ))
+/// What would happen to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It is written, or something in it.
+    Written,
+    /// It goes, with all that is in it.
+    Removed,
 }
 
-/// Why these are not put into the folder that the last of them, or `-t`, names.
-fn put_into(arguments: &[&str], protected: &[String]) -> Option<String> {
-    let named = arguments.iter().enumerate().find_map(|(at, word)| {
-        match word.strip_prefix("--target-directory") {
-            Some("") => arguments.get(at + 1).copied(),
-            Some(rest) => rest.strip_prefix('='),
-            None => match word.strip_prefix("-t") {
-                Some("") => arguments.get(at + 1).copied(),
-                other => other,
-            },
-        }
-    });
-    let (last, before) = arguments.split_last()?;
-    let (folder, files) = match named {
-        Some(folder) => (folder, arguments),
-        None => (*last, before),
-    };
-    files.iter().find_map(|file| {
-        let name = parts(file).last().copied()?;
-        written(&format!("{folder}/{name}"), protected)
+/// Why this place is left as it is, if it is one that decides whether anybody is judged, or holds
+/// one that would be gone. What only the run knows of a path is not guessed about here.
+pub(crate) fn changed(
+    spot: &Spot,
+    change: Change,
+    ground: &Ground,
+    protected: &[String],
+) -> Option<String> {
+    let path = spot.path();
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    if is_settings(&parts) {
+        let shown = shown(spot);
+        return Some(format!(
+            "{shown} says which hooks check this work: the person edits it"
+        ));
+    }
+    if is_state(&parts) || protected.iter().any(|kept| is_kept(&parts, kept)) {
+        let shown = shown(spot);
+        return Some(format!(
+            "{shown} is part of what judges this work: the person changes it"
+        ));
+    }
+    (change == Change::Removed && holds(&parts, ground, protected)).then(|| {
+        let shown = shown(spot);
+        format!("{shown} holds what judges this work: the person removes it")
     })
 }
 
-/// Why this path is not written, if it is one that decides whether anybody is judged.
-pub(crate) fn written(path: &str, protected: &[String]) -> Option<String> {
-    let parts = parts(path);
-    let settings = SETTINGS.iter().any(|tail| parts.ends_with(tail));
-    if settings {
-        return Some(format!(
-            "{path} says which hooks check this work: the person edits it"
-        ));
+/// Settings of an agent by the end of a path. `**` stands for any folders, also for none.
+fn is_settings(parts: &[&str]) -> bool {
+    parts.iter().enumerate().any(|(at, folder)| {
+        let below = parts.get(at + 1..).unwrap_or(&[]);
+        let named: Vec<&str> = below.iter().copied().filter(|part| *part != "**").collect();
+        let [file] = named.as_slice() else {
+            return false;
+        };
+        SETTINGS.iter().any(|(agents, files)| {
+            names(folder, agents) && files.iter().any(|own| names(file, own))
+        })
+    })
+}
+
+fn is_state(parts: &[&str]) -> bool {
+    parts
+        .windows(STATE.len())
+        .any(|window| all_name(window, STATE))
+}
+
+/// Whether these are the parts of a kept path, or of one below it.
+fn is_kept(parts: &[&str], kept: &str) -> bool {
+    let kept_parts: Vec<&str> = self::parts(kept);
+    let top = parts.get(..kept_parts.len());
+    if top.is_some_and(|top| !top.is_empty() && all_name(top, &kept_parts)) {
+        return true;
     }
-    let state = parts.windows(STATE.len()).any(|window| window == STATE);
-    let named = protected.iter().any(|kept| {
-        let kept = self::parts(kept);
-        // Where a relative path begins is not known: a rules file is taken for the one meant.
-        let is_rules = kept.last().is_some_and(|name| name.ends_with(".rules"));
-        let below = path.starts_with('/') && parts.starts_with(&kept);
-        let relative = !path.starts_with('/') && is_rules && kept.ends_with(&parts);
-        below || (relative && !parts.is_empty())
+    // Where the project lies is not known: a rules file is taken for the one meant.
+    let below = parts.strip_prefix(self::parts(TREE).as_slice());
+    let is_rules = kept.ends_with(".rules");
+    below.is_some_and(|below| is_rules && !below.is_empty() && kept_parts.ends_with(below))
+}
+
+/// Whether what would be gone with this place is kept.
+fn holds(parts: &[&str], ground: &Ground, protected: &[String]) -> bool {
+    let all_below = parts.iter().position(|part| *part == "**");
+    // A search that leaves nothing out empties the folder that it begins in.
+    let (top, emptied) = match all_below {
+        None => (parts, false),
+        Some(at) if matches!(parts.get(at + 1..), Some([PIECE | "*"])) => {
+            (parts.get(..at).unwrap_or(&[]), true)
+        }
+        Some(_) => return false,
+    };
+    let agents = |name: &&str| SETTINGS.iter().any(|(folder, _)| names(name, folder));
+    if top.last().is_some_and(agents) || is_state(top) {
+        return true;
+    }
+    let above_state = (1..STATE.len()).any(|depth| {
+        let Some(at) = top.len().checked_sub(depth) else {
+            return false;
+        };
+        let (home, below) = top.split_at(at);
+        STATE
+            .get(..depth)
+            .is_some_and(|known| all_name(below, known))
+            && ground.may_be_home(home)
     });
-    (state || named)
-        .then(|| format!("{path} is part of what judges this work: the person changes it"))
+    // That a search goes through a folder with all of a project in it says little of what it finds.
+    let above_kept = |kept: &String| {
+        let kept = self::parts(kept);
+        let named = kept.get(..top.len());
+        named.is_some_and(|named| top.len() < kept.len() && all_name(top, named))
+            && !top.contains(&PIECE)
+    };
+    above_state || !emptied && protected.iter().any(above_kept)
+}
+/// Whether a part of a path is this name, or a pattern that means it: as in a shell, only a dot of
+/// its own means one that comes first.
+fn names(part: &str, name: &str) -> bool {
+    let hidden = name.starts_with('.') && !part.starts_with('.');
+    let readable = part != "**" && !part.contains(UNKNOWN);
+    part == name || readable && wild(part) && !hidden && meets(part, name)
+}
+
+fn all_name(parts: &[&str], names: &[&str]) -> bool {
+    let pairs = parts.iter().zip(names);
+    parts.len() == names.len()
+        && pairs
+            .into_iter()
+            .all(|(part, name)| self::names(part, name))
 }
 
 /// The paths that a patch writes, as its lines name them; tabs in them say nothing.
@@ -164,11 +195,6 @@ fn flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> 
         };
         is_meant(name, value).then(|| name.to_owned())
     })
-}
-
-fn in_place(word: &str) -> bool {
-    let short = word.starts_with('-') && !word.starts_with("--") && word.contains('i');
-    short || word.starts_with("--in-place")
 }
 
 fn claude(flag: &str, value: &str) -> bool {

@@ -11,11 +11,11 @@ use checkrein_core::input::{PatchFact, RuleDecision, ToolFacts};
 use checkrein_core::policy::Policy;
 use checkrein_core::tool_action::{ToolAction, ToolCommand};
 use checkrein_execpolicy::{
-    Bounds, ParsedScripts, RuleSet, Touched, Unmatched, judge_changes, judge_parsed_argv,
-    judge_parsed_script, judge_places,
+    Bounds, ParsedScripts, RuleSet, StartFolders, Touched, Unmatched, judge_changes,
+    judge_parsed_argv, judge_parsed_script, judge_places,
 };
 
-use crate::{links, patches};
+use crate::{links, patches, start};
 use checkrein_redaction::Redactor;
 
 /// What one tool call does, and what was found out about it so far.
@@ -102,15 +102,21 @@ impl<'a> ToolFactsBuilder<'a> {
                 };
             }
         };
-        let (mut facts, touched) = self.judge(&rules);
+        // What nothing else is judged by was not kept: where the tree lies.
+        let rules = match rules.reads_paths() {
+            true => rules,
+            false => rules.rooted(vec![place.root.display().to_string()]),
+        };
+        let (mut facts, touched) = self.judge(&rules, place);
         // A long word may have been cut in the midst of a secret: commands are read once more from
         // what is kept. The answer is that of the first reading.
         if let Some(ToolCommand::Script(script)) = self.command()
             && let Cow::Owned(hidden) = redactor.text(script)
         {
-            facts.commands = judge_parsed_script(&self.scripts, &rules, &hidden)
-                .0
-                .commands;
+            facts.commands =
+                judge_parsed_script(&self.scripts, &rules, &hidden, &self.start(place))
+                    .0
+                    .commands;
         }
         judge_real_places(&rules, &mut facts, &touched, place);
         self.judge_possible_writes(&rules, &mut facts, place);
@@ -127,10 +133,14 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// The facts of the command or of the files that the call names, with the files that it
     /// touches.
-    fn judge(&self, rules: &RuleSet) -> (ToolFacts, Vec<Touched>) {
+    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolFacts, Vec<Touched>) {
         match self.command() {
-            Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&self.scripts, rules, argv),
-            Some(ToolCommand::Script(script)) => judge_parsed_script(&self.scripts, rules, script),
+            Some(ToolCommand::Argv(argv)) => {
+                judge_parsed_argv(&self.scripts, rules, argv, &self.start(place))
+            }
+            Some(ToolCommand::Script(script)) => {
+                judge_parsed_script(&self.scripts, rules, script, &self.start(place))
+            }
             None => {
                 let changes = self.changes();
                 match changes.is_empty() {
@@ -139,6 +149,12 @@ impl<'a> ToolFactsBuilder<'a> {
                 }
             }
         }
+    }
+
+    /// Where its command starts.
+    fn start(&self, place: CallPlace<'_>) -> StartFolders {
+        let folders = |action| start::folders(action, place.here, place.root);
+        self.action.map_or_else(StartFolders::top, folders)
     }
 
     /// The files that the call names as written or removed.
@@ -199,7 +215,7 @@ impl<'a> ToolFactsBuilder<'a> {
             return may_act;
         }
         let (facts, mut touched) = match self.command() {
-            Some(_) => self.judge(&rules),
+            Some(_) => self.judge(&rules, place),
             None => Default::default(),
         };
         // By where it really lies as well: a link makes of a text another place, and so does the folder

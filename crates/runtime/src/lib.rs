@@ -39,6 +39,7 @@ pub mod replay;
 mod retain;
 mod settle;
 mod shown;
+mod start;
 mod summary;
 mod task_list;
 mod telling;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use checkrein_execpolicy::Touched;
 
+use crate::start::plain;
+
 /// Names of a path that are not there, and links that lead nowhere, that are followed.
 const MOST: usize = 128;
 
@@ -50,7 +52,7 @@ pub(crate) fn elsewhere(touched: &[Touched], here: &Path, root: &Path) -> Vec<To
 }
 
 /// Where a path leads through all links. `removed`: not through the one that it names itself.
-fn real(path: &Path, removed: bool) -> Option<PathBuf> {
+pub(crate) fn real(path: &Path, removed: bool) -> Option<PathBuf> {
     if removed {
         let name = path.file_name()?;
         return Some(real(path.parent()?, false)?.join(name));
@@ -72,19 +74,4 @@ fn real(path: &Path, removed: bool) -> Option<PathBuf> {
         at.pop();
     }
     None
-}
-
-/// A path without `.` and `..`, by its text.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => {
-                plain.pop();
-            }
-            part => plain.push(part),
-        }
-    }
-    plain
 }

@@ -14,6 +14,7 @@ use checkrein_execpolicy::{ParsedScripts, PatchCommand, PatchText, PatchTool};
 use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
 
 use crate::delivery::{Delivery, Patience};
+use crate::start;
 
 /// A longer patch, or a larger file that one is for, is not looked into.
 const LARGEST: u64 = 8 << 20;
@@ -53,10 +54,11 @@ pub(crate) fn of_request(
     let Input::ToolRequested(_) = delivery.input else {
         return None;
     };
+    let action = delivery.facts.action()?;
     let asked = Asked {
-        what: what_is_asked(delivery.facts.action()?)?,
+        what: what_is_asked(action)?,
         scripts: delivery.facts.scripts().clone(),
-        here: delivery.works_in.unwrap_or(root).to_owned(),
+        here: start::only_folder(action, delivery.works_in.unwrap_or(root))?,
         root: root.to_owned(),
     };
     let left = patience

@@ -9,6 +9,8 @@ use checkrein_execpolicy::{
     Bounds, ParsedScripts, RuleSet, Unmatched, is_reader, judge_parsed_argv, judge_parsed_script,
 };
 
+use crate::start;
+
 /// More commands of one script are not named among its facts.
 const MOST_COMMANDS: usize = 64;
 
@@ -28,9 +30,10 @@ pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
         ..Bounds::shipped()
     });
     let scripts = ParsedScripts::default();
+    let start = start::folders(action, root, root);
     let (facts, touched) = match &action.command {
-        Some(ToolCommand::Script(script)) => judge_parsed_script(&scripts, &rules, script),
-        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&scripts, &rules, argv),
+        Some(ToolCommand::Script(script)) => judge_parsed_script(&scripts, &rules, script, &start),
+        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&scripts, &rules, argv, &start),
         None => {
             return match action.kind {
                 ToolKind::Shell | ToolKind::Write => false,

@@ -207,7 +207,7 @@ fn act_5_editing_hook_settings_by_tools_is_prevented() {
 }
 
 #[test]
-fn acts_1_and_5_without_a_direct_name_are_not_prevented() {
+fn acts_1_and_5_from_inside_and_by_patterns_are_prevented() {
     let world = World::with_check("exit 1");
     let agent = at_work(&world);
     let store = world.store_folder();
@@ -216,10 +216,21 @@ fn acts_1_and_5_without_a_direct_name_are_not_prevented() {
         "cd .claude && rm settings.json",
         "rm .claude/*",
         "find .claude -delete",
-        "tar -C .claude -xf x.tar",
-        "python3 x.py",
         &format!("cd {store} && rm store.db"),
         &format!("find {store} -delete"),
+    ] {
+        denied(&agent, command, "this work");
+    }
+}
+
+#[test]
+fn acts_1_and_5_by_what_no_text_names_are_not_prevented() {
+    let world = World::with_check("exit 1");
+    let agent = at_work(&world);
+    for command in [
+        "tar -C .claude -xf x.tar",
+        "python3 x.py",
+        "rm \"$SETTINGS\"",
     ] {
         assert_eq!(agent.shell(command, ""), Answer::Nothing, "{command}");
     }

@@ -60,6 +60,7 @@ mod secrets;
 mod seeing;
 mod shipped_policy;
 mod skew;
+mod start_folder;
 mod terminal;
 mod token_budget;
 mod tree;

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::CallFolder;
 use super::names::words;
 
 /// Objects and lists inside one another that are looked into.
@@ -33,6 +34,8 @@ pub(super) struct FoundPaths {
     pub(super) is_cut: bool,
     /// Folders in which the others may lie.
     pub(super) folders: Vec<String>,
+    /// Folders in which a command of the call may start.
+    pub(super) starts: Vec<CallFolder>,
     relative: Vec<String>,
     texts: usize,
 }
@@ -44,8 +47,18 @@ struct ArgumentRole {
     is_source: bool,
     is_output: bool,
     is_folder: bool,
+    start: Start,
     /// Text for a file, or for a person.
     is_content: bool,
+}
+
+/// Whether a command starts in the folder that an argument names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Start {
+    #[default]
+    No,
+    Possible,
+    Sure,
 }
 
 impl FoundPaths {
@@ -76,6 +89,10 @@ impl FoundPaths {
                     } else if like_a_path {
                         self.text(name, ArgumentRole::default(), depth);
                     }
+                    // `{"cwd": {"uri": "a"}}`
+                    if inner.start == Start::No {
+                        inner.start = role.start;
+                    }
                     self.value(value, inner, depth);
                 }
             }
@@ -101,6 +118,7 @@ impl FoundPaths {
         if nested && let Ok(value) = serde_json::from_str::<Value>(text) {
             self.value(&value, role, depth);
         }
+        self.start(text, role.start);
         let Some(path) = path(text) else { return };
         if role.is_output {
             keep(&mut self.outputs, &path);
@@ -121,6 +139,22 @@ impl FoundPaths {
         }
         if !role.is_folder && !path.starts_with('/') {
             keep(&mut self.relative, &path);
+        }
+    }
+
+    fn start(&mut self, text: &str, start: Start) {
+        let path = path(text);
+        let known = path.filter(|path| !path.contains(['$', '`']));
+        let folder = match (start, known) {
+            (Start::No, _) => return,
+            (_, _) if text.trim().is_empty() => return,
+            (Start::Sure, Some(path)) => CallFolder::Named(path),
+            (Start::Possible, Some(path)) => CallFolder::Possible(path),
+            (Start::Sure, None) => CallFolder::Unknown,
+            (Start::Possible, None) => return,
+        };
+        if !self.starts.contains(&folder) {
+            self.starts.push(folder);
         }
     }
 
@@ -159,6 +193,13 @@ impl ArgumentRole {
                 || matches!(joined.as_str(), "oldpath" | "sourcepath"),
             is_output: any(&["dest", "destination", "export", "out", "output", "save"]),
             is_folder,
+            start: match STARTS.contains(&joined.as_str())
+                || matches!(last, "cwd" | "dir" | "directory" | "folder")
+            {
+                true => Start::Sure,
+                false if is_folder || joined == "path" => Start::Possible,
+                false => Start::No,
+            },
             is_content: CONTENTS.contains(&joined.as_str()),
         }
     }
@@ -280,6 +321,18 @@ const FOLDERS: &[&str] = &[
     "workdir",
     "workingdirectory",
     "workspaceroot",
+];
+
+/// Names of arguments that hold the folder in which a command starts.
+const STARTS: &[&str] = &[
+    "chdir",
+    "directorypath",
+    "dirpath",
+    "folderpath",
+    "startin",
+    "workdir",
+    "workingdir",
+    "workingdirectory",
 ];
 
 /// Names of arguments that hold text for a file.

@@ -21,6 +21,10 @@ pub struct ToolAction {
     pub reach: ToolReach,
     /// The command that it runs.
     pub command: Option<ToolCommand>,
+    /// The folders that it names beside its command, or its patch: it starts in one of them.
+    pub folders: Vec<CallFolder>,
+    /// A server runs it, whose own folder need not be the agent's.
+    pub is_of_server: bool,
     /// The text of the patch that it applies.
     pub patch: Option<String>,
     /// The files that it writes.
@@ -55,12 +59,40 @@ pub enum ToolCommand {
     Argv(Vec<String>),
 }
 
+/// A folder in the arguments of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallFolder {
+    /// The call starts there.
+    Named(String),
+    /// It may start there: the argument can mean another thing as well.
+    Possible(String),
+    /// It starts in a folder that only the run knows.
+    Unknown,
+}
+
+impl CallFolder {
+    /// Whether the call starts in a folder that it names.
+    pub fn is_sure(&self) -> bool {
+        !matches!(self, Self::Possible(_))
+    }
+
+    /// Its path, if that is known.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Named(path) | Self::Possible(path) => Some(path),
+            Self::Unknown => None,
+        }
+    }
+}
+
 impl Default for ToolAction {
     fn default() -> Self {
         Self {
             kind: ToolKind::Other,
             reach: ToolReach::Unknown,
             command: None,
+            folders: Vec::new(),
+            is_of_server: false,
             patch: None,
             writes: Vec::new(),
             removes: Vec::new(),
@@ -109,13 +141,20 @@ impl ToolAction {
 /// `mcp__SERVER__TOOL`; what a server says of its tools (`readOnlyHint`) excuses nothing.
 pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
     let name = BareName::of(tool);
-    match names::known_tool(&name, args) {
-        Some(KnownTool::Shell) => runs(command::of_shell_tool(args)),
+    ToolAction {
+        is_of_server: name.is_server_tool(),
+        ..classify(&name, args)
+    }
+}
+
+fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
+    match names::known_tool(name, args) {
+        Some(KnownTool::Shell) => runs(command::of_shell_tool(args), FoundPaths::of(args)),
         Some(KnownTool::Poll) => ToolAction {
             kind: ToolKind::Poll,
             ..ToolAction::default()
         },
-        Some(KnownTool::Write) => writes(&name, args),
+        Some(KnownTool::Write) => writes(name, args),
         Some(KnownTool::ReadsOnly) => {
             let found = FoundPaths::of(args);
             ToolAction {
@@ -131,19 +170,18 @@ pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
         },
         Some(KnownTool::Agent) => ToolAction::default(),
         None => match command::of_any_tool(args) {
-            Some(command) => ToolAction {
-                may_write: FoundPaths::of(args).outputs,
-                ..runs(Some(command))
-            },
-            None => of_unknown(&name, args),
+            Some(command) => runs(Some(command), FoundPaths::of(args)),
+            None => of_unknown(name, args),
         },
     }
 }
 
-fn runs(command: Option<ToolCommand>) -> ToolAction {
+fn runs(command: Option<ToolCommand>, found: FoundPaths) -> ToolAction {
     ToolAction {
         kind: ToolKind::Shell,
         command,
+        folders: found.starts,
+        may_write: found.outputs,
         ..ToolAction::default()
     }
 }
@@ -177,6 +215,7 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
         others,
         is_cut,
         folders,
+        starts,
         ..
     } = FoundPaths::of(args);
     let mut writes = named;
@@ -213,6 +252,7 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
             true => ToolKind::Other,
             false => ToolKind::Write,
         },
+        folders: starts,
         patch,
         writes,
         removes,

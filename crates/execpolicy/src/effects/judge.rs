@@ -7,7 +7,7 @@ use super::means::{Hole, Names};
 use super::place::{Ground, Place, Spot};
 use super::{Act, Deed, Effect, Language, glob};
 use crate::policy::{Bounds, Unmatched};
-use crate::shell::{Dir, Known, Word};
+use crate::shell::{Dir, Word};
 
 /// Spots of one word that are told apart.
 const MOST: usize = 64;
@@ -62,10 +62,10 @@ pub(crate) struct Judged {
     pub(crate) copied: Vec<(Spot, Spot)>,
     /// Files whose code it runs.
     pub(crate) started: Vec<Spot>,
-    /// Paths that it writes, as texts, for the rules that no config switches off.
-    pub(crate) written: Vec<String>,
-    /// Paths that it removes.
-    pub(crate) removed: Vec<String>,
+    /// Places that it writes, also in, or gives another name.
+    pub(crate) written: Vec<Spot>,
+    /// Places that it removes.
+    pub(crate) removed: Vec<Spot>,
     /// Other names for places.
     pub(crate) links: Vec<(Spot, Spot)>,
 }
@@ -188,7 +188,7 @@ impl Sight<'_, '_> {
             }
             Effect::File(act, word) => {
                 for spot in self.spots(word) {
-                    self.file(*act, &spot, word);
+                    self.file(*act, &spot);
                 }
             }
             Effect::PutInto(folder, sources) => self.put(folder, sources),
@@ -197,7 +197,7 @@ impl Sight<'_, '_> {
                 let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
                 // Which files it names is seen where files are read.
                 for spot in self.spots(&folder) {
-                    self.file(Act::Unpack, &spot, &folder);
+                    self.file(Act::Unpack, &spot);
                 }
             }
             Effect::At(word) => self.from = self.spots(word),
@@ -247,7 +247,7 @@ impl Sight<'_, '_> {
         }
     }
 
-    fn file(&mut self, act: Act, spot: &Spot, word: &Word) {
+    fn file(&mut self, act: Act, spot: &Spot) {
         let ground = self.scene.ground;
         let place = ground.place(spot);
         match act {
@@ -263,7 +263,7 @@ impl Sight<'_, '_> {
             }
             Act::Format => {
                 self.protected(spot, Below::Nothing);
-                self.judged.written.push(shown(spot));
+                self.judged.written.push(spot.clone());
                 let image = matches!(
                     place,
                     Place::Tree { .. } | Place::Scratch { .. } | Place::Nowhere
@@ -304,13 +304,7 @@ impl Sight<'_, '_> {
                 {
                     self.asks_at(spot, "makes a file whose name reads as an option");
                 }
-                self.judged.written.push(
-                    if word.known == Known::Fixed && self.scene.dirs.iter().all(Option::is_none) {
-                        word.text.clone()
-                    } else {
-                        shown(spot)
-                    },
-                );
+                self.judged.written.push(spot.clone());
             }
             Act::Named => self.named(spot),
             Act::Remove => {
@@ -321,7 +315,7 @@ impl Sight<'_, '_> {
                 }
                 self.protected(spot, Below::All);
                 self.guarded(spot);
-                self.judged.removed.push(shown(spot));
+                self.judged.removed.push(spot.clone());
                 match place {
                     Place::Tree { sure: true } if ground.is_everything(spot) => {
                         self.asks("removes all that is in the project's tree")
@@ -370,7 +364,7 @@ impl Sight<'_, '_> {
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }
-                    self.judged.written.push(shown(&spot));
+                    self.judged.written.push(spot.clone());
                     self.judged.made.push(spot);
                 }
             }
@@ -393,6 +387,7 @@ impl Sight<'_, '_> {
         }
         for spot in &sources {
             self.protected(spot, Below::All);
+            self.judged.written.push(spot.clone());
             if self.scene.ground.is_secret(spot, false) {
                 self.asks_at(spot, "gives another name to what may be a secret");
             }
@@ -532,7 +527,7 @@ fn hit(pattern: &str, path: &[String], below: Below) -> glob::Hit {
 }
 
 /// A path for people.
-fn shown(spot: &Spot) -> String {
+pub(crate) fn shown(spot: &Spot) -> String {
     let path = spot.path();
     let path = path
         .strip_prefix(super::place::TREE)

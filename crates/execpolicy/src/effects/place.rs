@@ -259,6 +259,14 @@ impl Ground {
         vital::is_home(&parts, &home)
     }
 
+    /// Whether the path of these parts may be somebody's home: it is one, or lies neither in the
+    /// project nor in a folder for passing files.
+    pub(crate) fn may_be_home(&self, parts: &[&str]) -> bool {
+        let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
+        let elsewhere = self.below_root(parts).is_none() && self.scratch(parts).is_none();
+        elsewhere || vital::is_home(parts, &home)
+    }
+
     /// Whether it is a folder without which the system does not run, or all that lies in it, and
     /// no project has its top there.
     pub(crate) fn is_system(&self, spot: &Spot) -> bool {

@@ -32,17 +32,47 @@ pub(crate) fn start() -> Dirs {
     Rc::new([None])
 }
 
+/// The folders that a command can start in: where its call is made, or what the call names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartFolders(pub(super) Dirs);
+
+impl StartFolders {
+    /// The top of the project.
+    pub fn top() -> Self {
+        Self(start())
+    }
+
+    /// Any of these; `None` is one that only the run knows. A relative one begins at the top.
+    pub fn any_of(folders: impl IntoIterator<Item = Option<String>>) -> Self {
+        let mut dirs: Vec<Dir> = Vec::new();
+        for folder in folders {
+            let word = folder.map_or_else(unknown, Word::fixed);
+            let dir = step(&None, &word);
+            if !dirs.contains(&dir) {
+                dirs.push(dir);
+            }
+        }
+        if dirs.len() > MOST {
+            dirs = vec![None, step(&None, &unknown())];
+        }
+        match dirs.is_empty() {
+            true => Self::top(),
+            false => Self(dirs.into()),
+        }
+    }
+}
+
+fn unknown() -> Word {
+    Word::open(UNKNOWN, Known::One)
+}
+
 /// One step on.
 pub(crate) fn step(from: &Dir, to: &Word) -> Dir {
     let deep = from.as_ref().map_or(0, |step| step.deep) + 1;
     let lost = deep > LONGEST;
     Some(Rc::new(Step {
         from: if lost { None } else { from.clone() },
-        to: if lost {
-            Word::open(UNKNOWN, Known::One)
-        } else {
-            to.clone()
-        },
+        to: if lost { unknown() } else { to.clone() },
         deep: if lost { 1 } else { deep },
     }))
 }
@@ -59,7 +89,7 @@ pub(crate) fn either(a: &Dirs, b: &Dirs) -> Dirs {
         }
     }
     if all.len() > MOST {
-        return Rc::new([None, step(&None, &Word::open(UNKNOWN, Known::One))]);
+        return Rc::new([None, step(&None, &unknown())]);
     }
     all.into()
 }

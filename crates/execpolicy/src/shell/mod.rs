@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-use checkrein_core::input::ToolFacts;
+use checkrein_core::input::{RuleDecision, ToolFacts};
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
 use crate::effects::means::{GIVEN, Hole, Names};
@@ -35,6 +35,7 @@ use crate::policy::{Bounds, Unmatched};
 use crate::rules::{RuleSet, basename};
 pub(crate) use dirs::Dir;
 use dirs::Dirs;
+pub use dirs::StartFolders;
 pub(crate) use feed::Feed;
 use made::Made;
 pub use parsed::ParsedScripts;
@@ -63,13 +64,19 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
-    judge_parsed_script(&ParsedScripts::default(), rules, script).0
+    judge_parsed_script(
+        &ParsedScripts::default(),
+        rules,
+        script,
+        &StartFolders::top(),
+    )
+    .0
 }
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
-    judge_parsed_argv(&ParsedScripts::default(), rules, argv).0
+    judge_parsed_argv(&ParsedScripts::default(), rules, argv, &StartFolders::top()).0
 }
 
 /// The same for a script that is asked about more than once, with what it touches: where that
@@ -78,10 +85,11 @@ pub fn judge_parsed_script(
     scripts: &ParsedScripts,
     rules: &RuleSet,
     script: &str,
+    start: &StartFolders,
 ) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
-    judge.script(script, Feed::Open, 0, &dirs::start());
+    judge.script(script, Feed::Open, 0, &start.0);
     judge.finish_touching()
 }
 
@@ -90,10 +98,11 @@ pub fn judge_parsed_argv<S: AsRef<str>>(
     scripts: &ParsedScripts,
     rules: &RuleSet,
     argv: &[S],
+    start: &StartFolders,
 ) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
-    judge.words(argv);
+    judge.words(argv, start);
     judge.finish_touching()
 }
 
@@ -212,7 +221,7 @@ impl<'r> Judge<'r> {
         }
     }
 
-    fn words<S: AsRef<str>>(&mut self, argv: &[S]) {
+    fn words<S: AsRef<str>>(&mut self, argv: &[S], start: &StartFolders) {
         let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
         self.push(Command {
             words: words.into(),
@@ -220,7 +229,7 @@ impl<'r> Judge<'r> {
             feed: Feed::Open,
             depth: 0,
             sure: true,
-            dirs: dirs::start(),
+            dirs: start.0.clone(),
             hole: None,
             kind: Kind::Plain,
         });
@@ -229,13 +238,10 @@ impl<'r> Judge<'r> {
     fn change(&mut self, Touched { path, removed }: &Touched) {
         let act = match removed {
             true => effects::Act::Remove,
-            false => {
-                self.verdict.written(path);
-                effects::Act::Write
-            }
+            false => effects::Act::Write,
         };
         let effects = [Effect::File(act, Word::fixed(path.as_str()))];
-        self.asked(&effects, &dirs::start());
+        self.asked(&effects, &StartFolders::top().0);
     }
 
     fn finish(self) -> ToolFacts {
@@ -297,16 +303,35 @@ impl<'r> Judge<'r> {
         if let Some(what) = &judged.destroys {
             self.verdict.destroys(what);
         }
-        for path in &judged.written {
-            self.verdict.written(path);
+        self.guarded(&judged);
+        for spot in &judged.written {
+            self.verdict.touched(&sight::shown(spot), false);
         }
-        for path in &judged.removed {
-            self.verdict.touched(path, true);
+        for spot in &judged.removed {
+            self.verdict.touched(&sight::shown(spot), true);
         }
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
         }
         judged
+    }
+
+    /// What decides whether anybody is judged is left as it is, whatever the rules say.
+    fn guarded(&mut self, judged: &Judged) {
+        let protected = self.verdict.rules().protected();
+        let written = judged
+            .written
+            .iter()
+            .map(|spot| (spot, own::Change::Written));
+        let removed = judged
+            .removed
+            .iter()
+            .map(|spot| (spot, own::Change::Removed));
+        for (spot, change) in written.chain(removed) {
+            if let Some(why) = own::changed(spot, change, &self.ground, protected) {
+                self.verdict.refuse(RuleDecision::Forbidden, why);
+            }
+        }
     }
 
     fn push(&mut self, command: Command) {
@@ -345,7 +370,6 @@ impl<'r> Judge<'r> {
         }
         self.redirected.extend(script.redirected);
         for path in own::patched(text) {
-            self.verdict.written(&path);
             let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
             self.asked(&effects, dirs);
         }
@@ -380,9 +404,6 @@ impl<'r> Judge<'r> {
     }
 
     fn redirected(&mut self, redirected: &tree::Redirected) {
-        if redirected.written {
-            self.verdict.written(&redirected.path.text);
-        }
         // `>&2` and `2>&1` name no file.
         let digits = |text: &str| {
             text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
@@ -411,9 +432,6 @@ impl<'r> Judge<'r> {
 
     /// The same; `fetched`: what is written comes from the network.
     fn asked_of(&mut self, effects: &[Effect], dirs: &Dirs, fetched: bool) {
-        if !sight::matter(self.verdict.rules().bounds()) {
-            return;
-        }
         let judged = self.effects(effects, dirs, None);
         self.made.written(&judged, fetched);
         if self.by_effect()
@@ -567,12 +585,13 @@ impl<'r> Judge<'r> {
         }
     }
 
-    /// Words that may not be a command count for what nobody means, as for rules that forbid.
+    /// Words that may not be a command count for what nobody means, and for what judges the work, as
+    /// for rules that forbid.
     fn guessed(&mut self, command: &Command, words: &[Word], program: &str) {
-        let bounds = self.verdict.rules().bounds();
-        if !bounds.forbids_destruction || command.kind == Kind::Inside {
+        if command.kind == Kind::Inside {
             return;
         }
+        let bounds = self.verdict.rules().bounds();
         let scene = Scene {
             ground: &self.ground,
             names: &self.names,
@@ -581,9 +600,11 @@ impl<'r> Judge<'r> {
         };
         let mut effects = effects::of(program, words, true);
         drop_named_deeds(&mut effects, words);
-        if let Some(what) = sight::judge(&effects, &scene, bounds, &self.links).destroys {
-            self.verdict.destroys(&what);
+        let judged = sight::judge(&effects, &scene, bounds, &self.links);
+        if let Some(what) = &judged.destroys {
+            self.verdict.destroys(what);
         }
+        self.guarded(&judged);
     }
 
     /// The words as the shell will make them, as far as that can be told.
@@ -621,13 +642,11 @@ impl<'r> Judge<'r> {
             }
             return;
         };
-        let restricts = self.verdict.rules().has_restrictions();
         let settled = self.settled(words, command.hole.as_deref());
-        let facts =
-            match command.sure && (restricts || sight::matter(self.verdict.rules().bounds())) {
-                true => self.facts(command, &settled, program),
-                false => Facts::default(),
-            };
+        let facts = match command.sure {
+            true => self.facts(command, &settled, program),
+            false => Facts::default(),
+        };
         if !command.sure {
             self.guessed(command, &settled, program);
         }

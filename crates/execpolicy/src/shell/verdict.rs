@@ -180,18 +180,7 @@ impl<'r> Verdict<'r> {
         self.rules
     }
 
-    /// A file that is written.
-    pub(super) fn written(&mut self, path: &str) {
-        self.touched(path, false);
-        let joined = self.below_root(path);
-        let why = own::written(path, self.rules.protected())
-            .or_else(|| own::written(&joined?, self.rules.protected()));
-        if let Some(why) = why {
-            self.refuse(RuleDecision::Forbidden, why);
-        }
-    }
-
-    /// A file that is written or removed, for who knows where it lies.
+    /// A file that is written or removed, for who can see where it really lies.
     pub(super) fn touched(&mut self, path: &str, removed: bool) {
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
         let touched = Touched {
@@ -203,27 +192,12 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    /// A relative path from the top on, if it is known where the project lies.
-    fn below_root(&self, path: &str) -> Option<String> {
-        let root = self.rules.bounds().roots.first()?;
-        let relative = !path.is_empty() && !path.starts_with(['/', '~', '-', '$']);
-        relative.then(|| format!("{root}/{path}"))
-    }
-
     /// The rules that no config switches off. They restrict nothing else: what cannot be read
     /// is asked about only if the config's own rules restrict something.
     fn own(&mut self, words: &[Word], program: &str) {
         let program = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        // Rules protect what lies at a path from the top on.
-        let joined: Vec<String> = texts
-            .iter()
-            .map(|text| self.below_root(text).unwrap_or_else(|| (*text).to_owned()))
-            .collect();
-        let joined: Vec<&str> = joined.iter().map(String::as_str).collect();
-        let why = own::command(program, &texts, self.rules.protected())
-            .or_else(|| own::command(program, &joined, self.rules.protected()));
-        if let Some(why) = why {
+        if let Some(why) = own::command(program, &texts) {
             self.refuse(RuleDecision::Forbidden, why);
         }
         let unknown = words.get(1).filter(|word| word.known != Known::Fixed);

@@ -64,14 +64,15 @@ pub(super) const ROWS: &[Row] = &[
             "chattr",
             "setfacl",
             "setfattr",
-            "xattr",
             "setcap",
             "chflags",
             "chcon",
             "restorecon",
         ],
         &[Deed::Privilege],
-    ),
+    )
+    .operands(Operands::Write),
+    Row::does(&["xattr"], &[Deed::Privilege]),
     Row::of(&["dd", "gdd", "dcfldd"]).more(dd),
     Row::of(&["patch", "gpatch"])
         .values("pFgVzYBDdr")

@@ -1,0 +1,95 @@
+//! Where the command of a call starts: in the folder that the call names, else where its agent
+//! works. Both are told from outside, so they are read as the system reads them, through links.
+
+use std::path::{Component, Path, PathBuf};
+
+use checkrein_core::tool_action::{CallFolder, ToolAction};
+use checkrein_execpolicy::StartFolders;
+
+use crate::links;
+
+/// More folders of one call are not put together: then it is not known where it starts.
+const MOST: usize = 4;
+
+/// The folders that the command of this call can start in, as the policy of `root` spells them.
+/// `here` is where its agent works.
+pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFolders {
+    // A server runs its tools where it was started, which need not be where the agent works now.
+    let bases = match action.is_of_server && here != root {
+        true => vec![here, root],
+        false => vec![here],
+    };
+    let mut found: Vec<Option<String>> = Vec::new();
+    for base in bases {
+        let named = named(&action.folders);
+        if !action.folders.iter().any(CallFolder::is_sure) {
+            found.push(Some(spelled(base, root)));
+        }
+        found.extend(named.into_iter().map(|folder| {
+            let folder = folder?;
+            Some(match folder.starts_with('~') {
+                true => folder,
+                false => spelled(&base.join(folder), root),
+            })
+        }));
+    }
+    StartFolders::any_of(found)
+}
+
+/// Each folder, and each below each other: which of several counts is not known.
+fn named(folders: &[CallFolder]) -> Vec<Option<String>> {
+    if folders.len() > MOST {
+        return vec![None];
+    }
+    let mut found: Vec<Option<String>> = Vec::new();
+    for folder in folders {
+        let one = folder.path();
+        found.push(one.map(str::to_owned));
+        for other in folders.iter().filter_map(CallFolder::path) {
+            if let Some(one) = one.filter(|one| *one != other)
+                && !other.starts_with(['/', '~'])
+            {
+                found.push(Some(format!("{one}/{other}")));
+            }
+        }
+    }
+    found
+}
+
+/// The folder in which patches of this call are applied, if it is known.
+pub(crate) fn only_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
+    match action.folders.as_slice() {
+        [] | [CallFolder::Possible(_)] => Some(here.to_owned()),
+        [only] => Some(here.join(only.path()?)),
+        _ => None,
+    }
+}
+
+/// A folder by where it really lies, from the top of the tree on.
+fn spelled(folder: &Path, root: &Path) -> String {
+    let folder = root.join(folder);
+    let real = links::real(&folder, false).zip(root.canonicalize().ok());
+    let place = match real {
+        Some((real, top)) => match real.strip_prefix(&top) {
+            Ok(below) => root.join(below),
+            Err(_) => real,
+        },
+        None => plain(&folder),
+    };
+    place.display().to_string()
+}
+
+/// A path without `.` and `..`, by its text.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
