@@ -21,9 +21,11 @@ pub(super) enum Part {
     Total,
     /// All tests that ran, as the runner itself adds them up.
     Ran,
+    /// Failures that are none of the tests that it adds up.
+    Beyond,
 }
 
-use Part::{Failed, Passed, Ran, Skipped, Total};
+use Part::{Beyond, Failed, Passed, Ran, Skipped, Total};
 
 pub(super) enum Meaning {
     /// A summary in words, `3 passed, 1 failed`: which word counts what.
@@ -66,7 +68,10 @@ pub(super) fn name_of(runner: TestRunner) -> &'static str {
     }
 }
 
-pub(super) static ROWS: [Row; 45] = [
+/// The name of what fails although all tests passed: limits of coverage.
+pub(super) const LIMITS: &str = "limits";
+
+pub(super) static ROWS: [Row; 51] = [
     Row(
         "cargo",
         Pattern::new("test result: ", r"^\s*test result: \w+\. (.*)$"),
@@ -199,6 +204,11 @@ pub(super) static ROWS: [Row; 45] = [
     ),
     Row(
         "vitest",
+        Pattern::new("Errors  ", r"^\s*(?:Type )?Errors  [1-9]\d* errors?$"),
+        Fails,
+    ),
+    Row(
+        "vitest",
         Pattern::new("No test files found", r"^\s*No test files found"),
         Empty,
     ),
@@ -270,6 +280,14 @@ pub(super) static ROWS: [Row; 45] = [
             r"^(?:ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed",
         ),
         Groups(&[Passed, Failed]),
+    ),
+    Row(
+        "rspec",
+        Pattern::new(
+            " occurred outside of examples",
+            r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?, (\d+) errors? occurred outside of examples",
+        ),
+        Groups(&[Total, Failed, Skipped, Beyond]),
     ),
     Row(
         "rspec",
@@ -349,6 +367,38 @@ pub(super) static ROWS: [Row; 45] = [
     Row(
         "npm",
         Pattern::new("npm ", r"^npm (?:ERR!|error) Test failed"),
+        Fails,
+    ),
+    Row(
+        LIMITS,
+        Pattern::new(
+            "overage",
+            r"^(?:FAIL )?Required test coverage of \S+ not reached|Coverage failure: total of \S+ is less than fail-under",
+        ),
+        Fails,
+    ),
+    Row(
+        LIMITS,
+        Pattern::new(
+            "overage",
+            r"^(?:Jest: .*coverage threshold for .* not met|Jest: Coverage data for .* was not found|ERROR: Coverage for \w+ \([\d.]+%\) does not meet )",
+        ),
+        Fails,
+    ),
+    Row(
+        LIMITS,
+        Pattern::new(
+            "overage",
+            r"^(?:(?:Line|Branch) coverage .* is below the expected minimum coverage|Error: Coverage is below the failure threshold)",
+        ),
+        Fails,
+    ),
+    Row(
+        LIMITS,
+        Pattern::new(
+            "coverage is below the specified",
+            r"The (?:minimum|total) \w+ coverage is below the specified",
+        ),
         Fails,
     ),
 ];

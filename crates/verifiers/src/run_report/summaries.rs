@@ -8,8 +8,8 @@ use checkrein_core::evidence::TestCounts;
 use checkrein_core::exit_status::TestRunner;
 
 use super::runner_lines::Meaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
-use super::runner_lines::Part::{Failed, Passed, Ran, Skipped, Total};
-use super::runner_lines::{Meaning, Part, ROWS, Row, name_of};
+use super::runner_lines::Part::{Beyond, Failed, Passed, Ran, Skipped, Total};
+use super::runner_lines::{LIMITS, Meaning, Part, ROWS, Row, name_of};
 use crate::patterns::{Gate, group};
 
 /// What one runner said in all.
@@ -36,16 +36,19 @@ struct RunnerTally {
 impl RunnerTally {
     /// Takes a number; whether it is one of a failure.
     fn add(&mut self, part: Part, number: u64) -> bool {
+        if part == Beyond {
+            self.total = self.total.saturating_add(number);
+        }
         let sum = match part {
             Passed => &mut self.passed,
-            Failed => &mut self.failed,
+            Failed | Beyond => &mut self.failed,
             Skipped => &mut self.skipped,
             Total => &mut self.total,
             Ran => &mut self.ran,
         };
         *sum = sum.saturating_add(number);
         self.counts_passed |= part == Passed;
-        part == Failed && number > 0
+        matches!(part, Failed | Beyond) && number > 0
     }
 
     fn counts(&self) -> TestCounts {
@@ -191,6 +194,10 @@ impl RunnerSummaries {
     /// Whether this runner came to its end so many times, with at least one test in all and
     /// without a failure. `None`: whichever runner was heard.
     pub(crate) fn shows_success(&self, runner: Option<TestRunner>, times: u32) -> bool {
+        // Whose limit it is nobody says.
+        if self.by_runner.contains_key(LIMITS) {
+            return false;
+        }
         let tally = runner.and_then(|runner| self.by_runner.get(name_of(runner)));
         match (runner, tally) {
             (Some(_), Some(tally)) => {

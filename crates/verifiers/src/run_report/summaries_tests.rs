@@ -36,6 +36,7 @@ const LINES: &[&str] = &[
     "Test Suites: 1 failed, 1 total",
     "No tests found, exiting with code 1",
     "      Tests  1 failed | 2 passed (3)",
+    "     Errors  1 error",
     " No test files found, exiting with code 0",
     "  12 passing (5ms)",
     "  1 failing",
@@ -51,6 +52,7 @@ const LINES: &[&str] = &[
     " 2 skip",
     " 1 fail",
     "FAILED | 3 passed (1 step) | 1 failed (10ms)",
+    "5 examples, 0 failures, 1 error occurred outside of examples",
     "3 examples, 1 failure",
     "No tests executed!",
     "OK (3 tests, 5 assertions)",
@@ -64,6 +66,10 @@ const LINES: &[&str] = &[
     "Found 3 errors in 1 file (checked 2 source files)",
     "Error: no test specified",
     "npm ERR! Test failed.  See above for more details.",
+    "FAIL Required test coverage of 80% not reached. Total coverage: 70.83%",
+    "Jest: \"global\" coverage threshold for lines (80%) not met: 71.42%",
+    "Line coverage (71.0%) is below the expected minimum coverage (80.00%).",
+    "error : The minimum line coverage is below the specified 80",
 ];
 
 #[test]
@@ -202,6 +208,66 @@ fn others_and_strangers() {
 }
 
 #[test]
+fn failures_beside_tests() {
+    for limit in [
+        "FAIL Required test coverage of 80% not reached. Total coverage: 70.83%",
+        "ERROR: Coverage failure: total of 71 is less than fail-under=80",
+        "Coverage failure: total of 71 is less than fail-under=80",
+    ] {
+        let before = format!("{limit}\n===== 2 passed in 0.05s =====");
+        check("pytest | tee log", &before, FAILED);
+        check(
+            "pytest | tee log",
+            &format!("2 passed in 0.05s\n{limit}"),
+            FAILED,
+        );
+    }
+    check(
+        "pytest | cat",
+        "Required test coverage of 70% reached. Total coverage: 70.83%\n2 passed in 0.05s",
+        FINE,
+    );
+    for limit in [
+        "Jest: \"global\" coverage threshold for lines (80%) not met: 71.42%",
+        "Jest: Coverage data for ./src/a.js was not found.",
+        "ERROR: Coverage for lines (71.4%) does not meet global threshold (80%)",
+    ] {
+        check(
+            "jest | cat",
+            &format!("{limit}\nTests:       2 passed, 2 total"),
+            FAILED,
+        );
+    }
+    check(
+        "vitest run | cat",
+        " Test Files  1 passed (1)\n      Tests  2 passed (2)\n     Errors  1 error\n   Duration  312ms",
+        FAILED,
+    );
+    check(
+        "vitest run | cat",
+        "      Tests  2 passed (2)\nType Errors  2 errors",
+        FAILED,
+    );
+    check(
+        "vitest run | cat",
+        "      Tests  2 passed (2)\nType Errors  no errors",
+        FINE,
+    );
+    for line in [
+        "5 examples, 0 failures, 1 error occurred outside of examples",
+        "0 examples, 0 failures, 2 errors occurred outside of examples",
+        "5 examples, 0 failures, 1 pending, 1 error occurred outside of examples",
+    ] {
+        check("rspec | cat", line, FAILED);
+    }
+    check(
+        "rspec | cat",
+        "5 examples, 0 failures\nLine coverage (71.0%) is below the expected minimum coverage (80.00%).",
+        FAILED,
+    );
+}
+
+#[test]
 fn counts() {
     let check = |output: &str, expected: (u64, u64, u64), reconciles: bool| {
         let mut runners = RunnerSummaries::default();
@@ -265,6 +331,11 @@ fn counts() {
     );
     check(" 3 pass\n 1 skip\n 1 fail", (3, 1, 1), true);
     check("5 examples, 1 failure, 1 pending", (3, 1, 1), true);
+    check(
+        "5 examples, 0 failures, 1 error occurred outside of examples",
+        (5, 1, 0),
+        true,
+    );
     check(
         "[INFO] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1",
         (1, 2, 1),
