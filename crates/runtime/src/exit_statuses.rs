@@ -57,9 +57,28 @@ pub fn of_check(
     let project = Project {
         text: &file,
         entry: &|path| entry(&root.join(path)),
+        folders: &|path| folders(&root.join(path)),
         has_program: &|program| program_is_there(program, "", root, env),
     };
     Some(read_exit_statuses(&script, &project))
+}
+
+/// Folders of a workspace that are looked at.
+const MAX_FOLDERS: usize = 200;
+
+/// The names of the folders in a folder, sorted.
+fn folders(path: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return Vec::new();
+    };
+    let found = entries.take(MAX_FOLDERS).filter_map(|entry| {
+        let entry = entry.ok()?;
+        let is_folder = entry.file_type().ok()?.is_dir();
+        is_folder.then(|| entry.file_name().into_string().ok())?
+    });
+    let mut names: Vec<String> = found.collect();
+    names.sort();
+    names
 }
 
 /// What stands at a path; `None` if that cannot be seen.

@@ -21,6 +21,32 @@ collected 2 items
 test_a.py ..                                                             [100%]
 
 ============================== 2 passed in 0.01s ===============================";
+const PYTEST_COVERAGE: &str = "collected 2 items
+
+test_a.py ..                                                             [100%]
+
+---------- coverage: platform linux, python 3.12.3-final-0 -----------
+TOTAL                 24      7    71%
+FAIL Required test coverage of 80% not reached. Total coverage: 70.83%
+============================== 2 passed in 0.05s ===============================";
+const JEST_COVERAGE: &str = "PASS ./a.test.js
+Jest: \"global\" coverage threshold for lines (80%) not met: 71.42%
+Test Suites: 1 passed, 1 total
+Tests:       2 passed, 2 total
+Time:        0.4 s";
+const VITEST_ERRORS: &str = " \u{2713} a.test.ts (2 tests) 3ms
+
+\u{23af}\u{23af} Unhandled Errors \u{23af}\u{23af}
+Vitest caught 1 unhandled error during the test run.
+
+ Test Files  1 passed (1)
+      Tests  2 passed (2)
+     Errors  1 error
+   Duration  312ms";
+const RSPEC_ERROR: &str = "An error occurred while loading ./spec/b_spec.rb.
+Finished in 0.002 seconds (files took 0.05 seconds to load)
+5 examples, 0 failures, 1 error occurred outside of examples";
+
 /// A program on the `PATH` of the check.
 type Played<'a> = (&'a str, &'a str, i32);
 
@@ -192,4 +218,256 @@ fn a_status_that_is_looked_at_in_vain() {
         "fail=0; pytest || fail=$((fail+1)); exit $fail",
     ];
     all_pass(honest, &[], PASSES);
+}
+
+#[test]
+fn makefiles_that_pass_failures_over() {
+    for makefile in [
+        ".IGNORE: test\ntest:\n\tpytest\n",
+        ".IGNORE:\ntest:\n\tpytest\n",
+        "MAKEFLAGS += -ik\ntest:\n\tpytest\n",
+        "MAKEFLAGS += -n\ntest:\n\tpytest\n",
+        "MAKEFLAGS=--keep-going --ignore-errors\ntest:\n\tpytest\n",
+        "SHELL = /bin/true\ntest:\n\tpytest\n",
+        "SHELL := true\ntest:\n\tpytest\n",
+        "include test.mk\n",
+        "-include nosuch.mk test.mk\n",
+        "te%:\n\t-pytest\n",
+        "%st:\n\tpytest || true\n",
+        "RUN = -\ntest:\n\t$(RUN)pytest\n",
+        "test:\n\tpytest || true # it hides nothing\n",
+    ] {
+        none_passes(
+            &["make test"],
+            &[("Makefile", makefile), ("test.mk", "test:\n\t-pytest\n")],
+            FAILS,
+        );
+    }
+    none_passes(
+        &[
+            "make -it test",
+            "make -n test",
+            "make -C . -t test",
+            "make SHELL=/bin/true test",
+            "MAKEFLAGS=i make test",
+        ],
+        &[("Makefile", "test:\n\tpytest\n")],
+        FAILS,
+    );
+    for makefile in [
+        "MAKEFLAGS += --no-print-directory -s\nSHELL := /bin/bash\ntest:\n\tpytest\n",
+        "include test.mk\n",
+        "-include nosuch.mk\ntest:\n\tpytest\n",
+        ".IGNORE: clean\nclean:\n\trm -rf out\ntest:\n\tpytest\n",
+        "te%:\n\tpytest\n",
+        ".SHELLFLAGS = -ec\n.PHONY: test\ntest: ; pytest\n",
+    ] {
+        all_pass(
+            &["make test"],
+            &[("Makefile", makefile), ("test.mk", "test:\n\tpytest\n")],
+            PASSES,
+        );
+    }
+}
+
+#[test]
+fn failures_beside_tests_that_all_passed() {
+    for (runner, says) in [
+        ("pytest", PYTEST_COVERAGE),
+        (
+            "pytest",
+            "2 passed in 0.05s\nERROR: Coverage failure: total of 71 is less than fail-under=80",
+        ),
+        ("jest", JEST_COVERAGE),
+        ("vitest", VITEST_ERRORS),
+        ("rspec", RSPEC_ERROR),
+    ] {
+        none_passes(
+            &[
+                &format!("{runner} | tee log.txt"),
+                &format!("{runner} || true"),
+            ],
+            &[(".gitignore", "log.txt\n")],
+            &[(runner, says, 1)],
+        );
+    }
+    for (runner, says) in [
+        (
+            "pytest",
+            "Required test coverage of 70% reached. Total coverage: 70.83%\n2 passed in 0.05s",
+        ),
+        (
+            "jest",
+            "Test Suites: 1 passed, 1 total\nTests:       2 passed, 2 total",
+        ),
+        (
+            "vitest",
+            " Test Files  1 passed (1)\n      Tests  2 passed (2)",
+        ),
+        ("rspec", "5 examples, 0 failures"),
+    ] {
+        all_pass(
+            &[&format!("{runner} | tee log.txt")],
+            &[(".gitignore", "log.txt\n")],
+            &[(runner, says, 0)],
+        );
+    }
+}
+
+#[test]
+fn runners_behind_constants_containers_and_files() {
+    let old = &[
+        ("old.log", "2 passed in 0.01s\n"),
+        (".gitignore", "new.log\n"),
+    ];
+    none_passes(
+        &[
+            "T=\"pytest || true\"; eval \"$T\"",
+            "T='pytest; echo done'; sh -c \"$T\"",
+            "pytest > new.log; cat old.log",
+            "pytest >/dev/null 2>&1; cat old.log",
+            "pytest >> old.log; cat old.log",
+        ],
+        old,
+        FAILS,
+    );
+    for call in [
+        "docker compose run --rm web pytest",
+        "docker compose exec -T web pytest -q",
+        "docker run --rm -v .:/app image pytest",
+        "docker exec box pytest",
+        "docker-compose run web pytest",
+        "podman run --rm image pytest",
+        "conda run -n env pytest",
+        "mamba run -n env pytest",
+        "micromamba run -n env pytest",
+        "pixi run pytest",
+        "nix develop -c pytest",
+        "nix-shell --run 'pytest'",
+        "kubectl exec pod -- pytest",
+        "devbox run -- pytest",
+        "pytest-3",
+        "pixi run test",
+        "task test",
+        "composer test",
+        "forge test",
+    ] {
+        let program = call.split(' ').next().unwrap_or_default();
+        none_passes(
+            &[&format!("{call} || true")],
+            &[],
+            &[(program, PYTEST_FAILS, 1)],
+        );
+    }
+    all_pass(
+        &[
+            "docker compose run --rm web pytest | cat",
+            "pytest-3 | cat",
+            "conda run -n env pytest | cat",
+        ],
+        &[],
+        &[
+            ("docker", PYTEST_PASSES, 0),
+            ("pytest-3", PYTEST_PASSES, 0),
+            ("conda", PYTEST_PASSES, 0),
+        ],
+    );
+    all_pass(
+        &["pytest > new.log; cat new.log", "docker build . && pytest"],
+        old,
+        &[("pytest", PYTEST_PASSES, 0), ("docker", "", 0)],
+    );
+}
+
+#[test]
+fn files_of_other_tools() {
+    let tox = |commands: &str| format!("[tox]\nenvlist = py\n[testenv]\ncommands =\n{commands}\n");
+    for ini in [
+        tox("    - pytest"),
+        tox("    pip list\n    -pytest -q"),
+        format!("{}ignore_outcome = true\n", tox("    pytest")),
+        tox("    pytest\nignore_errors = true\nignore_outcome=True"),
+    ] {
+        none_passes(
+            &["tox", "tox -e py", "python3 -m tox"],
+            &[("tox.ini", &ini)],
+            &[("tox", "py: OK", 0), ("python3", "py: OK", 0)],
+        );
+    }
+    all_pass(
+        &["tox", "tox -e py"],
+        &[("tox.ini", &tox("    pytest {posargs}"))],
+        &[("tox", PYTEST_PASSES, 0)],
+    );
+    let alias = |line: &str| format!("[alias]\n{line}\n");
+    for line in ["t2 = \"test --no-fail-fast\"", "t2 = [\"test\", \"--all\"]"] {
+        none_passes(
+            &["cargo t2 || true", "cargo t2; echo"],
+            &[(".cargo/config.toml", &alias(line))],
+            &[(
+                "cargo",
+                "running 1 test\ntest result: FAILED. 0 passed; 1 failed; 0 ignored",
+                101,
+            )],
+        );
+    }
+    let root =
+        "{\"workspaces\": [\"packages/*\"], \"scripts\": {\"test\": \"npm test --workspaces\"}}";
+    none_passes(
+        &[
+            "npm test",
+            "npm test -ws",
+            "npm run test -w packages/a",
+            "npm test --workspace=packages/a",
+        ],
+        &[
+            ("package.json", root),
+            (
+                "packages/a/package.json",
+                "{\"name\": \"a\", \"scripts\": {\"test\": \"pytest || true\"}}",
+            ),
+        ],
+        &[("npm", PYTEST_FAILS, 0)],
+    );
+    all_pass(
+        &["npm test --workspaces", "npm test -w packages/a"],
+        &[
+            ("package.json", root),
+            (
+                "packages/a/package.json",
+                "{\"name\": \"a\", \"scripts\": {\"test\": \"pytest\"}}",
+            ),
+        ],
+        &[("npm", PYTEST_PASSES, 0)],
+    );
+}
+
+#[test]
+fn what_was_refused_for_nothing() {
+    let package = &[("package.json", "{\"scripts\": {\"test\": \"pytest\"}}")];
+    let tools = &[
+        ("npm", PYTEST_PASSES, 0),
+        ("pytest", PYTEST_PASSES, 0),
+        ("ruff", "All checks passed!", 0),
+        ("eslint", "", 0),
+        ("nvm", "Now using node", 0),
+    ];
+    all_pass(
+        &[
+            "npm run build --if-present && npm test",
+            "npm run build --if-present; npm test",
+            "npm run lint --if-present && npm run typecheck --if-present && npm test",
+            "ruff check . || ruff check --fix . || exit 1",
+            "eslint --fix .; eslint .",
+            "nvm use; npm test",
+        ],
+        package,
+        tools,
+    );
+    // Without nvm, too: it is a function of the shell.
+    all_pass(
+        &["nvm use; npm test"],
+        package,
+        &[("npm", PYTEST_PASSES, 0)],
+    );
 }

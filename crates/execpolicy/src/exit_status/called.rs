@@ -1,10 +1,6 @@
-//! What a check calls and the project says: shell scripts and scripts of a `package.json`.
+//! Shell scripts of the project that a check calls.
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
-use serde_json::Value;
-
-use super::tool_calls::PackageScripts;
-use super::{Position, Reader, shortened};
+use super::{Position, Reader};
 use crate::rules::basename;
 
 /// `path` as it is seen from `folder`, relative to the root; `None` if it leads outside.
@@ -94,71 +90,5 @@ impl Reader<'_> {
         };
         self.called(name, |reader| reader.script(&text, &within));
         true
-    }
-
-    /// Scripts of a `package.json`, or the command itself where they cannot be read.
-    pub(super) fn package_scripts(
-        &mut self,
-        text: &str,
-        program: &str,
-        call: &PackageScripts,
-        position: &Position,
-    ) {
-        let folder = match &call.folder {
-            None => Some(position.folder.clone()),
-            Some(folder) => joined(&position.folder, folder),
-        };
-        let document = folder.as_deref().and_then(|folder| {
-            let text = self.text_of(folder, "package.json")?;
-            serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')).ok()
-        });
-        let position = match call.passed_over {
-            Some(option) => &position.hidden(StatusHider {
-                form: HidingForm::Tool,
-                text: option.to_owned(),
-            }),
-            None => position,
-        };
-        for name in &call.names {
-            let script = |name: &str| {
-                let scripts = document.as_ref()?.get("scripts")?;
-                scripts.get(name)?.as_str().map(str::to_owned)
-            };
-            let Some(body) = script(name) else {
-                // A program of a package, or a script that is not there: then it fails, unless
-                // it is told not to.
-                let position = match call.optional {
-                    true => &position.hidden(StatusHider {
-                        form: HidingForm::Tool,
-                        text: "--if-present".to_owned(),
-                    }),
-                    false => position,
-                };
-                self.note(text, program, CommandKind::Tests(None), position);
-                continue;
-            };
-            let folder = folder.clone().unwrap_or_default();
-            let mut bodies = vec![(name.clone(), body)];
-            if call.hooks {
-                let before = format!("pre{name}");
-                let after = format!("post{name}");
-                if let Some(body) = script(&before) {
-                    bodies.insert(0, (before, body));
-                }
-                if let Some(body) = script(&after) {
-                    bodies.push((after, body));
-                }
-            }
-            for (name, body) in bodies {
-                let file = joined(&folder, "package.json").unwrap_or_default();
-                let place = format!("{file}, script {}", shortened(&name));
-                let within = Position {
-                    folder: folder.clone(),
-                    place: Some(place.clone()),
-                    ..position.within(false)
-                };
-                self.called(place, |reader| reader.script(&body, &within));
-            }
-        }
     }
 }

@@ -27,6 +27,7 @@ impl<'t> Flow<'_, '_, 't> {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {}
                 "variable_assignment" => {
                     self.sets_path(*child);
+                    self.sets_make_flags(*child);
                 }
                 _ => match self.constant_words(self.source(*child)) {
                     Some(constant) => words.extend(constant),
@@ -106,7 +107,9 @@ impl<'t> Flow<'_, '_, 't> {
                 self.reader.reading.changes_path |=
                     arguments.iter().any(|word| word.ends_with("activate"));
                 if let Some(file) = arguments.first() {
-                    self.reader.script_file(file, &[], position);
+                    let read = self.reader.script_file(file, &[], position);
+                    // It may bring functions.
+                    self.reader.reading.changes_path |= !read;
                 }
                 return;
             }
@@ -150,6 +153,15 @@ impl<'t> Flow<'_, '_, 't> {
             name if is_shell(name) => return self.shell_call(words, text, fed, position),
             _ => {}
         }
+        if name == "cargo"
+            && let Some(alias) = self.reader.cargo_alias(&texts, position)
+        {
+            let words: Vec<Word> = alias.into_iter().map(Word::fixed).collect();
+            return self.words(&words, text, fed, position, depth + 1);
+        }
+        if name == "tox" {
+            self.reader.tox(arguments, position);
+        }
         match recognise(&texts) {
             Recognised::Idle => {
                 self.wraps(name, words, text, fed, position, depth);
@@ -158,10 +170,15 @@ impl<'t> Flow<'_, '_, 't> {
                 let inner = words.get(at..).unwrap_or(&[]);
                 self.words(inner, text, fed, position, depth + 1);
             }
+            Recognised::Script(at) => {
+                let script = texts.get(at).copied().unwrap_or("");
+                self.reader.script(script, &position.within(false));
+            }
             Recognised::PackageScripts(call) => {
                 self.reader.package_scripts(text, program, &call, position)
             }
-            Recognised::Make(call) => {
+            Recognised::Make(mut call) => {
+                call.passed_over = call.passed_over.or(self.make_flags);
                 self.reader
                     .recipes(text, program, RecipeLanguage::Make, &call, position)
             }

@@ -9,6 +9,7 @@ use tree_sitter::Node;
 
 use super::called::joined;
 use super::expansion::{Expansion, read_expansion};
+use super::makefile::flags_pass_over;
 use super::script::{Script, is_negated, read_code};
 use super::simulation::{self, Question};
 use super::{Position, ProjectEntry, Reader, shortened};
@@ -54,6 +55,7 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         background: Vec::new(),
         guarded: Vec::new(),
         calling: Vec::new(),
+        make_flags: None,
         fed: None,
     };
     flow.find_functions();
@@ -103,6 +105,8 @@ pub(super) struct Flow<'a, 'f, 't> {
     /// Programs that run only if they are there: `command -v x && x`.
     pub(super) guarded: Vec<String>,
     pub(super) calling: Vec<String>,
+    /// What `MAKEFLAGS` lets make pass over.
+    pub(super) make_flags: Option<&'static str>,
     /// A heredoc that the next command reads.
     pub(super) fed: Option<String>,
 }
@@ -446,6 +450,7 @@ impl<'a, 't> Flow<'a, '_, 't> {
             }
             "declaration_command" => {
                 self.sets_path(node);
+                self.sets_make_flags(node);
                 self.substitutions(node, position);
             }
             _ => self.substitutions(node, position),
@@ -464,6 +469,18 @@ impl<'a, 't> Flow<'a, '_, 't> {
         let source = self.source(node);
         self.reader.reading.changes_path |=
             source.starts_with("PATH=") || source.contains(" PATH=");
+    }
+
+    /// `MAKEFLAGS=i make test`, `export MAKEFLAGS=-n`.
+    pub(super) fn sets_make_flags(&mut self, node: Node<'_>) {
+        let source = self.source(node);
+        let source = source.strip_prefix("export ").unwrap_or(source);
+        let value = source
+            .strip_prefix("MAKEFLAGS=")
+            .or_else(|| source.strip_prefix("GNUMAKEFLAGS="));
+        if let Some(value) = value {
+            self.make_flags = flags_pass_over(value.trim_matches(['"', '\'']));
+        }
     }
 
     /// Commands whose output becomes words: nothing looks at their status.

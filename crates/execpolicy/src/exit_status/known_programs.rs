@@ -10,6 +10,7 @@ pub(super) const IDLE: &[&str] = &[
     "[",
     "[[",
     "alias",
+    "asdf",
     "awk",
     "basename",
     "bg",
@@ -19,6 +20,7 @@ pub(super) const IDLE: &[&str] = &[
     "cd",
     "chmod",
     "chown",
+    "chruby",
     "clear",
     "column",
     "command",
@@ -26,8 +28,10 @@ pub(super) const IDLE: &[&str] = &[
     "cp",
     "cut",
     "date",
+    "deactivate",
     "declare",
     "df",
+    "direnv",
     "dirname",
     "du",
     "echo",
@@ -38,6 +42,7 @@ pub(super) const IDLE: &[&str] = &[
     "export",
     "false",
     "fg",
+    "fnm",
     "fold",
     "getopts",
     "hash",
@@ -59,15 +64,18 @@ pub(super) const IDLE: &[&str] = &[
     "mv",
     "nl",
     "nproc",
+    "nvm",
     "open",
     "paste",
     "pkill",
     "popd",
     "printenv",
     "printf",
+    "rbenv",
     "ps",
     "pushd",
     "pwd",
+    "pyenv",
     "read",
     "readarray",
     "readonly",
@@ -75,7 +83,9 @@ pub(super) const IDLE: &[&str] = &[
     "rev",
     "rm",
     "rmdir",
+    "rvm",
     "sed",
+    "sdk",
     "seq",
     "set",
     "shift",
@@ -111,6 +121,7 @@ pub(super) const IDLE: &[&str] = &[
     "wc",
     "which",
     "whoami",
+    "workon",
     "xargs",
     "yes",
 ];
@@ -272,6 +283,7 @@ pub(super) const CHECKERS_WITH: &[(&str, &[&str])] = &[
     ("isort", &["--check", "--check-only", "-c"]),
     ("lerna", &["build", "lint"]),
     ("meson", &["compile"]),
+    ("nix", &["check", "build"]),
     ("mix", &["compile", "credo", "dialyzer", "format"]),
     ("next", &["build", "lint"]),
     ("ng", &["build", "lint"]),
@@ -346,7 +358,7 @@ pub(super) const RUNNERS_OF_COMMANDS: &[(&str, &[&str])] = &[
     ("doppler", &["run"]),
     ("hatch", &["run"]),
     ("mise", &["exec"]),
-    ("nix-shell", &["--run"]),
+    ("mise", &["run"]),
     ("npm", &["exec"]),
     ("npx", &[]),
     ("nyc", &[]),
@@ -364,6 +376,15 @@ pub(super) const RUNNERS_OF_COMMANDS: &[(&str, &[&str])] = &[
     ("xvfb-run", &[]),
     ("yarn", &["dlx"]),
     ("yarn", &["exec"]),
+];
+
+/// Of these, and of those that launch commands, the ones that run tasks of the project, too.
+pub(super) const RUNNERS_OF_TASKS: &[&str] = &["devbox", "hatch", "mise", "pdm", "pixi", "rye"];
+
+/// Programs that run tasks of the project by their names.
+pub(super) const TASK_RUNNERS: &[&str] = &[
+    "composer", "doit", "earthly", "forge", "go-task", "grunt", "gulp", "inv", "invoke", "mage",
+    "moon", "poe", "task",
 ];
 
 /// Options with which no runner runs anything.

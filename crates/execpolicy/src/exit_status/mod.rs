@@ -7,12 +7,17 @@ mod command;
 mod compound;
 mod expansion;
 mod flow;
+mod justfile;
 mod known_programs;
+mod launchers;
+mod makefile;
+mod packages;
 mod recipes;
 mod recognise;
 mod script;
 mod simulation;
 mod tool_calls;
+mod tool_files;
 
 use crate::shell::ParsedScripts;
 use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
@@ -35,6 +40,8 @@ pub struct Project<'a> {
     pub text: &'a dyn Fn(&str) -> Option<String>,
     /// What stands at a path relative to the root.
     pub entry: &'a dyn Fn(&str) -> Option<ProjectEntry>,
+    /// The names of the folders in a folder.
+    pub folders: &'a dyn Fn(&str) -> Vec<String>,
     /// Whether a program can be found by its name alone.
     pub has_program: &'a dyn Fn(&str) -> bool,
 }
@@ -65,9 +72,16 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading 
         scripts_read: 0,
         nesting: 0,
         steps: MAX_STEPS,
+        absent: Vec::new(),
     };
     reader.script(script, &Position::outermost());
-    reader.reading
+    let mut reading = reader.reading;
+    // What is not there and need not be matters where nothing else is checked.
+    let decides = |command: &CheckCommand| command.kind != CommandKind::Program;
+    if !reading.commands.iter().any(decides) {
+        reading.commands.extend(reader.absent);
+    }
+    reading
 }
 
 /// A status that reaches the check's own, or what hides it.
@@ -151,6 +165,8 @@ struct Reader<'f> {
     nesting: usize,
     /// What is left of [`MAX_STEPS`].
     steps: usize,
+    /// Scripts that are called if they are there, and are not.
+    absent: Vec<CheckCommand>,
 }
 
 impl Reader<'_> {
@@ -177,10 +193,20 @@ impl Reader<'_> {
 
     /// Takes a command down.
     fn note(&mut self, text: &str, program: &str, kind: CommandKind, position: &Position) {
-        if self.reading.commands.len() >= MAX_COMMANDS {
-            return;
+        if self.reading.commands.len() < MAX_COMMANDS {
+            let command = self.command(text, program, kind, position);
+            self.reading.commands.push(command);
         }
-        self.reading.commands.push(CheckCommand {
+    }
+
+    fn command(
+        &self,
+        text: &str,
+        program: &str,
+        kind: CommandKind,
+        position: &Position,
+    ) -> CheckCommand {
+        CheckCommand {
             text: shortened(text),
             program: program.to_owned(),
             folder: position.folder.clone(),
@@ -190,7 +216,7 @@ impl Reader<'_> {
             times: position.times,
             may_not_run: position.may_not_run,
             prints_elsewhere: position.prints_elsewhere,
-        });
+        }
     }
 }
 

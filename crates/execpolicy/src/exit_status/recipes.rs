@@ -3,28 +3,35 @@
 
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 
-use super::called::joined;
+use super::called::{joined, with_options};
+use super::justfile::read_justfile;
+use super::makefile::{heeds_scripts, logical_lines, read_makefile};
 use super::tool_calls::RecipeCall;
-use super::{Position, Reader};
+use super::{Position, ProjectEntry, Reader};
 
 /// Recipes of one file, as far as they matter here.
 #[derive(Debug, Default)]
-struct RecipeFile {
-    /// Name, prerequisites and lines of each.
-    recipes: Vec<Recipe>,
+pub(super) struct RecipeFile {
+    pub(super) recipes: Vec<Recipe>,
     /// Values of plain variables.
-    variables: Vec<(String, String)>,
+    pub(super) variables: Vec<(String, String)>,
     /// The whole recipe is one script: `.ONESHELL`.
-    one_shell: bool,
-    /// Failures of every recipe are passed over: `.IGNORE:`, `MAKEFLAGS += -i`.
-    ignores: Option<String>,
+    pub(super) one_shell: bool,
+    /// What lets failures of every recipe pass: `.IGNORE:`, `MAKEFLAGS += -i`, a file that
+    /// cannot be read.
+    pub(super) ignores: Option<String>,
+    /// Recipes whose failures are passed over: `.IGNORE: a`.
+    pub(super) ignored: Vec<String>,
+    /// What runs the lines, and how it is called.
+    pub(super) shell: Option<String>,
+    pub(super) shell_flags: Option<String>,
 }
 
 #[derive(Debug, Default)]
-struct Recipe {
-    names: Vec<String>,
-    needs: Vec<String>,
-    lines: Vec<String>,
+pub(super) struct Recipe {
+    pub(super) names: Vec<String>,
+    pub(super) needs: Vec<String>,
+    pub(super) lines: Vec<String>,
 }
 
 /// Which language a file of recipes is written in.
@@ -80,7 +87,7 @@ impl Reader<'_> {
             return self.note(text, program, CommandKind::Tests(None), position);
         };
         let file = match language {
-            RecipeLanguage::Make => read_makefile(&source),
+            RecipeLanguage::Make => self.makefile(&folder, &source),
             RecipeLanguage::Just => read_justfile(&source),
         };
         let mut targets = call.targets.clone();
@@ -101,32 +108,53 @@ impl Reader<'_> {
             if seen.contains(&target) {
                 continue;
             }
-            let mut known = false;
-            for recipe in file
-                .recipes
-                .iter()
-                .filter(|recipe| recipe.names.contains(&target))
-            {
-                known = true;
+            let recipes = file.recipes_of(&target);
+            for recipe in &recipes {
                 targets.extend(recipe.needs.iter().cloned());
-                let within = Position {
+                let mut within = Position {
                     folder: folder.clone(),
                     place: Some(format!("{place}, {target}")),
                     ..position.within(false)
                 };
+                if file.ignored.contains(&target) {
+                    let text = format!(".IGNORE: {target}");
+                    within = within.hidden(StatusHider {
+                        form: HidingForm::Tool,
+                        text,
+                    });
+                }
                 let name = format!("{place}, {target}");
                 self.called(name, |reader| reader.recipe(&file, recipe, &within));
             }
             // A target without a rule fails, or is a file.
-            if !known && call.targets.contains(&target) && language == RecipeLanguage::Make {
+            if recipes.is_empty()
+                && call.targets.contains(&target)
+                && language == RecipeLanguage::Make
+            {
                 self.note(text, program, CommandKind::Tests(None), position);
             }
             seen.push(target);
         }
     }
 
+    /// A makefile with the files that it includes.
+    fn makefile(&self, folder: &str, text: &str) -> RecipeFile {
+        read_makefile(text, &|name| {
+            if let Some(text) = self.text_of(folder, name) {
+                return Ok(Some(text));
+            }
+            let path = joined(folder, name).ok_or(())?;
+            match (self.project.entry)(&path) {
+                Some(ProjectEntry::Nothing) => Ok(None),
+                _ => Err(()),
+            }
+        })
+    }
+
     fn recipe(&mut self, file: &RecipeFile, recipe: &Recipe, position: &Position) {
-        let lines = recipe.lines.iter().map(|line| file.expanded(line));
+        let lines = recipe.lines.iter().flat_map(|line| file.lines_of(line));
+        let flags = file.shell_flags.as_deref().unwrap_or("");
+        let flags: Vec<&str> = flags.split_whitespace().collect();
         let is_script = recipe
             .lines
             .first()
@@ -134,7 +162,7 @@ impl Reader<'_> {
         if file.one_shell || is_script {
             let text = lines.collect::<Vec<_>>().join("\n");
             let marks = text.trim_start_matches(['@', '+']);
-            return self.script(marks, position);
+            return self.script(&with_options(&flags, marks), position);
         }
         for line in lines {
             let line = line.trim_start();
@@ -150,14 +178,51 @@ impl Reader<'_> {
                 }),
                 false => position.clone(),
             };
-            self.script(command, &within.within(false));
+            self.script(&with_options(&flags, command), &within.within(false));
         }
     }
 }
 
 impl RecipeFile {
+    /// Decides what depends on the last value of a variable.
+    pub(super) fn settle(&mut self) {
+        let shell = self.shell.as_ref().map(|shell| self.expanded(shell));
+        if let Some(shell) = shell.filter(|shell| !heeds_scripts(shell)) {
+            self.ignores = Some(format!("SHELL = {shell}"));
+        }
+        let flags = self.shell_flags.as_deref().unwrap_or("");
+        let reads_only =
+            |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('n');
+        if flags.split_whitespace().any(reads_only) {
+            self.ignores = Some(format!(".SHELLFLAGS = {flags}"));
+        }
+    }
+
+    /// The recipes that make this target: its own, or those of a pattern.
+    fn recipes_of(&self, target: &str) -> Vec<&Recipe> {
+        let own = |recipe: &&Recipe| recipe.names.iter().any(|name| name == target);
+        let mut found: Vec<&Recipe> = self.recipes.iter().filter(own).collect();
+        if found.iter().all(|recipe| recipe.lines.is_empty()) {
+            let fits = |name: &String| {
+                name.split_once('%').is_some_and(|(before, after)| {
+                    let rest = target.strip_prefix(before);
+                    rest.and_then(|rest| rest.strip_suffix(after))
+                        .is_some_and(|stem| !stem.is_empty())
+                })
+            };
+            let patterns = self.recipes.iter();
+            found.extend(patterns.filter(|recipe| recipe.names.iter().any(fits)));
+        }
+        found
+    }
+
+    /// The lines that a line comes to: what `define` names are several.
+    fn lines_of(&self, line: &str) -> Vec<String> {
+        logical_lines(&self.expanded(line))
+    }
+
     /// A line with its plain variables filled in.
-    fn expanded(&self, line: &str) -> String {
+    pub(super) fn expanded(&self, line: &str) -> String {
         let mut text = line.to_owned();
         // Variables may stand in variables.
         for _ in 0..4 {
@@ -182,129 +247,4 @@ impl RecipeFile {
             .replace("${MAKE}", "make")
             .replace("$$", "$")
     }
-}
-
-/// Lines with their continuations.
-fn logical_lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for line in text.lines() {
-        match lines.last_mut().filter(|_| goes_on) {
-            Some(last) => {
-                last.push('\n');
-                last.push_str(line.strip_prefix('\t').unwrap_or(line));
-            }
-            None => lines.push(line.to_owned()),
-        }
-        goes_on = line.ends_with('\\');
-    }
-    lines
-}
-
-fn read_makefile(text: &str) -> RecipeFile {
-    let mut file = RecipeFile::default();
-    let mut open = false;
-    for line in logical_lines(text) {
-        if let Some(command) = line.strip_prefix('\t') {
-            if let Some(recipe) = file.recipes.last_mut().filter(|_| open) {
-                recipe.lines.push(command.to_owned());
-            }
-            continue;
-        }
-        let line = line.replace("\\\n", " ");
-        let code = line.split('#').next().unwrap_or("").trim_end();
-        if code.trim().is_empty() {
-            continue;
-        }
-        if let Some((name, value)) = assignment(code) {
-            if name == "MAKEFLAGS"
-                && value
-                    .split_whitespace()
-                    .any(|word| matches!(word, "-i" | "i" | "--ignore-errors"))
-            {
-                file.ignores = Some("MAKEFLAGS".to_owned());
-            }
-            file.variables.push((name, value));
-            continue;
-        }
-        let Some((names, rest)) = code.split_once(':') else {
-            continue;
-        };
-        let rest = rest.trim_start_matches(':');
-        let (needs, inline) = rest
-            .split_once(';')
-            .map_or((rest, None), |(needs, line)| (needs, Some(line)));
-        let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
-        match names.first().map(String::as_str) {
-            Some(".ONESHELL") => file.one_shell = true,
-            Some(".IGNORE") if needs.trim().is_empty() => file.ignores = Some(".IGNORE".to_owned()),
-            _ => {}
-        }
-        open = true;
-        file.recipes.push(Recipe {
-            names,
-            needs: needs
-                .split_whitespace()
-                .filter(|word| *word != "|")
-                .map(str::to_owned)
-                .collect(),
-            lines: inline
-                .map(|line| line.trim().to_owned())
-                .into_iter()
-                .collect(),
-        });
-    }
-    file
-}
-
-/// `NAME = value` in any of make's spellings.
-fn assignment(code: &str) -> Option<(String, String)> {
-    let (name, value) = code.split_once('=')?;
-    let name = name.trim().trim_end_matches([':', '?', '+', '!']).trim();
-    let name = name.strip_prefix("export ").unwrap_or(name).trim();
-    let plain = !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    plain.then(|| (name.to_owned(), value.trim().to_owned()))
-}
-
-fn read_justfile(text: &str) -> RecipeFile {
-    let mut file = RecipeFile::default();
-    for line in logical_lines(text) {
-        if line.starts_with([' ', '\t']) {
-            if let Some(recipe) = file.recipes.last_mut() {
-                recipe.lines.push(line.trim_start().to_owned());
-            }
-            continue;
-        }
-        if line.trim().is_empty() || line.starts_with(['#', '[']) {
-            continue;
-        }
-        if let Some((name, value)) = line.split_once(":=") {
-            let value = value.trim().trim_matches(['"', '\'']);
-            file.variables.push((
-                name.trim().trim_start_matches("export ").to_owned(),
-                value.to_owned(),
-            ));
-            continue;
-        }
-        let Some((head, needs)) = line.split_once(':') else {
-            continue;
-        };
-        let name = head
-            .trim_start_matches('@')
-            .split_whitespace()
-            .next()
-            .unwrap_or("");
-        let needs = needs.split_whitespace().filter(|word| *word != "&&");
-        file.recipes.push(Recipe {
-            names: vec![name.to_owned()],
-            needs: needs
-                .map(|word| word.trim_matches(['(', ')']).to_owned())
-                .collect(),
-            lines: Vec::new(),
-        });
-    }
-    file
 }

@@ -3,9 +3,12 @@
 
 use checkrein_core::exit_status::{CommandKind, TestRunner};
 
+use super::called::is_shell;
 use super::known_programs::{
-    CHECKERS, CHECKERS_WITH, IDLE, ONLY_SHOWS, RUNNERS_OF_COMMANDS, TEST_RUNNERS, TESTERS_WITH,
+    CHECKERS, CHECKERS_WITH, IDLE, ONLY_SHOWS, RUNNERS_OF_COMMANDS, RUNNERS_OF_TASKS, TASK_RUNNERS,
+    TEST_RUNNERS, TESTERS_WITH,
 };
+use super::launchers::{launched, launched_script};
 use super::tool_calls::{
     PackageScripts, RecipeCall, just_call, make_call, operands, package_scripts,
 };
@@ -20,6 +23,8 @@ pub(super) enum Recognised {
     Known(CommandKind),
     /// It runs the command that begins at this word.
     Wraps(usize),
+    /// It runs this word as a script.
+    Script(usize),
     /// Scripts of a `package.json`.
     PackageScripts(PackageScripts),
     /// Targets of a makefile.
@@ -37,6 +42,8 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let named = match plain {
         "python" | "pypy" => "python",
+        // As some systems call it: `pytest-3`.
+        "pytest-" => "pytest",
         _ => program,
     };
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
@@ -71,8 +78,21 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         }
         _ => {}
     }
+    if let Some(at) = launched_script(named, rest) {
+        return Recognised::Script(at + 1);
+    }
+    if let Some(at) = launched(named, rest) {
+        return launched_command(named, words, at + 1);
+    }
     if let Some(at) = command_behind(named, rest) {
-        return Recognised::Wraps(at);
+        let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
+        return match task {
+            Some(task) if names_tests(task) => Recognised::Known(CommandKind::Tests(None)),
+            _ => Recognised::Wraps(at),
+        };
+    }
+    if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| names_tests(word)) {
+        return Recognised::Known(CommandKind::Tests(None));
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     let kind = if let Some((_, runner)) = TEST_RUNNERS.iter().find(|(name, _)| *name == named) {
@@ -97,6 +117,31 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         CommandKind::Program
     };
     Recognised::Known(kind)
+}
+
+/// What a command is that runs elsewhere. A program that is not known may be there and not here.
+fn launched_command(program: &str, words: &[&str], at: usize) -> Recognised {
+    let inner = words.get(at..).unwrap_or(&[]);
+    let first = inner.first().map_or("", |word| basename(word));
+    if RUNNERS_OF_TASKS.contains(&program) && names_tests(first) {
+        return Recognised::Known(CommandKind::Tests(None));
+    }
+    if is_shell(first) {
+        return Recognised::Wraps(at);
+    }
+    match recognise(inner) {
+        Recognised::Idle => Recognised::Known(CommandKind::Program),
+        known @ Recognised::Known(_) => known,
+        _ => Recognised::Wraps(at),
+    }
+}
+
+/// Whether a task is one of tests by its name: `test`, `test:unit`.
+fn names_tests(task: &str) -> bool {
+    !task.starts_with('-')
+        && task
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|part| matches!(part, "test" | "tests" | "spec" | "specs"))
 }
 
 fn project_script() -> Recognised {

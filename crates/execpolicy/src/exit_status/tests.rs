@@ -27,8 +27,16 @@ fn read(script: &str, files: &[(&str, &str)]) -> Vec<String> {
             None => ProjectEntry::Nothing,
         })
     };
+    let folders = |path: &str| {
+        let inside = files
+            .iter()
+            .filter_map(|(name, _)| name.strip_prefix(&format!("{path}/")));
+        let names = inside.filter_map(|name| Some(name.split_once('/')?.0.to_owned()));
+        names.collect()
+    };
     let project = Project {
         text: &file,
+        folders: &folders,
         entry: &entry,
         has_program: &|name| !matches!(name, "nosuch" | "rspec"),
     };

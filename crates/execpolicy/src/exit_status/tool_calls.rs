@@ -1,5 +1,7 @@
 //! Calls of tools that run what the project wrote down: `npm run build`, `make -C dir test`.
 
+use super::makefile::{flag_passes_over, flags_pass_over, heeds_scripts};
+
 /// A call like `npm run build`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PackageScripts {
@@ -7,6 +9,8 @@ pub(super) struct PackageScripts {
     pub(super) names: Vec<String>,
     /// The folder of the package, where one is given.
     pub(super) folder: Option<String>,
+    /// In which packages of the workspace; `None`: in that of the folder.
+    pub(super) workspaces: Option<Vec<String>>,
     /// `--if-present`: that there is no such script is no failure.
     pub(super) optional: bool,
     /// Whether `preNAME` and `postNAME` run, too.
@@ -49,14 +53,17 @@ pub(super) fn package_scripts(program: &str, rest: &[&str]) -> Option<PackageScr
             }
             "--if-present" => scripts.optional = true,
             "-w" | "--workspace" | "--filter" | "-F" => {
-                // Which package that is, only the tool knows.
-                all.next();
-                scripts.folder = Some("\0".to_owned());
+                let named = scripts.workspaces.get_or_insert_default();
+                named.extend(all.next().map(|word| (*word).to_owned()));
             }
             "-ws" | "--workspaces" | "-r" | "--recursive" => {
-                scripts.folder = Some("\0".to_owned());
+                scripts.workspaces.get_or_insert_default();
             }
             "--no-bail" => scripts.passed_over = Some("--no-bail"),
+            option if option.starts_with("--workspace=") || option.starts_with("--filter=") => {
+                let named = scripts.workspaces.get_or_insert_default();
+                named.extend(option.split_once('=').map(|(_, name)| name.to_owned()));
+            }
             option if option.starts_with("--prefix=") || option.starts_with("--cwd=") => {
                 scripts.folder = option.split_once('=').map(|(_, folder)| folder.to_owned());
             }
@@ -66,6 +73,15 @@ pub(super) fn package_scripts(program: &str, rest: &[&str]) -> Option<PackageScr
     }
     let name = match (program, words.as_slice()) {
         ("bun", ["test", ..]) => return None,
+        ("yarn", ["workspace", package, "run", name, ..] | ["workspace", package, name, ..]) => {
+            let named = scripts.workspaces.get_or_insert_default();
+            named.push((*package).to_owned());
+            *name
+        }
+        ("yarn", ["workspaces", "run", name, ..] | ["workspaces", "foreach", "run", name, ..]) => {
+            scripts.workspaces.get_or_insert_default();
+            *name
+        }
         (_, ["run" | "run-script" | "rum" | "urn", name, ..]) => *name,
         (_, ["run" | "run-script"]) => return None,
         ("npm" | "pnpm" | "yarn", ["test" | "t" | "tst", ..]) => "test",
@@ -131,17 +147,18 @@ pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
                     all.next();
                 }
             }
-            "--ignore-errors" => call.passed_over = Some("--ignore-errors"),
-            option if option.starts_with("--") => {}
             option if option.starts_with('-') => {
-                if option.contains('i') {
-                    call.passed_over = Some("make -i");
+                call.passed_over = flag_passes_over(option).or(call.passed_over);
+            }
+            assignment if assignment.contains('=') => {
+                let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+                if name == "SHELL" && !heeds_scripts(value) {
+                    call.passed_over = Some("SHELL=");
                 }
-                if option.contains('n') || option.contains('q') {
-                    call.passed_over = Some("make -n");
+                if name == "MAKEFLAGS" {
+                    call.passed_over = flags_pass_over(value).or(call.passed_over);
                 }
             }
-            assignment if assignment.contains('=') => {}
             target => call.targets.push(target.to_owned()),
         }
     }

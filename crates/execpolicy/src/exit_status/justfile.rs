@@ -1,0 +1,65 @@
+//! Justfiles: their recipes and settings.
+
+use super::makefile::{heeds_scripts, logical_lines};
+use super::recipes::{Recipe, RecipeFile};
+
+pub(super) fn read_justfile(text: &str) -> RecipeFile {
+    let mut file = RecipeFile::default();
+    for line in logical_lines(text) {
+        if line.starts_with([' ', '\t']) {
+            if let Some(recipe) = file.recipes.last_mut() {
+                recipe.lines.push(line.trim_start().to_owned());
+            }
+            continue;
+        }
+        if line.trim().is_empty() || line.starts_with(['#', '[']) {
+            continue;
+        }
+        if let Some((name, value)) = line.split_once(":=") {
+            let (name, value) = (name.trim(), value.trim());
+            if name == "set shell" {
+                set_shell(&mut file, value);
+                continue;
+            }
+            file.variables.push((
+                name.trim_start_matches("export ").to_owned(),
+                value.trim_matches(['"', '\'']).to_owned(),
+            ));
+            continue;
+        }
+        let Some((head, needs)) = line.split_once(':') else {
+            continue;
+        };
+        let name = head
+            .trim_start_matches('@')
+            .split_whitespace()
+            .next()
+            .unwrap_or("");
+        let needs = needs.split_whitespace().filter(|word| *word != "&&");
+        file.recipes.push(Recipe {
+            names: vec![name.to_owned()],
+            needs: needs
+                .map(|word| word.trim_matches(['(', ')']).to_owned())
+                .collect(),
+            lines: Vec::new(),
+        });
+    }
+    file.settle();
+    file
+}
+
+/// `["bash", "-euo", "pipefail", "-c"]`
+fn set_shell(file: &mut RecipeFile, list: &str) {
+    let words: Vec<&str> = list
+        .trim_matches(['[', ']'])
+        .split(',')
+        .map(|word| word.trim().trim_matches(['"', '\'']))
+        .collect();
+    if let Some((shell, flags)) = words.split_first() {
+        if !heeds_scripts(shell) {
+            file.ignores = Some(format!("set shell := {list}"));
+        }
+        file.shell = Some((*shell).to_owned());
+        file.shell_flags = Some(flags.join(" "));
+    }
+}
