@@ -4,15 +4,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{HidingForm, StatusHider};
 use tree_sitter::Node;
 
-use super::called::joined;
-use super::expansion::{Expansion, read_expansion};
 use super::makefile::flags_pass_over;
-use super::script::{Script, is_negated, read_code};
-use super::simulation::{self, Question};
-use super::{Position, ProjectEntry, Reader, shortened};
+use super::script::Script;
+use super::script_reader::{is_negated, read_code};
+use super::{Position, Reader, shortened};
 use crate::shell::Word;
 
 /// Statements inside one another, of all scripts. What goes deeper is not read further.
@@ -67,11 +65,6 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
     flow.find_skipped();
 }
 
-/// Programs that print the files that they are given.
-const PRINTERS: &[&str] = &[
-    "awk", "cat", "egrep", "fgrep", "grep", "head", "less", "more", "sed", "tac", "tail",
-];
-
 /// What the shell has been told so far.
 #[derive(Debug, Clone)]
 pub(super) struct ShellState {
@@ -89,16 +82,16 @@ pub(super) type Statement<'t> = (Node<'t>, bool);
 pub(super) struct Flow<'a, 'f, 't> {
     pub(super) reader: &'a mut Reader<'f>,
     pub(super) text: &'a str,
-    root: Node<'t>,
-    script: Script,
-    constants: HashMap<String, String>,
+    pub(super) root: Node<'t>,
+    pub(super) script: Script,
+    pub(super) constants: HashMap<String, String>,
     /// Where the whole script stands.
-    position: &'a Position,
+    pub(super) position: &'a Position,
     pub(super) functions: HashMap<String, Node<'t>>,
     /// Whether the script hides the failure of the command at a place.
-    hides: HashMap<usize, Option<bool>>,
+    pub(super) hides: HashMap<usize, Option<bool>>,
     /// Commands by their places, with what was noted of each.
-    noted: Vec<(usize, Range<usize>)>,
+    pub(super) noted: Vec<(usize, Range<usize>)>,
     pub(super) shell: ShellState,
     /// Places in the reading of commands that run in the background.
     pub(super) background: Vec<usize>,
@@ -176,66 +169,6 @@ impl<'a, 't> Flow<'a, '_, 't> {
         }
     }
 
-    /// Runs the script in thought.
-    fn ask(&mut self, question: Question, targets: &[usize]) -> Option<bool> {
-        let (folder, project) = (self.position.folder.clone(), self.reader.project);
-        let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
-        let exists = |operator: &str, name: &str| {
-            // What the runner itself makes or removes is there only afterwards.
-            if changes_path || question == Question::HidesFailure {
-                return None;
-            }
-            if operator == "command" {
-                return (!name.contains(['/', '$'])).then(|| (project.has_program)(name));
-            }
-            let entry = (project.entry)(&joined(&folder, name)?)?;
-            let file = matches!(entry, ProjectEntry::File { .. });
-            match operator {
-                "-f" => Some(file),
-                "-e" | "-r" => Some(entry != ProjectEntry::Nothing),
-                "-d" => Some(entry == ProjectEntry::Folder),
-                "-x" => Some(match entry {
-                    ProjectEntry::File { executable, .. } => executable,
-                    other => other == ProjectEntry::Folder,
-                }),
-                "-s" => Some(!matches!(
-                    entry,
-                    ProjectEntry::Nothing | ProjectEntry::File { empty: true, .. }
-                )),
-                _ => None,
-            }
-        };
-        let reader = &mut *self.reader;
-        let run = simulation::Run {
-            script: &self.script,
-            scripts: &reader.scripts,
-            exists: &exists,
-        };
-        run.ask(question, targets, &mut reader.steps)
-    }
-
-    /// Whether what comes after a failure ends badly in any case.
-    pub(super) fn ends_badly(&mut self, node: Node<'t>) -> bool {
-        let code = read_code(node, self.text).code;
-        let reader = &mut *self.reader;
-        let run = simulation::Run {
-            script: &self.script,
-            scripts: &reader.scripts,
-            exists: &|_, _| None,
-        };
-        run.ends_badly(&code, &mut reader.steps)
-    }
-
-    /// Whether a command of the script prints this file, as it is written.
-    pub(super) fn shows_file(&self, file: &str) -> bool {
-        let file = read_expansion(file);
-        self.script.commands().iter().any(|command| {
-            let program = command.words.first().and_then(Expansion::literal);
-            let prints = program.is_some_and(|name| PRINTERS.contains(&name.as_str()));
-            prints && command.words.contains(&file)
-        })
-    }
-
     /// The words that a word with a constant stands for: `$T`, `"${T}"`.
     pub(super) fn constant_words(&self, source: &str) -> Option<Vec<Word>> {
         let quoted = source
@@ -250,96 +183,6 @@ impl<'a, 't> Flow<'a, '_, 't> {
             Some(_) => vec![Word::fixed(value.as_str())],
             None => value.split_whitespace().map(Word::fixed).collect(),
         })
-    }
-
-    /// Where a command stands, all that the script does with its status taken together.
-    pub(super) fn position_of(&mut self, node: Node<'t>, position: &Position) -> Position {
-        let at = node.start_byte();
-        let known = self.hides.get(&at).copied();
-        let hides = known.unwrap_or_else(|| {
-            let hides = self.ask(Question::HidesFailure, &[at]);
-            self.hides.insert(at, hides);
-            hides
-        });
-        match hides {
-            Some(false) => Position {
-                value: self.position.reach(),
-                ..position.clone()
-            },
-            Some(true) if position.reach().is_ok() => Position {
-                ends_on_error: false,
-                ..position.hidden(self.last_hider())
-            },
-            Some(true) | None => position.clone(),
-        }
-    }
-
-    /// What hides a status where no single place does: a trap, or what comes last.
-    fn last_hider(&self) -> StatusHider {
-        let mut pending = vec![self.root];
-        while let Some(node) = pending.pop() {
-            let source = self.source(node);
-            if node.kind() == "command" && source.starts_with("trap ") {
-                return StatusHider {
-                    form: HidingForm::Trap,
-                    text: shortened(source),
-                };
-            }
-            let mut cursor = node.walk();
-            pending.extend(node.named_children(&mut cursor));
-        }
-        let last = statements_of(self.root).last().map(|(node, _)| *node);
-        let source = last.map_or("", |last| self.source(last));
-        StatusHider {
-            form: HidingForm::Sequence,
-            text: shortened(source),
-        }
-    }
-
-    /// Takes down what was noted of the command at a place.
-    pub(super) fn noted(&mut self, node: Node<'t>, from: usize) {
-        let to = self.reader.reading.commands.len();
-        if from < to {
-            self.noted.push((node.start_byte(), from..to));
-        }
-    }
-
-    /// Marks tests that the script can do without, and checkers that it does not come to.
-    fn find_skipped(&mut self) {
-        let of_kind = |flow: &Self, wanted: &dyn Fn(CommandKind) -> bool| {
-            let commands = &flow.reader.reading.commands;
-            let fits = |(_, range): &&(usize, Range<usize>)| {
-                let noted = commands.get(range.clone()).unwrap_or(&[]);
-                noted.iter().any(|command| wanted(command.kind))
-            };
-            let found = flow.noted.iter().filter(fits);
-            found.cloned().collect::<Vec<_>>()
-        };
-        let tests = of_kind(self, &|kind| matches!(kind, CommandKind::Tests(_)));
-        let checkers = of_kind(self, &|kind| kind == CommandKind::Checker);
-        let places =
-            |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
-        let mut skipped = Vec::new();
-        if !tests.is_empty() {
-            if self.ask(Question::SkipsAll, &places(&tests)) == Some(true) {
-                skipped = tests;
-            }
-        } else if !checkers.is_empty()
-            && self.ask(Question::RunsOne, &places(&checkers)) == Some(false)
-        {
-            skipped = checkers;
-        }
-        for (_, range) in skipped {
-            for command in self
-                .reader
-                .reading
-                .commands
-                .get_mut(range)
-                .unwrap_or_default()
-            {
-                command.may_not_run = true;
-            }
-        }
     }
 
     /// Statements one after the other.
