@@ -19,7 +19,7 @@ use crate::shell::ParsedScripts;
 /// Parts of scripts that are run for one question.
 const MAX_STEPS: usize = 20_000;
 /// Ways that are followed at once.
-const MAX_WAYS: usize = 300;
+const MAX_WAYS: usize = 64;
 /// Functions inside one another.
 const MAX_CALLS: usize = 12;
 /// Rounds of a loop whose end is not known.
@@ -269,10 +269,34 @@ impl Simulation<'_> {
         }
         self.taken += 1;
         let ends = self.run_one(code, state, heeds);
-        if ends.len() > MAX_WAYS {
-            self.given_up = true;
+        self.narrowed(ends)
+    }
+
+    /// Where there are too many ways, those are one that differ in variables only which no
+    /// status stands in.
+    fn narrowed(&mut self, ends: Ends) -> Ends {
+        if ends.len() <= MAX_WAYS {
+            return ends;
         }
-        ends
+        let statuses: BTreeSet<String> = ends
+            .iter()
+            .flat_map(|(_, state)| &state.variables)
+            .filter(|(_, value)| **value == Value::Failure)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let narrowed: Ends = ends
+            .into_iter()
+            .map(|(end, mut state)| {
+                for (name, value) in &mut state.variables {
+                    if !statuses.contains(name) {
+                        *value = Value::Unknown;
+                    }
+                }
+                (end, state)
+            })
+            .collect();
+        self.given_up |= narrowed.len() > MAX_WAYS;
+        narrowed
     }
 
     fn run_one(&mut self, code: &Code, state: State, heeds: bool) -> Ends {
@@ -365,10 +389,7 @@ impl Simulation<'_> {
                     all.insert((end, state));
                 }
             }
-            if all.len() > MAX_WAYS {
-                self.given_up = true;
-                break;
-            }
+            all = self.narrowed(all);
         }
         all
     }

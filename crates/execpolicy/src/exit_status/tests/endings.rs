@@ -156,6 +156,28 @@ fn a_status_that_arrives() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Ways through a script are as many as its conditions allow.
+#[test]
+fn a_script_of_many_ways() {
+    let options: String = (0..12)
+        .map(|at| format!("if [ \"$O{at}\" ]; then a{at}=yes; else a{at}=none; fi\ncmd{at} \"$a{at}\" || true\n"))
+        .collect();
+    for (end, hidden) in [
+        ("pytest || exit 1\necho ok", false),
+        ("rc=0; pytest || rc=$?; echo; exit $rc", false),
+        ("set -e; pytest; echo ok", false),
+        ("if ! pytest; then echo failed; exit 1; fi; echo", false),
+        ("pytest || { echo; exit $?; }\necho ok", true),
+        ("rc=0; pytest || rc=$?; echo $rc", true),
+    ] {
+        let script = format!("{options}{end}");
+        let told = told(&script);
+        let found = told.iter().any(|told| told.contains("pytest <- "));
+        assert_eq!(found, hidden, "{end}: {told:?}");
+        assert!(!told.is_empty(), "{end}");
+    }
+}
+
 #[test]
 fn a_runner_that_the_script_can_do_without() {
     let mut wrong = Vec::new();
