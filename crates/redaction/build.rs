@@ -93,6 +93,10 @@ struct ProgramEntry {
     last_operand: Option<String>,
     login: Option<char>,
     stdin: Option<Vec<String>>,
+    behind: Option<Vec<String>>,
+    setting: Option<Vec<String>>,
+    variable: Option<String>,
+    file: Option<Vec<String>>,
 }
 
 struct Keyword {
@@ -291,6 +295,14 @@ fn write_programs(out: &mut String, programs: &[ProgramEntry]) -> Result<(), Box
             format!("SecretPlace::Login({separator:?})")
         } else if let Some(options) = &entry.stdin {
             format!("SecretPlace::StandardInput(&{options:?})")
+        } else if let Some(prefixes) = &entry.behind {
+            format!("SecretPlace::Behind(&{prefixes:?})")
+        } else if let Some(names) = &entry.setting {
+            format!("SecretPlace::Setting(&{names:?})")
+        } else if let Some(option) = &entry.variable {
+            format!("SecretPlace::Variable {{ option: {option:?} }}")
+        } else if let Some(options) = &entry.file {
+            format!("SecretPlace::File(&{options:?})")
         } else {
             return Err(format!("{:?}: no place of a secret", entry.programs).into());
         };

@@ -337,6 +337,84 @@ fn passwords_of_command_lines_go_and_all_else_stays() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// A quote that nobody closes ends with its string.
+#[test]
+fn json_stays_json() {
+    let none = redactor(&[]);
+    for said in [
+        "sshpass ='hunter2",
+        "password='hunter2",
+        "PASSWORD: 'hunter2 and more",
+        "API_TOKEN='hunter2hunter2",
+        "DB_PWD='hunter2",
+    ] {
+        for args in [
+            serde_json::json!({ "command": said }),
+            serde_json::json!({ "command": said, "argv": ["a", "b' c", "d"] }),
+            serde_json::json!({ "argv": [said, said], "n": 1 }),
+        ] {
+            for text in [args.to_string(), format!("{args:#}")] {
+                let hidden = none.text(&text);
+                let read: Result<serde_json::Value, _> = serde_json::from_str(&hidden);
+                assert!(
+                    read.is_ok() && !hidden.contains("hunter2"),
+                    "{text} {hidden}"
+                );
+            }
+        }
+    }
+    check(
+        "password='my \"secret\" word' x",
+        "password='[redacted:password]' x",
+    );
+}
+
+/// A text, what of it is secret, and what is not.
+fn check_here_document(command: &str) {
+    let none = redactor(&[]);
+    let (plain, secrets) = planted(command);
+    let mut expected = plain.clone();
+    for secret in &secrets {
+        expected = expected.replace(secret.as_str(), "[redacted:password]");
+    }
+    assert_eq!(none.text(&plain), expected);
+    for text in settings(&plain) {
+        let hidden = none.text(&text).into_owned();
+        for secret in &secrets {
+            assert!(!hidden.contains(secret.as_str()), "{hidden}");
+        }
+        assert_eq!(none.text(&hidden), hidden);
+    }
+}
+
+#[test]
+fn what_a_here_document_hands_to_a_program_is_hidden() {
+    for command in [
+        "sudo -S apt-get update <<EOF\n«hunter2»\nEOF\necho done",
+        "sudo -kS tee /etc/motd <<'EOF' >/dev/null\n«hunter2»\nwelcome here\nEOF",
+        "docker login -u bot --password-stdin <<EOF\n«hunter2»\nEOF",
+        "docker login -u bot --password-stdin r.example.com <<-PW && docker push r\n\t«hunter2»\n\tPW\nmake",
+        "chpasswd <<END\n«me:hunter2»\n«you:hunter3»\nEND",
+        "gh auth login --with-token <<\"EOT\"\n«s3cr3troot»\nEOT",
+        "cryptsetup open /dev/sdb1 box <<X\n«two words»\nX",
+        // A script is read as one.
+        "bash <<EOF\nmysql -p«hunter2» shop\nEOF",
+    ] {
+        check_here_document(command);
+    }
+    for command in [
+        "cat > a <<EOF\nhunter2\nEOF",
+        "cat <<EOF | sudo tee /etc/motd\nwelcome\nEOF",
+        "sudo -S id <<EOF\n$PW\nEOF",
+        "docker login --password-stdin <<EOF\n${PW}\nEOF\necho hello",
+        "docker login --password-stdin < pw.txt\necho hello\nEOF",
+        "docker login --password-stdin <<EOF\nhello without an end",
+        "python3 <<EOF\nprint(1 << 2)\nEOF",
+    ] {
+        assert_eq!(redactor(&[]).text(command), command);
+    }
+}
+
 #[test]
 fn look_alikes_stay() {
     let none = redactor(&[]);
@@ -386,6 +464,12 @@ fn hostile_text_is_read_in_linear_time() {
         "password=\"",
         "machine a login b ",
         "echo x | sudo -S ",
+        "sudo -S <<EOF\n",
+        "sudo -S <<EOF\nx\nEOF\n",
+        "set -x A_KEY ",
+        "sshpass -f <(echo ",
+        "password send \"",
+        "fly secrets set a=b ",
         "token: ",
         "eyJaaaaaa.",
         "[redacted:",

@@ -33,6 +33,48 @@ pub(crate) fn is_secret_variable(name: &str) -> bool {
     ((0..name.len()).any(begins) || ends(SECRET_ENDS)) && !ends(PLACES)
 }
 
+/// Parts of a variable's name, between `_`, of which one says the same where somebody sets it.
+/// Only whole parts: `KEYBOARD` is no key.
+const SECRET_PARTS: &[&str] = &[
+    "KEY",
+    "APIKEY",
+    "TOKEN",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASS",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "PAT",
+    "PSW",
+    "PW",
+    "PWD",
+    "SSHPASS",
+    "PGPASSWORD",
+];
+
+/// Whether a command that sets this variable is given a secret.
+pub(crate) fn names_secret_variable(name: &[u8]) -> bool {
+    let name = name.to_ascii_uppercase();
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let ends = |end: &&str| name.ends_with(end.as_bytes());
+    let mut parts = name.split(|byte| *byte == b'_');
+    // The shell's own.
+    let is_folder = matches!(&*name, b"PWD" | b"OLDPWD");
+    name.iter().all(is_name)
+        && !is_folder
+        && !PLACES.iter().any(ends)
+        && parts.any(|part| SECRET_PARTS.iter().any(|known| part == known.as_bytes()))
+}
+
+/// Whether a text may hold such a name.
+pub(crate) fn names_secret(text: &[u8]) -> bool {
+    text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        .any(names_secret_variable)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -106,7 +106,11 @@ fn find(
                 let words = std::slice::from_ref(word);
                 add(words, secrets_in(words, vec![(0, 0..word.text.len())]));
             }
-            if let Some(before) = before.take()
+            for word in secret_lines(&command) {
+                let words = std::slice::from_ref(word);
+                add(words, secrets_in(words, vec![(0, 0..word.text.len())]));
+            }
+            if let Some(before) = &before
                 && command.start == CommandStart::Pipe
             {
                 add(
@@ -114,6 +118,16 @@ fn find(
                     secrets_in(&before.words, written(&before.words)),
                 );
             }
+        }
+        if command.start == CommandStart::Substitution
+            && before
+                .as_ref()
+                .is_some_and(|before| reads_secret_file(&before.words))
+        {
+            add(
+                &command.words,
+                secrets_in(&command.words, written(&command.words)),
+            );
         }
         before = Some(command);
     });
@@ -153,6 +167,21 @@ fn started(words: &[ShellWord]) -> impl Iterator<Item = (usize, &'static Program
 
 fn reads_secret(words: &[ShellWord]) -> bool {
     started(words).any(|(nth, program)| program.reads_secret(arguments(words, nth), nth + 1))
+}
+
+fn reads_secret_file(words: &[ShellWord]) -> bool {
+    started(words).any(|(nth, program)| program.reads_secret_file(arguments(words, nth), nth + 1))
+}
+
+/// The lines of its here-document that a program takes for a secret. Behind the first one a
+/// program that runs another one leaves the rest to it.
+fn secret_lines(command: &ShellCommand) -> &[ShellWord] {
+    let lines = &command.here_document;
+    let runs_another = |word: &ShellWord| matches!(&*word.text, b"sudo" | b"su");
+    match command.words.iter().any(runs_another) {
+        true => lines.get(..1).unwrap_or_default(),
+        false => lines,
+    }
 }
 
 /// What `echo` or `printf` writes.

@@ -8,6 +8,7 @@ use memchr::memmem;
 use super::shell_words::ShellWord;
 use crate::rules::{MAP, PROGRAM_NAMES, is_value};
 use crate::trigram;
+use crate::variables::{names_secret, names_secret_variable};
 
 /// What is known of some programs.
 #[derive(Debug)]
@@ -45,6 +46,15 @@ pub(crate) enum SecretPlace {
     LastOperand { flag: &'static str },
     /// An operand `USER:SECRET@HOST`, or with another separator.
     Login(char),
+    /// Behind an operand that begins so: `net use \\\\HOST\\SHARE SECRET`.
+    Behind(&'static [&'static str]),
+    /// The value of an operand `NAME=SECRET` of one of these names, or the operand behind the
+    /// name; of any name, if there are none.
+    Setting(&'static [&'static str]),
+    /// Behind the name of a variable that says that it is secret, if an option comes first.
+    Variable { option: &'static str },
+    /// What is written into the file that stands behind one of these.
+    File(&'static [&'static str]),
     /// What it reads from its standard input, if one of these arguments is given.
     StandardInput(&'static [&'static str]),
 }
@@ -78,10 +88,15 @@ impl ProgramSecret {
             | SecretPlace::OptionValue { options, .. }
             | SecretPlace::AfterUser { options, .. }
             | SecretPlace::PairValue(options)
+            | SecretPlace::Behind(options)
+            | SecretPlace::File(options)
             | SecretPlace::StandardInput(options) => *options,
-            SecretPlace::Operand(_) | SecretPlace::LastOperand { .. } | SecretPlace::Login(_) => {
-                &[""]
-            }
+            SecretPlace::Variable { .. } if !names_secret(text) => &[],
+            SecretPlace::Operand(_)
+            | SecretPlace::LastOperand { .. }
+            | SecretPlace::Login(_)
+            | SecretPlace::Setting(_)
+            | SecretPlace::Variable { .. } => &[""],
         };
         self.after.iter().all(&has) && (self.clusters || options.iter().any(has))
     }
@@ -131,8 +146,51 @@ impl ProgramSecret {
                     found.extend(login(words, nth, *separator));
                 }
             }
-            SecretPlace::StandardInput(_) => {}
+            SecretPlace::Behind(prefixes) => {
+                let begins = |word: &&ShellWord| {
+                    prefixes
+                        .iter()
+                        .any(|prefix| word.text.starts_with(prefix.as_bytes()))
+                };
+                let place = words.iter().skip(rest).position(|word| begins(&word));
+                let next = place.map(|nth| rest + nth + 1);
+                let next = next.filter(|nth| {
+                    let first = words.get(*nth).and_then(|word| word.text.first());
+                    !matches!(first, None | Some(b'-' | b'/' | b'*'))
+                });
+                found.extend(next.map(|nth| whole(words, nth)));
+            }
+            SecretPlace::Setting(names) => settings(words, rest, names, found),
+            SecretPlace::Variable { option } => {
+                let mut operands = operands(words, rest);
+                let name = operands.next().zip(operands.next());
+                let flagged = option.is_empty()
+                    || words
+                        .iter()
+                        .skip(rest)
+                        .any(|word| word.text.starts_with(option.as_bytes()));
+                found.extend(name.filter(|_| flagged).and_then(|(name, value)| {
+                    let is_secret = names_secret_variable(&words.get(name)?.text);
+                    is_secret.then(|| whole(words, value))
+                }));
+            }
+            SecretPlace::StandardInput(_) | SecretPlace::File(_) => {}
         }
+    }
+
+    /// Whether the file that comes next, which a command writes, holds a secret.
+    pub(crate) fn reads_secret_file(&self, words: &[ShellWord], first: usize) -> bool {
+        let SecretPlace::File(options) = &self.place else {
+            return false;
+        };
+        let last = words.iter().skip(first).next_back();
+        options.iter().any(|option| {
+            let is_last = |word: &ShellWord| {
+                let text = word.text.strip_suffix(b"=").unwrap_or(&word.text);
+                text == option.as_bytes()
+            };
+            option.is_empty() || last.is_some_and(is_last)
+        })
     }
 
     /// Whether it reads a secret from its standard input.
@@ -242,10 +300,58 @@ fn login(words: &[ShellWord], nth: usize, separator: char) -> Option<WordPart> {
     let at = text
         .iter()
         .position(|byte| char::from(*byte) == separator)?;
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.#$".contains(byte);
+    // A domain may stand before the user.
+    let is_name = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || b"_-.#$".contains(byte)
+            || separator == ':' && b"/\\".contains(byte)
+    };
     let is_user = at > 0 && text.get(..at)?.iter().all(is_name);
     let is_place = text.get(at..)?.starts_with(b"://");
     (is_user && !is_place && at + 1 < end).then_some((nth, at + 1..end))
+}
+
+/// `NAME=SECRET ...`, or `NAME SECRET ...` where no `=` is.
+fn settings(words: &[ShellWord], rest: usize, names: &[&str], found: &mut Vec<WordPart>) {
+    let is_meant = |name: &[u8]| {
+        names.is_empty()
+            || names
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:@".contains(byte);
+    let operands: Vec<usize> = operands(words, rest).collect();
+    let mut pairs = 0;
+    for nth in &operands {
+        let (_, all) = whole(words, *nth);
+        let text = part(words, *nth, &all);
+        let Some(at) = text.iter().position(|byte| *byte == b'=') else {
+            continue;
+        };
+        let name = text.get(..at).unwrap_or_default();
+        if name.iter().all(is_name) {
+            pairs += 1;
+            // A registry may stand before the name: `//r.example.com/:_password`.
+            let name = name.rsplit(|byte| *byte == b':').next().unwrap_or(name);
+            if is_meant(name) {
+                found.push((*nth, at + 1..all.end));
+            }
+        }
+    }
+    if pairs > 0 {
+        return;
+    }
+    let mut operands = operands.into_iter();
+    while let Some(name) = operands.next() {
+        let (_, all) = whole(words, name);
+        let text = part(words, name, &all);
+        if is_meant(text.rsplit(|byte| *byte == b':').next().unwrap_or(text)) {
+            found.extend(operands.next().map(|value| whole(words, value)));
+            if names.is_empty() {
+                return;
+            }
+        }
+    }
 }
 
 /// The numbers of the words that are no options.

@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+/// Lines of a here-document that can be what a program reads a secret from.
+const MOST_LINES: usize = 64;
+
 /// One word of a command.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ShellWord {
@@ -25,6 +28,16 @@ impl ShellWord {
             end: text.len(),
             quoted: Vec::new(),
         }
+    }
+
+    /// A line of a text, which begins at this place, without the blanks around it.
+    fn of_line(line: &[u8], at: usize) -> Self {
+        let mut word = Self::default();
+        let start = at + line.len() - line.trim_ascii_start().len();
+        for (place, byte) in (start..).zip(line.trim_ascii()) {
+            word.push(*byte, place..place + 1);
+        }
+        word
     }
 
     /// Where this part of the word stands, with quotes that begin or end within it.
@@ -55,6 +68,8 @@ impl ShellWord {
 pub(crate) enum CommandStart {
     /// It reads what that one writes.
     Pipe,
+    /// It writes a file that is an argument of that one: `<(...)`.
+    Substitution,
     /// In any other way.
     #[default]
     Other,
@@ -67,6 +82,8 @@ pub(crate) struct ShellCommand {
     pub(crate) words: Vec<ShellWord>,
     /// The text that it is given with `<<<`.
     pub(crate) here_string: Option<ShellWord>,
+    /// The lines that it is given with `<<`.
+    pub(crate) here_document: Vec<ShellWord>,
 }
 
 /// Splits a part of a text; a callback takes each command.
@@ -88,6 +105,8 @@ pub(crate) fn each_command(text: &[u8], part: Range<usize>, take: &mut dyn FnMut
 enum NextWord {
     Argument,
     HereString,
+    /// The line that ends a here-document.
+    HereDocument,
     /// The file of a redirection.
     File,
 }
@@ -110,6 +129,14 @@ impl Splitter<'_> {
             self.at += 1;
             match byte {
                 b' ' | b'\t' | b'\r' => self.end_word(),
+                b'(' if self.next_word == NextWord::File
+                    && self
+                        .text
+                        .get(..at)
+                        .is_some_and(|before| before.ends_with(b"<")) =>
+                {
+                    self.end_command(CommandStart::Substitution, take);
+                }
                 b'\n' | b';' | b'(' | b')' | b'`' => self.end_command(CommandStart::Other, take),
                 b'|' | b'&' => self.end_list(byte, take),
                 b'<' | b'>' => self.redirect(byte),
@@ -147,6 +174,7 @@ impl Splitter<'_> {
         match std::mem::replace(&mut self.next_word, NextWord::Argument) {
             NextWord::Argument => self.command.words.push(word),
             NextWord::HereString => self.command.here_string = Some(word),
+            NextWord::HereDocument => self.command.here_document = self.here_document(&word.text),
             NextWord::File => {}
         }
     }
@@ -184,9 +212,30 @@ impl Splitter<'_> {
             length += 1;
         }
         self.next_word = match (byte, length) {
+            (b'<', 2) => NextWord::HereDocument,
             (b'<', 3) => NextWord::HereString,
             _ => NextWord::File,
         };
+    }
+
+    /// The lines that begin behind this one and end before the line `end`. They stay where they
+    /// are: they may be a script.
+    fn here_document(&self, end: &[u8]) -> Vec<ShellWord> {
+        let end = end.strip_prefix(b"-").unwrap_or(end);
+        let rest = self.text.get(self.at.saturating_sub(1)..self.end);
+        let mut lines = rest.unwrap_or_default().split(|byte| *byte == b'\n');
+        let mut at = self.at.saturating_sub(1);
+        at += lines.next().unwrap_or_default().len() + 1;
+        let body = lines.clone().take(MOST_LINES);
+        let Some(length) = body.into_iter().position(|line| line.trim_ascii() == end) else {
+            return Vec::new();
+        };
+        let place = |line: &'_ [u8]| {
+            let word = ShellWord::of_line(line, at);
+            at += line.len() + 1;
+            word
+        };
+        lines.take(length).map(place).collect()
     }
 
     fn escape(&mut self, at: usize) {
