@@ -338,3 +338,31 @@ fn touched(patch: &str) -> Vec<&str> {
 fn said(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// To break them all takes an hour, so rot would be noticed late.
+    #[test]
+    fn every_breach_still_applies() -> Result<(), String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .ok_or("xtask has no parent folder")?;
+        let mut rotten = Vec::new();
+        for breach in read_breaches(root)? {
+            let patch = root.join("laws").join(format!("{}.patch", breach.name));
+            let applied = Command::new("git")
+                .args(["apply", "--check"])
+                .arg(&patch)
+                .current_dir(root)
+                .output()
+                .map_err(|error| format!("git apply: {error}"))?;
+            if !applied.status.success() {
+                rotten.push(String::from_utf8_lossy(&applied.stderr).into_owned());
+            }
+        }
+        assert!(rotten.is_empty(), "{}", rotten.concat());
+        Ok(())
+    }
+}
