@@ -135,6 +135,7 @@ fn calls(world: &World) -> Vec<(&'static str, Value, bool)> {
         ),
         ("list_directory", json!({"path": "tests"}), false),
     ];
+    calls.extend(told_by_name_and_arguments(&root));
     if cfg!(unix) {
         calls.extend([
             (
@@ -152,6 +153,109 @@ fn calls(world: &World) -> Vec<(&'static str, Value, bool)> {
         ]);
     }
     calls
+}
+
+/// Names and arguments by which a call writes, or is known to read only.
+fn told_by_name_and_arguments(root: &str) -> Vec<(&'static str, Value, bool)> {
+    vec![
+        (
+            "apply_diff",
+            json!({"patch": "--- tests/a.py\n+++ tests/a.py\n@@ -1 +1 @@\n-1\n+2\n"}),
+            true,
+        ),
+        (
+            "apply_diff",
+            json!({"content": "--- a/tests/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"}),
+            true,
+        ),
+        (
+            "apply_diff",
+            json!({"diff": "diff --git i/tests/a.py w/old.py\nrename from tests/a.py\nrename to old.py\n"}),
+            true,
+        ),
+        (
+            "apply_diff",
+            json!({"diff": "--- a/src/b.py\n+++ b/src/b.py\n@@ -1 +1 @@\n-1\n+2\n"}),
+            false,
+        ),
+        (
+            "text_editor",
+            json!({"action": "create", "path": "tests/a.py"}),
+            true,
+        ),
+        (
+            "text_editor",
+            json!({"command": "view", "path": "tests/a.py"}),
+            false,
+        ),
+        (
+            "read_file",
+            json!({"path": "src/b.py", "into": "tests/x"}),
+            true,
+        ),
+        (
+            "read_file",
+            json!({"path": "tests/a.py", "content": "2"}),
+            true,
+        ),
+        ("get_screenshot", json!({"filename": "tests/x.png"}), true),
+        ("tree_clear", json!({"path": "tests"}), true),
+        (
+            "helper",
+            json!({"steps": [{"command": "rm tests/a.py"}]}),
+            true,
+        ),
+        (
+            "helper",
+            json!({"request": {"command": "rm a.py", "cwd": "tests"}}),
+            true,
+        ),
+        (
+            "helper",
+            json!({"command": "rm", "args": "tests/a.py"}),
+            true,
+        ),
+        (
+            "helper",
+            json!({"command": "pytest -q", "args": ["tests/a.py"], "cwd": "."}),
+            false,
+        ),
+        ("settle", json!({"title": "tests/a.py"}), true),
+        (
+            "settle",
+            json!({"uri": format!("vscode://file{root}/tests/a.py:3")}),
+            true,
+        ),
+        (
+            "settle",
+            json!({"uri": "https://x.example/tests/a.py"}),
+            false,
+        ),
+        ("git_log", json!({"path": "tests/a.py"}), false),
+        ("git_add", json!({"files": ["tests/a.py"]}), false),
+        ("run_tests", json!({"path": "tests"}), false),
+        ("open_file", json!({"path": "tests/a.py"}), false),
+        (
+            "open_file",
+            json!({"path": "tests/a.py", "mode": "w"}),
+            true,
+        ),
+        (
+            "compare",
+            json!({"source": "tests/a.py", "target": "src/b.py"}),
+            false,
+        ),
+        (
+            "set_breakpoint",
+            json!({"file": "tests/a.py", "line": 1}),
+            false,
+        ),
+        (
+            "create_pull_request",
+            json!({"head": "tests/fix", "base": "main"}),
+            false,
+        ),
+    ]
 }
 
 /// A refusal that says that the file is protected; `None` if the call may run.

@@ -26,6 +26,8 @@ TOOLS = [
 
 if MODE == "any":
     TOOLS += [{"name": name, "description": "does something to files", "inputSchema": {"type": "object"}} for name in (
+        "apply_diff", "compare", "create_pull_request", "get_screenshot", "git_add", "git_log", "helper", "open_file",
+        "run_tests", "set_breakpoint", "text_editor", "tree_clear",
         "copy_file", "delete_directory", "delete_file", "edit_files", "fs_put", "list_directory", "move_file", "read_file",
         "rename", "settle", "write_files")]
 

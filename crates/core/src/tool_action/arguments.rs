@@ -1,17 +1,15 @@
 //! The paths in the arguments of a tool: by the names of the arguments, in lists and objects, in
-//! `file:` addresses, in the headers of patches, and below a folder that stands beside them.
+//! addresses, in the headers of patches, and below a folder that stands beside them.
 
 use serde_json::Value;
 
-use super::CallFolder;
 use super::names::words;
+use super::{CallFolder, address, command, patch_headers};
 
 /// Objects and lists inside one another that are looked into.
 const MAX_DEPTH: usize = 16;
 /// Texts that are looked at.
 const MAX_TEXTS: usize = 2_000;
-/// Bytes of a text that can be a path.
-const MAX_PATH: usize = 4_096;
 /// Bytes of a text that can be JSON itself.
 const MAX_JSON: usize = 1 << 20;
 /// Folders, and names below them, that are put together.
@@ -26,10 +24,24 @@ pub(super) struct FoundPaths {
     pub(super) sources: Vec<String>,
     /// The places for a result.
     pub(super) outputs: Vec<String>,
+    /// Those that are only called a target, or what something goes to.
+    targets: Vec<String>,
+    /// Files of a log.
+    logs: Vec<String>,
     /// Paths in the headers of patches.
     pub(super) patched: Vec<String>,
+    /// The same in texts for a file.
+    pub(super) patched_in_content: Vec<String>,
     /// Other texts that could be paths.
     pub(super) others: Vec<String>,
+    /// Headings and messages that could be paths.
+    pub(super) labels: Vec<String>,
+    /// There is text for a file.
+    pub(super) has_content: bool,
+    /// A file is opened to be written.
+    pub(super) opens_to_write: bool,
+    /// What is read lies elsewhere: an address, or a number of something kept by others.
+    pub(super) is_fetched: bool,
     /// There was more than is looked at.
     pub(super) is_cut: bool,
     /// Folders in which the others may lie.
@@ -38,6 +50,8 @@ pub(super) struct FoundPaths {
     pub(super) starts: Vec<CallFolder>,
     relative: Vec<String>,
     texts: usize,
+    /// A command stands among the arguments, and is read as one.
+    runs: bool,
 }
 
 /// What the name of an argument says of the texts in it.
@@ -46,10 +60,14 @@ struct ArgumentRole {
     is_path: bool,
     is_source: bool,
     is_output: bool,
+    is_target: bool,
+    is_log: bool,
     is_folder: bool,
     start: Start,
     /// Text for a file, or for a person.
     is_content: bool,
+    /// What it is about, for a person.
+    is_label: bool,
 }
 
 /// Whether a command starts in the folder that an argument names.
@@ -63,7 +81,20 @@ enum Start {
 
 impl FoundPaths {
     pub(super) fn of(args: &Value) -> Self {
-        let mut found = Self::default();
+        Self::read(args, false)
+    }
+
+    /// Those of a call that runs a command: what stands in that is no argument of the call, and a folder is
+    /// where it starts.
+    pub(super) fn beside_command(args: &Value) -> Self {
+        Self::read(args, true)
+    }
+
+    fn read(args: &Value, runs: bool) -> Self {
+        let mut found = Self {
+            runs,
+            ..Self::default()
+        };
         found.value(args, ArgumentRole::default(), MAX_DEPTH);
         found.join_folders();
         found
@@ -77,6 +108,10 @@ impl FoundPaths {
         match value {
             Value::Object(map) => {
                 for (name, value) in map {
+                    if self.runs && (command::is_part(name) || is_environment(name)) {
+                        continue;
+                    }
+                    self.hint(name, value);
                     let mut inner = ArgumentRole::of(name);
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
@@ -108,27 +143,68 @@ impl FoundPaths {
             self.is_cut = true;
             return;
         }
+        let is_long = text.contains('\n');
         if role.is_content {
+            self.has_content |= !text.is_empty();
+            if is_long {
+                self.patched_in_content.extend(patch_headers::paths(text));
+            }
             return;
         }
-        if text.contains('\n') {
-            self.patched.extend(patched(text));
+        if is_long {
+            self.patched.extend(patch_headers::paths(text));
         }
         let nested = text.trim_start().starts_with(['{', '[']) && text.len() <= MAX_JSON;
         if nested && let Ok(value) = serde_json::from_str::<Value>(text) {
             self.value(&value, role, depth);
         }
+        self.is_fetched |= address::is_elsewhere(text);
         self.start(text, role.start);
-        let Some(path) = path(text) else { return };
+        // A name can hold the end of a line; and a text can be a list of names.
+        if role.is_path && text.trim().contains('\n') {
+            let lines = text.lines().take(MAX_JOINED);
+            for text in std::iter::once(text).chain(lines) {
+                for path in address::paths(text) {
+                    self.path(path, role);
+                }
+            }
+            return;
+        }
+        if text.trim().contains('\n') {
+            return;
+        }
+        for path in address::paths(text.trim()) {
+            self.path(path, role);
+        }
+    }
+
+    fn path(&mut self, path: String, role: ArgumentRole) {
         if role.is_output {
             keep(&mut self.outputs, &path);
+        }
+        if role.is_target {
+            keep(&mut self.targets, &path);
+        }
+        if role.is_log {
+            keep(&mut self.logs, &path);
         }
         if role.is_folder {
             keep(&mut self.folders, &path);
         }
+        // Where a command starts is no file that its tool writes.
+        if self.runs && role.start != Start::No {
+            return;
+        }
+        let is_words = path.contains(char::is_whitespace);
+        if role.is_label {
+            if !is_words {
+                keep(&mut self.labels, &path);
+            }
+            return;
+        }
         if !role.is_path {
             // Words for a person, or for a search, are no path.
-            if role.is_folder || !path.contains(char::is_whitespace) {
+            if role.is_folder || !is_words {
                 keep(&mut self.others, &path);
             }
             return;
@@ -142,8 +218,25 @@ impl FoundPaths {
         }
     }
 
+    /// What an argument says of the call as a whole.
+    fn hint(&mut self, name: &str, value: &Value) {
+        let joined = words(name).concat();
+        let text = value.as_str().unwrap_or("");
+        if matches!(joined.as_str(), "mode" | "openmode" | "flag" | "flags") {
+            let text = text.to_ascii_lowercase();
+            // `w`, `ab`, `r+` as programs give them to `open`.
+            let letters = text.replace(['b', 't'], "");
+            self.opens_to_write |= ["write", "append"].iter().any(|word| text.contains(word))
+                || matches!(
+                    letters.as_str(),
+                    "w" | "w+" | "a" | "a+" | "r+" | "rw" | "x" | "x+"
+                );
+        }
+        self.is_fetched |= KEPT_BY_OTHERS.contains(&joined.as_str()) && !value.is_null();
+    }
+
     fn start(&mut self, text: &str, start: Start) {
-        let path = path(text);
+        let path = address::paths(text.trim()).into_iter().next();
         let known = path.filter(|path| !path.contains(['$', '`']));
         let folder = match (start, known) {
             (Start::No, _) => return,
@@ -156,6 +249,19 @@ impl FoundPaths {
         if !self.starts.contains(&folder) {
             self.starts.push(folder);
         }
+    }
+
+    /// The places for a result of a tool that reads. The second of two things that are compared is none, and
+    /// the log that is looked at is none.
+    pub(super) fn results(&self, compares: bool, reads_logs: bool) -> Vec<String> {
+        let targets = self.targets.iter().filter(|_| !compares);
+        let logs = self.logs.iter().filter(|_| !reads_logs);
+        self.outputs
+            .iter()
+            .chain(targets)
+            .chain(logs)
+            .cloned()
+            .collect()
     }
 
     /// A name below a folder that another argument gives.
@@ -191,7 +297,9 @@ impl ArgumentRole {
             is_path: is_path && !only_folder,
             is_source: any(&["from", "old", "source", "src"])
                 || matches!(joined.as_str(), "oldpath" | "sourcepath"),
-            is_output: any(&["dest", "destination", "export", "out", "output", "save"]),
+            is_output: any(OUTPUTS),
+            is_target: matches!(last, "target" | "to") && !any(OUTPUTS),
+            is_log: any(&["log"]) && matches!(last, "file" | "path"),
             is_folder,
             start: match STARTS.contains(&joined.as_str())
                 || matches!(last, "cwd" | "dir" | "directory" | "folder")
@@ -201,6 +309,7 @@ impl ArgumentRole {
                 false => Start::No,
             },
             is_content: CONTENTS.contains(&joined.as_str()),
+            is_label: LABELS.contains(&joined.as_str()),
         }
     }
 }
@@ -217,62 +326,55 @@ pub(super) fn inside(folder: &str, file: &str) -> Option<String> {
     (!name.is_empty()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
-/// The path that a text is, or that a `file:` address in it means. An address of another scheme is
-/// no file of this machine.
-fn path(text: &str) -> Option<String> {
-    let text = text.trim();
-    if text.is_empty() || text.len() > MAX_PATH || text.contains(['\n', '\0']) {
-        return None;
-    }
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return Some(text.to_owned());
-    };
-    if scheme.eq_ignore_ascii_case("file") {
-        let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-        let place = match rest.strip_prefix("//") {
-            // A host comes first, and is this one.
-            Some(place) => place.get(place.find('/').unwrap_or(0)..)?,
-            None => rest,
-        };
-        return decoded(place).filter(|place| !place.is_empty());
-    }
-    (!rest.starts_with("//")).then(|| text.to_owned())
+/// Whether an argument of this name holds text for a file.
+pub(super) fn is_content(name: &str) -> bool {
+    CONTENTS.contains(&words(name).concat().as_str())
 }
 
-/// `%2E` is a dot.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let mut ahead = rest.clone();
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        match (byte, digit(ahead.next()), digit(ahead.next())) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).ok()?);
-                rest = ahead;
-            }
-            (byte, _, _) => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
+fn is_environment(name: &str) -> bool {
+    let joined = words(name).concat();
+    matches!(
+        joined.as_str(),
+        "env" | "environment" | "environmentvariables" | "envvars"
+    )
 }
 
-/// The paths in the headers of a patch.
-fn patched(text: &str) -> impl Iterator<Item = String> {
-    text.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let path = PATCHED.iter().find_map(|head| line.strip_prefix(head))?;
-        Some(path.trim().to_owned())
-    })
+/// The words of a code that can be paths: what it does with them cannot be read.
+pub(super) fn named_in_code(code: &str) -> Vec<String> {
+    let in_a_path = |c: char| c.is_alphanumeric() || "_-./~@+".contains(c);
+    code.split(|c| !in_a_path(c))
+        .filter(|word| word.len() > 1)
+        .map(str::to_owned)
+        .take(MAX_TEXTS)
+        .collect()
 }
 
-/// How the lines of a patch begin that name a file.
-const PATCHED: &[&str] = &[
-    "*** Add File: ",
-    "*** Update File: ",
-    "*** Delete File: ",
-    "*** Move to: ",
-    "+++ b/",
+/// Words of the names of arguments that hold a place for a result.
+const OUTPUTS: &[&str] = &[
+    "dest",
+    "destination",
+    "dump",
+    "export",
+    "into",
+    "out",
+    "outfile",
+    "output",
+    "save",
+    "sink",
+    "store",
+    "write",
+];
+
+/// Names of arguments that hold the number of something that is kept elsewhere, and read from there.
+const KEPT_BY_OTHERS: &[&str] = &[
+    "artifactid",
+    "assetid",
+    "attachmentid",
+    "blobid",
+    "bucket",
+    "fileid",
+    "imageid",
+    "objectid",
 ];
 
 /// Names of arguments that hold a path, and last words of longer names, without case and `_`.
@@ -340,9 +442,7 @@ const CONTENTS: &[&str] = &[
     "body",
     "content",
     "contents",
-    "description",
     "filetext",
-    "message",
     "newsource",
     "newstr",
     "newstring",
@@ -351,5 +451,7 @@ const CONTENTS: &[&str] = &[
     "oldstring",
     "oldtext",
     "text",
-    "title",
 ];
+
+/// Names of arguments that say what a call is about. A file can be named by one where none is elsewhere.
+const LABELS: &[&str] = &["description", "message", "subject", "summary", "title"];

@@ -1,79 +1,231 @@
 //! The command, or the patch, that stands in the arguments of a tool.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ToolCommand;
+use super::arguments::is_content;
+use super::names::{BareName, words};
+
+/// Objects and lists inside one another that are looked into.
+const MAX_DEPTH: usize = 16;
+
+/// Names of arguments that hold a command, in any case and without `_`.
+const COMMANDS: &[&str] = &[
+    "command",
+    "cmd",
+    "script",
+    "commands",
+    "commandline",
+    "cmdline",
+    "shellcommand",
+    "bashcommand",
+    "shellscript",
+];
+
+/// Names of arguments that hold the words behind a program.
+const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+
+/// Names of arguments that hold code, in a tool that runs some.
+const CODES: &[&str] = &["code", "input", "line", "expression"];
+
+/// Names of arguments that hold what is typed at something that runs.
+const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
+
+/// Whether an argument of this name is read as a command, where there is one.
+pub(super) fn is_part(name: &str) -> bool {
+    let joined = words(name).concat();
+    COMMANDS.contains(&joined.as_str()) || ARGUMENTS.contains(&joined.as_str())
+}
 
 /// The command of a tool that is known to run one.
-pub(super) fn of_shell_tool(args: &Value) -> Option<ToolCommand> {
-    if let Some(command) = of_any_tool(args) {
-        return Some(command);
-    }
+pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
     let value = match args {
-        Value::Object(map) => ["commands", "code", "input"]
-            .iter()
-            .find_map(|name| map.get(*name))?,
+        Value::Object(map) => {
+            let command = of_any_tool(args).or_else(|| of_code(name, args));
+            return command.or_else(|| of_value(value_of(map, CODES)?));
+        }
         Value::String(_) | Value::Array(_) => args,
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
     };
+    of_value(value)
+}
+
+fn of_value(value: &Value) -> Option<ToolCommand> {
     match value {
         Value::String(script) => Some(ToolCommand::Script(script.clone())),
-        Value::Array(_) => words(value)
+        Value::Array(_) => strings(value)
             .filter(|words| !words.is_empty())
             .map(ToolCommand::Argv),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }
 
-/// The command in the arguments of any tool, by the names that it commonly has. A list is of words
-/// for no shell, unless something stands beside it.
+/// The command in the arguments of any tool, by the names that it commonly has, wherever it stands in
+/// them. A list is of words for no shell, unless something stands beside it.
 pub(super) fn of_any_tool(args: &Value) -> Option<ToolCommand> {
-    let (mut lines, mut argv) = (Vec::new(), None);
-    for value in ["command", "cmd", "script"]
-        .iter()
-        .filter_map(|name| args.get(*name))
-    {
-        match value {
-            Value::String(script) => lines.push(script.clone()),
-            _ => {
-                let list = words(value).filter(|words| !words.is_empty());
-                lines.extend(list.iter().map(|words| joined(words)));
-                argv = list.or(argv);
-            }
-        }
+    let mut found = Found::default();
+    found.value(args, MAX_DEPTH);
+    match (found.lines.len(), found.argv) {
+        (0, _) => None,
+        (1, Some(argv)) => Some(ToolCommand::Argv(argv)),
+        _ => Some(ToolCommand::Script(found.lines.join("\n"))),
     }
-    // A program here and its arguments there.
-    let more = ["args", "arguments", "argv"]
-        .iter()
-        .find_map(|name| args.get(*name).and_then(words))
-        .unwrap_or_default();
-    let alone = lines.len() == 1;
-    let first = lines.first_mut()?;
-    match argv {
-        Some(mut argv) if alone => {
-            argv.extend(more);
-            Some(ToolCommand::Argv(argv))
-        }
-        _ => {
-            if !more.is_empty() {
-                *first = format!("{first} {}", joined(&more));
+}
+
+/// Code in a language that the call names, as its interpreter is given it.
+pub(super) fn of_code(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
+    let map = args.as_object()?;
+    let code = value_of(map, CODES)?.as_str()?;
+    let said = value_of(map, &["language", "lang", "kernel", "runtime"]).and_then(Value::as_str);
+    let mut said: Vec<String> = said.map(words).unwrap_or_default();
+    said.extend(name.words().iter().cloned());
+    said.iter().find_map(|word| {
+        let interpreter = match word.as_str() {
+            "python" | "python3" | "py" | "ipython" | "jupyter" => ["python3", "-c"],
+            "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" => ["node", "-e"],
+            "ruby" => ["ruby", "-e"],
+            "perl" => ["perl", "-e"],
+            "bash" | "sh" | "shell" | "zsh" | "terminal" => {
+                return Some(ToolCommand::Script(code.to_owned()));
             }
-            Some(ToolCommand::Script(lines.join("\n")))
-        }
-    }
+            _ => return None,
+        };
+        let words = interpreter.into_iter().chain([code]);
+        Some(ToolCommand::Argv(words.map(str::to_owned).collect()))
+    })
+}
+
+/// What is typed at something that runs, if it can be a command: an answer is one word.
+pub(super) fn typed(args: &Value) -> Option<ToolCommand> {
+    let text = value_of(args.as_object()?, TYPED)?.as_str()?;
+    let is_command = text
+        .trim()
+        .contains(|c: char| c.is_whitespace() || "/<>|&;".contains(c));
+    is_command.then(|| ToolCommand::Script(text.to_owned()))
+}
+
+/// The code in the arguments of a tool that runs some.
+pub(super) fn codes(args: &Value) -> Option<&str> {
+    value_of(args.as_object()?, CODES)?.as_str()
 }
 
 /// The patch in the arguments of a tool that applies one.
 pub(super) fn patch(args: &Value) -> Option<String> {
     let text = |key: &&str| args.get(*key).and_then(Value::as_str);
-    ["patch", "input", "command", "diff"]
+    ["patch", "input", "command", "diff", "content", "text"]
         .iter()
         .find_map(text)
         .or(args.as_str())
         .map(str::to_owned)
 }
 
-fn words(value: &Value) -> Option<Vec<String>> {
+/// The first of these arguments that is there.
+fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Option<&'v Value> {
+    let named = |name: &str| map.iter().find(|(key, _)| words(key).concat() == name);
+    names
+        .iter()
+        .find_map(|name| named(name))
+        .map(|(_, value)| value)
+}
+
+/// Commands that were found.
+#[derive(Default)]
+struct Found {
+    lines: Vec<String>,
+    /// The words of the last one that is given as words.
+    argv: Option<Vec<String>>,
+}
+
+impl Found {
+    fn value(&mut self, value: &Value, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
+        match value {
+            Value::Object(map) => {
+                self.object(map);
+                for (name, value) in map {
+                    if !is_content(name) {
+                        self.value(value, depth);
+                    }
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.value(value, depth)),
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+                {
+                    self.value(&value, depth);
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The commands of one object, with the arguments that stand beside them.
+    fn object(&mut self, map: &Map<String, Value>) {
+        let (mut lines, mut argv) = (Vec::new(), None);
+        for name in COMMANDS {
+            for value in values_of(map, name) {
+                match value {
+                    Value::String(script) => lines.push(script.clone()),
+                    _ => {
+                        let list = strings(value).filter(|words| !words.is_empty());
+                        match list {
+                            // Several commands, each a line.
+                            Some(list)
+                                if list.iter().any(|line| line.contains(' '))
+                                    && *name == "commands" =>
+                            {
+                                lines.extend(list);
+                            }
+                            list => {
+                                lines.extend(list.iter().map(|words| joined(words)));
+                                argv = list.or(argv);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let alone = lines.len() == 1;
+        let Some(first) = lines.first_mut() else {
+            return;
+        };
+        // A program here and its arguments there.
+        let more = ARGUMENTS
+            .iter()
+            .flat_map(|name| values_of(map, name))
+            .next();
+        match (more, &mut argv) {
+            (Some(Value::String(more)), _) => {
+                *first = format!("{first} {more}");
+                argv = None;
+            }
+            (Some(more), argv) => {
+                let more = strings(more).unwrap_or_default();
+                if !more.is_empty() {
+                    *first = format!("{first} {}", joined(&more));
+                }
+                if let Some(argv) = argv {
+                    argv.extend(more);
+                }
+            }
+            (None, _) => {}
+        }
+        if alone {
+            self.argv = argv;
+        }
+        self.lines.extend(lines);
+    }
+}
+
+fn values_of<'v>(map: &'v Map<String, Value>, name: &str) -> impl Iterator<Item = &'v Value> {
+    map.iter()
+        .filter(move |(key, _)| words(key).concat() == name)
+        .map(|(_, value)| value)
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
     let words = value.as_array()?.iter();
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }

@@ -2,15 +2,19 @@
 //! agent, so that the same call gets the same answer at every entry point. Nothing here looks at a
 //! file; whether a path is protected, and where it really lies, is the runtime's question.
 
+mod address;
 mod arguments;
 mod command;
 mod names;
+mod patch_headers;
+mod verbs;
 
 use serde_json::Value;
 
 use crate::input::ToolKind;
 use arguments::FoundPaths;
 use names::{BareName, KnownTool};
+use verbs::Says;
 
 /// What one tool call does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,19 +153,18 @@ pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
 
 fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
     match names::known_tool(name, args) {
-        Some(KnownTool::Shell) => runs(command::of_shell_tool(args), FoundPaths::of(args)),
-        Some(KnownTool::Poll) => ToolAction {
-            kind: ToolKind::Poll,
-            ..ToolAction::default()
-        },
+        Some(KnownTool::Shell) => runs(name, command::of_shell_tool(name, args), args),
+        Some(KnownTool::Poll) => polls(name, args),
         Some(KnownTool::Write) => writes(name, args),
         Some(KnownTool::ReadsOnly) => {
             let found = FoundPaths::of(args);
-            ToolAction {
-                reach: ToolReach::ReadsOnly,
-                reads: found.named,
-                may_write: found.outputs,
-                ..ToolAction::default()
+            match writes_for_all_its_name(name, &found) {
+                true => may_write(name, args),
+                false => ToolAction {
+                    reach: ToolReach::ReadsOnly,
+                    is_cut: false,
+                    ..reads(name, found)
+                },
             }
         }
         Some(KnownTool::Network) => ToolAction {
@@ -170,38 +173,117 @@ fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
         },
         Some(KnownTool::Agent) => ToolAction::default(),
         None => match command::of_any_tool(args) {
-            Some(command) => runs(Some(command), FoundPaths::of(args)),
+            Some(command) => runs(name, Some(command), args),
             None => of_unknown(name, args),
         },
     }
 }
 
-fn runs(command: Option<ToolCommand>, found: FoundPaths) -> ToolAction {
+/// A tool that runs a command. What else its arguments name it may write.
+fn runs(name: &BareName<'_>, command: Option<ToolCommand>, args: &Value) -> ToolAction {
+    let found = FoundPaths::beside_command(args);
+    let mut may_write = found.results(false, false);
+    // `{"command": "create", "path": "a"}`: an editor, and no shell.
+    if command.as_ref().is_none_or(is_word_of_change) {
+        let possible = found.starts.iter().filter(|start| !start.is_sure());
+        may_write.extend(possible.filter_map(|start| start.path().map(str::to_owned)));
+    }
+    may_write.extend(found.named);
+    // What the arguments of an agent's own shell mean is known.
+    if name.is_server_tool() || !name.is_shell() {
+        may_write.extend(found.others);
+    }
     ToolAction {
         kind: ToolKind::Shell,
         command,
         folders: found.starts,
-        may_write: found.outputs,
+        may_write,
+        is_cut: found.is_cut,
         ..ToolAction::default()
     }
 }
 
-/// A tool whose name is not in the table: the verbs in its name tell whether it changes files.
-fn of_unknown(name: &BareName<'_>, args: &Value) -> ToolAction {
-    if name.changes() {
-        return writes(name, args);
+/// Whether a command is one word, and not of one who looks.
+fn is_word_of_change(command: &ToolCommand) -> bool {
+    let ToolCommand::Script(script) = command else {
+        return false;
+    };
+    !script.trim().contains(char::is_whitespace) && verbs::of(&names::words(script)) != Says::Looks
+}
+
+/// A tool that asks for the state of something that runs, or types at it.
+fn polls(name: &BareName<'_>, args: &Value) -> ToolAction {
+    let may_write = match name.is_server_tool() {
+        true => may_write(name, args).may_write,
+        false => Vec::new(),
+    };
+    ToolAction {
+        kind: ToolKind::Poll,
+        command: command::typed(args),
+        // Where it stands was settled by what was typed before.
+        folders: vec![CallFolder::Unknown],
+        may_write,
+        ..ToolAction::default()
     }
+}
+
+/// A tool whose name is not in the table: the words of its name tell what it does.
+fn of_unknown(name: &BareName<'_>, args: &Value) -> ToolAction {
     let found = FoundPaths::of(args);
-    if name.reads() {
-        return ToolAction {
-            reads: found.named,
-            may_write: found.outputs,
+    match name.says() {
+        Says::Changes => writes(name, args),
+        Says::Looks if !writes_for_all_its_name(name, &found) => reads(name, found),
+        Says::Elsewhere => ToolAction {
+            may_write: found.outputs.clone(),
             is_cut: found.is_cut,
             ..ToolAction::default()
-        };
+        },
+        Says::Looks | Says::Nothing => match command::of_code(name, args) {
+            Some(command) if name.runs_code() => runs(name, Some(command), args),
+            _ => may_write(name, args),
+        },
+    }
+}
+
+/// Whether its arguments are none of a tool that reads: text for a file, a file that is opened to be
+/// written, the place for something that is fetched.
+fn writes_for_all_its_name(name: &BareName<'_>, found: &FoundPaths) -> bool {
+    let puts = found.has_content || found.is_fetched && !found.named.is_empty();
+    found.opens_to_write || puts && name.reads_text()
+}
+
+/// A tool that reads what it names, and may write where its result is to go.
+fn reads(name: &BareName<'_>, found: FoundPaths) -> ToolAction {
+    ToolAction {
+        may_write: found.results(name.compares(), name.is_about_logs()),
+        reads: found.named,
+        is_cut: found.is_cut,
+        ..ToolAction::default()
+    }
+}
+
+/// A tool that is not known to read only: it may write whatever it names.
+fn may_write(name: &BareName<'_>, args: &Value) -> ToolAction {
+    let found = FoundPaths::of(args);
+    let names_no_file = found.named.is_empty();
+    let results = found.results(false, false);
+    let mut may_write = [found.named, found.others, results, found.patched].concat();
+    if names_no_file {
+        may_write.extend(found.labels);
+    }
+    if names_no_file || name.is_about_patches() {
+        may_write.extend(found.patched_in_content);
+    }
+    if name.runs_code() {
+        may_write.extend(
+            command::codes(args)
+                .into_iter()
+                .flat_map(arguments::named_in_code),
+        );
     }
     ToolAction {
-        may_write: found.named.into_iter().chain(found.others).collect(),
+        may_write,
+        command: command::typed(args).filter(|_| name.is_process()),
         is_cut: found.is_cut,
         ..ToolAction::default()
     }
@@ -212,15 +294,18 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
         named,
         sources,
         patched,
-        others,
+        patched_in_content,
+        mut others,
+        labels,
         is_cut,
         folders,
         starts,
         ..
     } = FoundPaths::of(args);
+    let names_no_file = named.is_empty();
     let mut writes = named;
     if writes.is_empty() && name.takes_away(args) {
-        writes = folders;
+        writes.clone_from(&folders);
     }
     let mut reads = Vec::new();
     if name.only_copies() {
@@ -239,7 +324,18 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
             writes.extend(sources.iter().filter_map(inside));
         }
     }
-    writes.extend(patched);
+    let in_content = names_no_file || name.is_about_patches();
+    let patched = patched
+        .into_iter()
+        .chain(patched_in_content.into_iter().filter(|_| in_content));
+    for path in patched {
+        let below = folders.iter().filter(|_| !path.starts_with('/'));
+        writes.extend(below.map(|folder| format!("{}/{path}", folder.trim_end_matches('/'))));
+        writes.push(path);
+    }
+    if names_no_file {
+        others.extend(labels);
+    }
     let patch = name.applies_patch().then(|| command::patch(args)).flatten();
     let removes = match name.takes_away(args) {
         true => writes.clone(),

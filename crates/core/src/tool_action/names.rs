@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::verbs::{self, Says};
+
 /// What a tool of the table does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownTool {
@@ -46,24 +48,55 @@ impl<'a> BareName<'a> {
         self.whole.contains("__")
     }
 
-    /// Whether the verbs of its name change files.
-    pub(super) fn changes(&self) -> bool {
-        let first = self.words.first();
-        let reads = first.is_some_and(|word| READS.contains(&word.as_str()));
-        match reads {
-            // `find_and_replace`, `get_or_create`.
-            true => self.has(CHANGES) && self.has(&["and", "or"]),
-            false => self.has(CHANGES),
-        }
+    /// Whether the table has it among those that run commands.
+    pub(super) fn is_shell(&self) -> bool {
+        SHELLS.contains(&self.last.as_str())
     }
 
-    /// Whether the verbs of its name only look at something.
-    pub(super) fn reads(&self) -> bool {
-        self.has(READS) && !self.has(CHANGES) && !self.has(RUNS)
+    /// Whether it says by an argument what it does to something that runs.
+    pub(super) fn is_process(&self) -> bool {
+        self.last == "process"
+    }
+
+    /// What the words of its name say that it does.
+    pub(super) fn says(&self) -> Says {
+        verbs::of(&self.words)
+    }
+
+    /// Whether it brings a text as it is.
+    pub(super) fn reads_text(&self) -> bool {
+        let ends = [self.words.first(), self.words.last()];
+        let is = |word: &String| verbs::READS_TEXT.contains(&word.as_str());
+        ends.into_iter().flatten().any(is)
+    }
+
+    /// Whether it says how two things differ.
+    pub(super) fn compares(&self) -> bool {
+        self.has(&["compare", "diff"])
+    }
+
+    /// Whether it reads a log.
+    pub(super) fn is_about_logs(&self) -> bool {
+        self.has(&["log", "logs"])
+    }
+
+    /// Whether it puts a patch into effect.
+    pub(super) fn is_about_patches(&self) -> bool {
+        self.has(&["apply", "diff", "hunk", "patch"])
+    }
+
+    /// Whether it runs code.
+    pub(super) fn runs_code(&self) -> bool {
+        self.has(&["eval", "evaluate", "exec", "execute", "run"])
+    }
+
+    /// The words of its name.
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
     }
 
     pub(super) fn only_copies(&self) -> bool {
-        self.has(&["copy", "cp"]) && !self.has(TAKES_AWAY)
+        self.has(&["copy", "cp"]) && !self.has(verbs::TAKES_AWAY)
     }
 
     /// Whether it brings files from one place to another.
@@ -73,8 +106,9 @@ impl<'a> BareName<'a> {
 
     /// Whether what it names is gone afterwards.
     pub(super) fn takes_away(&self, args: &Value) -> bool {
-        let said = args.get("command").and_then(Value::as_str);
-        self.has(TAKES_AWAY) || is_editor(&self.last) && matches!(said, Some("delete" | "rename"))
+        let said = said(args);
+        self.has(verbs::TAKES_AWAY)
+            || is_editor(&self.last) && matches!(said.as_deref(), Some("delete" | "rename"))
     }
 
     pub(super) fn applies_patch(&self) -> bool {
@@ -86,7 +120,7 @@ impl<'a> BareName<'a> {
     }
 
     fn has(&self, verbs: &[&str]) -> bool {
-        self.words.iter().any(|word| verbs.contains(&word.as_str()))
+        verbs::has(&self.words, verbs)
     }
 }
 
@@ -115,15 +149,15 @@ pub(super) fn words(name: &str) -> Vec<String> {
 /// apart by an argument.
 pub(super) fn known_tool(name: &BareName<'_>, args: &Value) -> Option<KnownTool> {
     let last = name.last.as_str();
-    let text = |key: &str| args.get(key).and_then(Value::as_str);
     if is_editor(last) {
-        return Some(match text("command") {
-            Some("view") | None => KnownTool::ReadsOnly,
-            Some(_) => KnownTool::Write,
+        return Some(match said(args).as_deref() {
+            Some("view" | "read") => KnownTool::ReadsOnly,
+            // Without a word it is not known to look only.
+            _ => KnownTool::Write,
         });
     }
     if last == "process" {
-        return matches!(text("action"), Some("log" | "poll")).then_some(KnownTool::Poll);
+        return matches!(said(args).as_deref(), Some("log" | "poll")).then_some(KnownTool::Poll);
     }
     if SHELLS.contains(&last) {
         return Some(KnownTool::Shell);
@@ -147,7 +181,16 @@ pub(super) fn known_tool(name: &BareName<'_>, args: &Value) -> Option<KnownTool>
     AGENTS.contains(&name.whole).then_some(KnownTool::Agent)
 }
 
-/// Editors say by `command` what they do to a file.
+/// What an argument says that a tool of several does.
+fn said(args: &Value) -> Option<String> {
+    const KEYS: &[&str] = &["command", "action", "operation", "op"];
+    let map = args.as_object()?;
+    let named = |key: &str| map.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
+    let (_, value) = KEYS.iter().find_map(|key| named(key))?;
+    Some(value.as_str()?.to_ascii_lowercase())
+}
+
+/// Editors say by an argument what they do to a file.
 fn is_editor(last: &str) -> bool {
     matches!(
         last,
@@ -276,68 +319,4 @@ const AGENTS: &[&str] = &[
     "TaskStop",
     "TaskUpdate",
     "Workflow",
-];
-
-/// Verbs of tools that change files.
-const CHANGES: &[&str] = &[
-    "add",
-    "append",
-    "apply",
-    "copy",
-    "cp",
-    "create",
-    "delete",
-    "destroy",
-    "download",
-    "edit",
-    "erase",
-    "extract",
-    "insert",
-    "link",
-    "make",
-    "mkdir",
-    "modify",
-    "move",
-    "mv",
-    "overwrite",
-    "patch",
-    "prepend",
-    "purge",
-    "put",
-    "remove",
-    "rename",
-    "replace",
-    "restore",
-    "rm",
-    "rmdir",
-    "save",
-    "set",
-    "symlink",
-    "touch",
-    "trash",
-    "truncate",
-    "unlink",
-    "unzip",
-    "update",
-    "upload",
-    "wipe",
-    "write",
-];
-
-/// Those after which what was named is gone.
-const TAKES_AWAY: &[&str] = &[
-    "delete", "destroy", "erase", "move", "mv", "purge", "remove", "rename", "rm", "rmdir",
-    "trash", "unlink", "wipe",
-];
-
-/// Verbs of tools that look at something.
-const READS: &[&str] = &[
-    "cat", "count", "describe", "diff", "exists", "find", "get", "glob", "grep", "head", "info",
-    "inspect", "list", "lookup", "ls", "query", "read", "search", "show", "stat", "status", "tail",
-    "tree", "view",
-];
-
-/// Verbs of tools that run something.
-const RUNS: &[&str] = &[
-    "build", "eval", "exec", "execute", "fix", "format", "run", "start", "sync",
 ];

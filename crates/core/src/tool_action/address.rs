@@ -1,0 +1,91 @@
+//! The files that a text can mean: a path, or an address of one.
+
+/// Bytes of a text that can be a path.
+const MAX_PATH: usize = 4_096;
+
+/// Schemes of addresses on other machines.
+const REMOTE: &[&str] = &[
+    "about", "blob", "data", "ftp", "ftps", "git", "gs", "http", "https", "mailto", "s3", "sftp",
+    "ssh", "ws", "wss",
+];
+
+/// The paths that a text can be. An address on another machine is no file of this one; what an
+/// editor or a server makes of a scheme of its own is not known, so all that it can mean counts.
+pub(super) fn paths(text: &str) -> Vec<String> {
+    let text = text.trim_matches([' ', '\t', '\r']);
+    if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
+        return Vec::new();
+    }
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return vec![text.to_owned()];
+    };
+    let found: Vec<Option<String>> = match rest.strip_prefix("//") {
+        _ if scheme.eq_ignore_ascii_case("file") => vec![of_file(rest)],
+        None => return vec![text.to_owned()],
+        Some(_) if is_remote(scheme) => return Vec::new(),
+        Some(rest) => {
+            let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+            let place = without_position(place.split('#').next().unwrap_or(place));
+            let below = place.find('/').and_then(|at| place.get(at..));
+            // `idea://open?file=/a/b`
+            let values = query.split('&').filter_map(|pair| pair.split_once('='));
+            let values = values.flat_map(|(_, value)| decoded(value).map(|value| paths(&value)));
+            let values: Vec<Option<String>> = values.flatten().map(Some).collect();
+            [vec![decoded(place), below.and_then(decoded)], values].concat()
+        }
+    };
+    let found = found.into_iter().flatten();
+    found.filter(|path| !path.is_empty()).collect()
+}
+
+/// Whether this is an address on another machine.
+pub(super) fn is_elsewhere(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.trim());
+    scheme.is_some_and(is_remote)
+}
+
+fn is_remote(scheme: &str) -> bool {
+    let scheme = scheme.to_ascii_lowercase();
+    // `git+ssh://`
+    scheme.split('+').any(|part| REMOTE.contains(&part))
+}
+
+/// What stands behind `file:`.
+fn of_file(rest: &str) -> Option<String> {
+    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+    decoded(match rest.strip_prefix("//") {
+        // A host comes first, and is this one.
+        Some(place) => place.get(place.find('/').unwrap_or(0)..)?,
+        None => rest,
+    })
+}
+
+/// Without the line and the column of an editor: `/a/b:12:3`.
+fn without_position(place: &str) -> &str {
+    let mut place = place;
+    while let Some((before, number)) = place.rsplit_once(':')
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        place = before;
+    }
+    place
+}
+
+/// `%2E` is a dot.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        match (byte, digit(ahead.next()), digit(ahead.next())) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).ok()?);
+                rest = ahead;
+            }
+            (byte, _, _) => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}

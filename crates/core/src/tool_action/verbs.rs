@@ -1,0 +1,365 @@
+//! What the words of a tool's name say that it does. A name is a verb and what it is done to, in either
+//! order: `read_file`, `file_read`. Only a name of which nothing speaks of a change is known to look.
+
+/// What a name says, by its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// It changes files.
+    Changes,
+    /// It looks at something.
+    Looks,
+    /// It works on something that is no file of the tree: an issue, a branch, a breakpoint. Or it runs the
+    /// tests that it names.
+    Elsewhere,
+    /// Nothing that is known.
+    Nothing,
+}
+
+/// What a name of these words says.
+pub(super) fn of(words: &[String]) -> Says {
+    let has = |known: &[&str]| has(words, known);
+    let first = words.first().map_or("", String::as_str);
+    let rest = words.get(1..).unwrap_or(&[]);
+    // Git keeps it, and the files stay as they are: `git_add`.
+    let keeps = first == "git"
+        && rest
+            .first()
+            .is_some_and(|word| GIT_KEEPS.contains(&word.as_str()))
+        && !self::has(rest.get(1..).unwrap_or(&[]), CHANGES)
+        && !self::has(rest.get(1..).unwrap_or(&[]), ALTERS);
+    let tests = RUNS.contains(&first)
+        && !rest.is_empty()
+        && rest.iter().all(|word| TESTS.contains(&word.as_str()));
+    let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
+    let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
+    if keeps || tests || no_file {
+        return Says::Elsewhere;
+    }
+    // `find_and_replace`, `get_or_create`.
+    let looks_first = LOOKS.contains(&first) && !has(&["and", "or"]);
+    match has(CHANGES) {
+        true if !looks_first => Says::Changes,
+        false if looks(words) => Says::Looks,
+        _ => Says::Nothing,
+    }
+}
+
+/// Whether one of the words is one of these.
+pub(super) fn has(words: &[String], known: &[&str]) -> bool {
+    words.iter().any(|word| known.contains(&word.as_str()))
+}
+
+fn looks(words: &[String]) -> bool {
+    let Some((last, before)) = words.split_last() else {
+        return false;
+    };
+    let first = words.first().map_or("", String::as_str);
+    let is = |known: &[&str], word: &str| known.contains(&word);
+    // `directory_tree`, `file_read`: a known thing, and then how it is looked at.
+    let of_a_thing =
+        before.iter().all(|word| is(THINGS, word)) && (is(LOOKS, last) || is(VIEWS, last));
+    let by_verb = is(LOOKS, first);
+    let makes = first == "get" && has(words, MADE);
+    (by_verb || of_a_thing)
+        && !makes
+        && last != "to"
+        && !has(words, RUNS)
+        && !words
+            .iter()
+            .any(|word| is(ALTERS, word) && !(is(BRINGS, first) && is(ALSO_THINGS, word)))
+        && !has(words, &["and", "into", "onto", "or"])
+}
+
+/// Verbs of tools that change files.
+const CHANGES: &[&str] = &[
+    "add",
+    "append",
+    "apply",
+    "copy",
+    "cp",
+    "create",
+    "delete",
+    "destroy",
+    "download",
+    "edit",
+    "erase",
+    "extract",
+    "insert",
+    "link",
+    "make",
+    "mkdir",
+    "modify",
+    "move",
+    "mv",
+    "overwrite",
+    "patch",
+    "prepend",
+    "purge",
+    "put",
+    "remove",
+    "rename",
+    "replace",
+    "restore",
+    "rm",
+    "rmdir",
+    "save",
+    "set",
+    "symlink",
+    "touch",
+    "trash",
+    "truncate",
+    "unlink",
+    "unzip",
+    "update",
+    "upload",
+    "wipe",
+    "write",
+];
+
+/// Those after which what was named is gone.
+pub(super) const TAKES_AWAY: &[&str] = &[
+    "delete", "destroy", "erase", "move", "mv", "purge", "remove", "rename", "rm", "rmdir",
+    "trash", "unlink", "wipe",
+];
+
+/// Verbs of tools that may change what they look at.
+const ALTERS: &[&str] = &[
+    "archive",
+    "checkout",
+    "clean",
+    "cleanup",
+    "clear",
+    "commit",
+    "compress",
+    "convert",
+    "discard",
+    "drop",
+    "dump",
+    "export",
+    "flush",
+    "generate",
+    "import",
+    "install",
+    "merge",
+    "migrate",
+    "prune",
+    "rebase",
+    "record",
+    "refactor",
+    "refresh",
+    "repair",
+    "reset",
+    "resolve",
+    "revert",
+    "rewrite",
+    "rollback",
+    "rotate",
+    "stash",
+    "store",
+    "swap",
+    "toggle",
+    "transform",
+];
+
+/// Verbs of tools that look at something.
+const LOOKS: &[&str] = &[
+    "analyse",
+    "analyze",
+    "blame",
+    "cat",
+    "check",
+    "compare",
+    "count",
+    "describe",
+    "detect",
+    "diff",
+    "exists",
+    "explain",
+    "explore",
+    "find",
+    "get",
+    "glob",
+    "goto",
+    "grep",
+    "head",
+    "inspect",
+    "list",
+    "load",
+    "lookup",
+    "ls",
+    "open",
+    "peek",
+    "preview",
+    "query",
+    "read",
+    "review",
+    "scan",
+    "search",
+    "show",
+    "stat",
+    "status",
+    "summarise",
+    "summarize",
+    "tail",
+    "validate",
+    "verify",
+    "view",
+];
+
+/// Those of them behind which a thing is named: `get_commit`, where `check_commit` may commit.
+const BRINGS: &[&str] = &["count", "describe", "get", "list", "show"];
+
+/// Words that are things there.
+const ALSO_THINGS: &[&str] = &["commit", "import", "merge", "record", "stash", "store"];
+
+/// Those of them that bring a text as it is.
+pub(super) const READS_TEXT: &[&str] = &[
+    "cat", "get", "head", "list", "load", "ls", "open", "read", "show", "tail", "view",
+];
+
+/// What a tool shows of a thing.
+const VIEWS: &[&str] = &[
+    "callers",
+    "contents",
+    "definition",
+    "definitions",
+    "diagnostics",
+    "hierarchy",
+    "history",
+    "implementations",
+    "info",
+    "metadata",
+    "outline",
+    "references",
+    "size",
+    "stats",
+    "summary",
+    "symbols",
+    "tree",
+    "usages",
+];
+
+/// Things that are looked at.
+const THINGS: &[&str] = &[
+    "call",
+    "code",
+    "codebase",
+    "dir",
+    "directory",
+    "document",
+    "file",
+    "files",
+    "folder",
+    "git",
+    "image",
+    "lsp",
+    "notebook",
+    "path",
+    "pdf",
+    "project",
+    "repo",
+    "repository",
+    "symbol",
+    "text",
+    "type",
+    "web",
+    "workspace",
+];
+
+/// Things that are made where they are asked for, and put into a file.
+const MADE: &[&str] = &[
+    "archive",
+    "backup",
+    "capture",
+    "download",
+    "dump",
+    "export",
+    "pdf",
+    "profile",
+    "recording",
+    "screenshot",
+    "screenshots",
+    "snapshot",
+    "trace",
+    "video",
+];
+
+/// Verbs of tools that run something.
+const RUNS: &[&str] = &[
+    "build", "eval", "exec", "execute", "fix", "format", "run", "start", "sync",
+];
+
+/// What is run is what it names, and stays as it is.
+const TESTS: &[&str] = &[
+    "all",
+    "benchmark",
+    "benchmarks",
+    "e2e",
+    "file",
+    "integration",
+    "jest",
+    "pytest",
+    "spec",
+    "specs",
+    "suite",
+    "test",
+    "tests",
+    "typecheck",
+    "unit",
+];
+
+/// Things that are no files of the tree.
+const NO_FILES: &[&str] = &[
+    "branch",
+    "branches",
+    "breakpoint",
+    "breakpoints",
+    "click",
+    "discussion",
+    "discussions",
+    "entities",
+    "entity",
+    "hover",
+    "issue",
+    "issues",
+    "milestone",
+    "navigate",
+    "observation",
+    "observations",
+    "pr",
+    "prs",
+    "relation",
+    "relations",
+    "review",
+    "reviews",
+    "scroll",
+    "tap",
+    "ticket",
+    "tickets",
+];
+
+/// Words by which a name speaks of files after all.
+const FILES: &[&str] = &[
+    "apply",
+    "code",
+    "diff",
+    "dir",
+    "directory",
+    "document",
+    "file",
+    "files",
+    "folder",
+    "notebook",
+    "patch",
+    "path",
+    "paths",
+    "suggestion",
+    "suggestions",
+    "write",
+];
+
+/// What git does without a change to the files of the tree.
+const GIT_KEEPS: &[&str] = &[
+    "add", "blame", "cat", "commit", "describe", "diff", "fetch", "grep", "log", "ls", "push",
+    "reflog", "remote", "rev", "shortlog", "show", "stage", "status", "tag",
+];
