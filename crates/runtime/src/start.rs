@@ -8,7 +8,7 @@ use checkrein_execpolicy::StartFolders;
 
 use crate::links;
 
-/// More folders of one call are not put together: then it is not known where it starts.
+/// More folders of one call are not put below one another: then it is not known where it starts.
 const MOST: usize = 4;
 
 /// The folders that the command of this call can start in, as the policy of `root` spells them.
@@ -38,10 +38,16 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFol
 
 /// Each folder, and each below each other: which of several counts is not known.
 fn named(folders: &[CallFolder]) -> Vec<Option<String>> {
-    if folders.len() > MOST {
-        return vec![None];
-    }
     let mut found: Vec<Option<String>> = Vec::new();
+    if folders.len() > MOST {
+        found.push(None);
+        found.extend(
+            folders
+                .iter()
+                .map(|folder| folder.path().map(str::to_owned)),
+        );
+        return found;
+    }
     for folder in folders {
         let one = folder.path();
         found.push(one.map(str::to_owned));

@@ -81,6 +81,11 @@ fn the_floor_counts_from_the_folder_of_the_call() {
                 system,
             ),
             (
+                "run_command",
+                json!({"CommandLine": "rm -rf usr", "Cwd": "/"}),
+                system,
+            ),
+            (
                 "run_terminal_cmd",
                 json!({"command": "rm -rf ../usr", "working_directory": "/tmp"}),
                 system,
@@ -320,6 +325,10 @@ fn self_protection_follows_the_commands_folder() {
         "pushd ~/.local/state; rm -r ./checkrein; popd",
         "(cd ~/.local/state/checkrein && echo > x/off.json)",
         "cd .claude && rm settings.json",
+        "env -C .claude rm settings.json",
+        "env --chdir=.codex -- tee config.toml",
+        "sudo -D .claude rm settings.json",
+        "cd src && env -C ../.claude bash -c 'rm *.json'",
         "cd .claude && mv settings.json x",
         "cd .claude; > settings.local.json",
         "cd .claude && echo '{}' | tee settings.json",
@@ -349,6 +358,8 @@ fn self_protection_follows_the_commands_folder() {
     }
     for command in [
         "cd .claude && cat settings.json",
+        "env -C .claude cat settings.json",
+        "env -C /tmp rm settings.json",
         "cd .claude && grep -n hooks settings.json > /tmp/s.txt",
         "cd .claude && touch commands/x.md",
         "cd .claude && rm -rf worktrees/x",

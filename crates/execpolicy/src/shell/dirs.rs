@@ -53,7 +53,8 @@ impl StartFolders {
             }
         }
         if dirs.len() > MOST {
-            dirs = vec![None, step(&None, &unknown())];
+            dirs.truncate(MOST);
+            dirs.push(step(&None, &unknown()));
         }
         match dirs.is_empty() {
             true => Self::top(),

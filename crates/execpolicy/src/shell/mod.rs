@@ -695,6 +695,22 @@ impl<'r> Judge<'r> {
 
     fn unfold(&mut self, command: &Command, words: &[Word], inner: Vec<Inner>, readable: bool) {
         let mut hole = None;
+        let program = words.first().and_then(Word::as_program).unwrap_or("");
+        let moved;
+        let command = match unfold::started_in(basename(program), words) {
+            None => command,
+            Some(folder) => {
+                let dirs = command.dirs.iter().map(|dir| dirs::step(dir, &folder));
+                moved = Command {
+                    words: Rc::clone(&command.words),
+                    feed: command.feed.clone(),
+                    dirs: dirs.collect(),
+                    hole: command.hole.clone(),
+                    ..*command
+                };
+                &moved
+            }
+        };
         for inner in inner {
             match inner {
                 Inner::Code(_) if readable && self.by_effect() => {}

@@ -96,6 +96,21 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
     }
 }
 
+/// The folder in which a wrapper starts its command, if it is told one: `env -C FOLDER COMMAND`.
+pub(crate) fn started_in(name: &str, words: &[Word]) -> Option<Word> {
+    let (seen, letter, long) = match (name, wrappers::of(name)?) {
+        (_, Wrapper::Env) => (past(words, &wrappers::ENV).1, "C", "chdir"),
+        ("sudo", Wrapper::Runs(options)) => (past(words, &options).1, "D", "chdir"),
+        ("systemd-run", Wrapper::Runs(options)) => {
+            (past(words, &options).1, "", "working-directory")
+        }
+        _ => return None,
+    };
+    let told = seen.into_iter().rev();
+    let mut told = told.filter(|(name, _)| name == letter || name == long);
+    told.next()?.1
+}
+
 /// What `checkrein run` and `checkrein mcp-proxy` start: the words behind `--`, or an agent with
 /// them. What `checkrein policy check` is asked about is not run.
 fn started_by_checkrein(words: &[Word]) -> Vec<Inner> {

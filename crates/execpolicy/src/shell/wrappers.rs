@@ -233,6 +233,7 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
                 "setenv",
                 "slice",
                 "description",
+                "working-directory",
             ],
             ..PLAIN
         }),
