@@ -229,15 +229,9 @@ fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Sectio
     }
     if check.cause == Some(Cause::TreeMoving) && !found.moved.is_empty() {
         let moved = few(&found.moved);
-        let notes = &mut section.notes;
-        let _ = writeln!(notes, "  changed meanwhile: {}", moved.join(", "));
-        let quoted: Vec<String> = moved.iter().map(|path| format!("{path:?}")).collect();
-        let _ = writeln!(
-            notes,
-            "  if the check writes them, add to [[verifier]] {}: outputs = [{}]",
-            check.verifier,
-            quoted.join(", ")
-        );
+        // Which of them the check itself writes is for a person to say: an agent that may name
+        // `outputs` can have anything left out.
+        let _ = writeln!(section.notes, "  changed meanwhile: {}", moved.join(", "));
     }
     if found.findings.is_empty() && check.verdict != Verdict::Pass {
         // What the head says already is not said again.
@@ -301,7 +295,7 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::MissingProgram) => "its program is not installed here",
             Some(Cause::MissingFile) => "a file that it judges by is not there",
             Some(Cause::VacuousPass) => "said yes without checking anything: nothing ran, or its exit code was masked",
-            Some(Cause::TreeMoving) => "files kept changing while it ran; if the check writes them, name them in its `outputs`",
+            Some(Cause::TreeMoving) => "files kept changing while it ran",
             Some(Cause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",
             Some(Cause::ClaimedElsewhere) => "is still being run by another process",
             Some(Cause::TreeUnreadable) => "the tree could not be read",
@@ -459,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_moved_names_the_paths_and_the_line_to_paste() {
+    fn a_tree_that_moved_names_the_paths_only() {
         let mut moving = evidence(&[]);
         moving.verdict = Verdict::Inconclusive;
         moving.cause = Some(Cause::TreeMoving);
@@ -469,7 +463,7 @@ mod tests {
             &[],
             &[],
             0,
-            "tests: files kept changing while it ran; if the check writes them, name them in its `outputs`\n  changed meanwhile: gen/a.rs, gen/b.rs\n  if the check writes them, add to [[verifier]] tests: outputs = [\"gen/a.rs\", \"gen/b.rs\"]\n  reproduce: cargo test\n",
+            "tests: files kept changing while it ran\n  changed meanwhile: gen/a.rs, gen/b.rs\n  reproduce: cargo test\n",
         );
     }
 

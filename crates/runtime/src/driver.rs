@@ -131,7 +131,10 @@ impl Runtime {
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(BESIDE.to_owned())
             }
-            Decision::Stop(StopDecision::Continue { feedback }) => Some(self.words(feedback)),
+            Decision::Stop(StopDecision::Continue { feedback }) => {
+                let limit = settled.session_continues;
+                Some(self.words(&within_session(feedback, limit, &settled.state)))
+            }
             _ => None,
         };
         let (decision, why) = settled.answer;
@@ -223,5 +226,15 @@ impl Runtime {
             Ok(None)
         })?;
         found
+    }
+}
+
+/// The same, where the session leaves fewer continuations than the task does.
+fn within_session(feedback: &Feedback, limit: Option<u32>, state: &State) -> Feedback {
+    let given = state.totals.continues;
+    let left = limit.map_or(u32::MAX, |limit| limit.saturating_sub(given));
+    Feedback {
+        continues_left: feedback.continues_left.min(left),
+        ..feedback.clone()
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Settled {
     /// By this command.
     pub(crate) notify: Option<String>,
     pub(crate) verified_notice: VerifiedNotice,
+    /// How often the agent may be sent back in the whole session.
+    pub(crate) session_continues: Option<u32>,
     /// See [`crate::Decided`].
     pub(crate) config_error: Option<String>,
 }
@@ -59,6 +61,7 @@ impl Runtime {
         let repeated = first.repeated;
         let notify = first.policy.approvals.notify.clone();
         let verified_notice = first.policy.verified_notice;
+        let session_continues = first.policy.session_caps.continues;
         let config_error = first.policy.config_error.clone();
         let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
@@ -72,6 +75,7 @@ impl Runtime {
                 parked,
                 notify,
                 verified_notice,
+                session_continues,
                 config_error,
             });
         }
@@ -116,6 +120,7 @@ impl Runtime {
                     parked,
                     notify,
                     verified_notice,
+                    session_continues,
                     config_error,
                 });
             }

@@ -190,17 +190,7 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
     if evidence.verdict == Verdict::Pass {
         return lines;
     }
-    if evidence.cause == Some(Cause::TreeMoving) && !evidence.moved.is_empty() {
-        lines.push(format!(
-            "{name}: {}: {}",
-            words::cause(Cause::TreeMoving),
-            few(&evidence.moved)
-        ));
-        lines.push(format!(
-            "{name}: if the check writes them, add to [[verifier]] {name} in {CONFIG}: outputs = [{}]",
-            quoted(&evidence.moved)
-        ));
-    }
+    lines.extend(moved(evidence));
     if lines.is_empty() {
         let mut output: Vec<&str> = evidence
             .excerpt
@@ -238,6 +228,25 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         lines.push(format!("{name}: full output in {log}"));
     }
     lines
+}
+
+/// Which files kept changing while a check ran, and the line to paste if it writes them itself.
+pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
+    let name = &evidence.verifier;
+    if evidence.cause != Some(Cause::TreeMoving) || evidence.moved.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        format!(
+            "{name}: {}: {}",
+            words::cause(Cause::TreeMoving),
+            few(&evidence.moved)
+        ),
+        format!(
+            "{name}: if the check writes them, add to [[verifier]] {name} in {CONFIG}: outputs = [{}]",
+            quoted(&evidence.moved)
+        ),
+    ]
 }
 
 /// Paths that are named of a tree that moved.

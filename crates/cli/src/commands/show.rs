@@ -12,7 +12,7 @@ use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::Show;
-use crate::commands::{hook, layers, lookup, sessions};
+use crate::commands::{check, hook, layers, lookup, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::line::Line;
 use crate::ui::listing::Listed;
@@ -141,6 +141,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
             timeline::quote(&format!("{category}{}", words::finding(finding)))
         })
         .collect();
+    lines.extend(check::moved(&found));
     let more = (found.findings_total as usize).saturating_sub(lines.len());
     if more > 0 {
         lines.push(format!("and {more} more"));

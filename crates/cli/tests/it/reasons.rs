@@ -62,6 +62,51 @@ fn the_smaller_bound_is_said() {
     }
 }
 
+/// A session has fewer continuations than its tasks together.
+#[test]
+fn the_bound_of_the_session_is_said_where_it_is_smaller() {
+    for name in BOTH {
+        for (caps, expected) in [
+            (
+                "attempts = 9\ncontinues = 9",
+                "any failure ends the task after 1 more",
+            ),
+            ("", "any failure ends the task after 1 more"),
+            ("attempts = 1", ""),
+        ] {
+            let world = World::new();
+            let check = world.counted("tests", "cat work; exit 1");
+            world.config(&format!(
+                "[caps]\n{caps}\n[session_caps]\ncontinues = 2\n{check}"
+            ));
+            world.commit();
+            let agent = Agent::new(&world, name);
+            agent.prompt("mend it");
+            world.write("work", "src/a.rs:1: error: number 1\n");
+            let answer = agent.stop();
+            if expected.is_empty() {
+                assert!(
+                    answer.notice().contains("gave_up (same_failures)"),
+                    "{answer:?}"
+                );
+                continue;
+            }
+            assert!(
+                answer.sent_back().contains("after 2 more"),
+                "{caps}: {answer:?}"
+            );
+            // Nothing of it comes back with a new task.
+            agent.prompt("and that");
+            world.write("work", "src/a.rs:2: error: number 2\n");
+            let answer = agent.stop();
+            assert!(answer.sent_back().contains(expected), "{caps}: {answer:?}");
+            world.write("work", "src/a.rs:3: error: number 3\n");
+            assert!(agent.stop().notice().contains("gave_up (continues)"));
+            world.replays(&agent.session);
+        }
+    }
+}
+
 /// The one line about the same failures counts by the smaller bound, too.
 #[test]
 fn the_second_ask_counts_by_the_smaller_bound() {
