@@ -1,5 +1,9 @@
 //! Shell scripts of the project that a check calls.
 
+use super::expansion::Expansion;
+use super::flow::parsed_size;
+use super::script::Script;
+use super::script_reader::read_code_apart;
 use super::{Position, Reader};
 use crate::rules::basename;
 
@@ -67,7 +71,31 @@ pub(super) fn with_options(options: &[&str], text: &str) -> String {
     }
 }
 
+/// Files that a script takes functions from.
+const MAX_SOURCED: usize = 20;
+
 impl Reader<'_> {
+    /// Adds the functions of the files that a script reads in: `. ./lib.sh`.
+    pub(super) fn add_sourced(&self, script: &mut Script, folder: &str) {
+        let sourced = script.commands().into_iter().filter_map(|command| {
+            let mut words = command.words.iter().map(Expansion::literal);
+            let reads = matches!(words.next()??.as_str(), "." | "source");
+            words.next().flatten().filter(|_| reads)
+        });
+        let files: Vec<String> = sourced.take(MAX_SOURCED).collect();
+        for text in files.iter().filter_map(|file| self.text_of(folder, file)) {
+            let tree = parsed_size(&text)
+                .then(|| self.scripts.tree(&text))
+                .flatten();
+            let Some(tree) = tree else {
+                continue;
+            };
+            for (name, function) in read_code_apart(tree.root_node(), &text).functions {
+                script.functions.entry(name).or_insert(function);
+            }
+        }
+    }
+
     /// A shell script of the project. Whether it could be read as one.
     pub(super) fn script_file(
         &mut self,

@@ -4,18 +4,13 @@
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 use tree_sitter::Node;
 
-use super::Position;
 use super::called::{is_shell, joined, with_options};
 use super::flow::Flow;
 use super::recipes::RecipeLanguage;
 use super::recognise::{Recognised, recognise};
+use super::{Position, shortened};
 use crate::rules::basename;
 use crate::shell::{Feed, Inner, Word, read_word, unfold};
-
-/// Commands whose status nobody asks about.
-const SAYS_NOTHING: &[&str] = &[
-    "cd", "echo", "exit", "export", "local", "printf", "return", "set", "shift", "trap", "true",
-];
 
 impl<'t> Flow<'_, '_, 't> {
     pub(super) fn command(&mut self, node: Node<'t>, position: &Position) {
@@ -42,10 +37,9 @@ impl<'t> Flow<'_, '_, 't> {
             self.substitutions(child, position);
         }
         let fed = self.fed.take();
-        let idle = |word: &Word| SAYS_NOTHING.contains(&word.text.as_str());
-        let position = match words.first() {
-            Some(word) if !idle(word) => self.position_of(node, position),
-            _ => position.clone(),
+        let position = match self.matters(&words) {
+            true => self.position_of(node, position),
+            false => position.clone(),
         };
         let here = Position {
             folder: self.shell.folder.clone(),
@@ -54,6 +48,32 @@ impl<'t> Flow<'_, '_, 't> {
         let from = self.reader.reading.commands.len();
         self.words(&words, self.source(node), fed.as_deref(), &here, 0);
         self.noted(node, from);
+    }
+
+    /// Whether anybody asks what becomes of the status of this command. Programs that are there
+    /// and are known for nothing fail as they like.
+    fn matters(&self, words: &[Word]) -> bool {
+        let Some(program) = words.first().and_then(Word::as_program) else {
+            return false;
+        };
+        let name = basename(program);
+        if self.functions.contains_key(program) {
+            return false;
+        }
+        if matches!(name, "." | "source" | "wait") || is_shell(name) {
+            return true;
+        }
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        match recognise(&texts) {
+            Recognised::Idle => !unfold(name, words, &Feed::Nothing).is_empty(),
+            Recognised::Known(CommandKind::Program) => {
+                program.contains('/')
+                    || name == "cargo"
+                    || !(self.reader.project.has_program)(name)
+                    || !unfold(name, words, &Feed::Nothing).is_empty()
+            }
+            _ => true,
+        }
     }
 
     /// A command by its words. `text`: as it is written.
@@ -83,7 +103,22 @@ impl<'t> Flow<'_, '_, 't> {
             }
             return;
         }
+        if let Some(alias) = self.aliases.get(program).cloned() {
+            // What it stands for, only the shell knows.
+            let here = position.hidden(StatusHider {
+                form: HidingForm::Tool,
+                text: alias,
+            });
+            self.reader
+                .note(text, program, CommandKind::Tests(None), &here);
+            return;
+        }
         match name {
+            "alias" => {
+                let given = arguments.iter().filter_map(|word| word.split_once('='));
+                let named = given.map(|(name, _)| (name.to_owned(), shortened(text)));
+                return self.aliases.extend(named);
+            }
             "set" => return self.set(arguments),
             "cd" | "pushd" => return self.moves(arguments),
             "wait" if arguments.iter().any(|word| !word.is_empty()) => {

@@ -34,7 +34,8 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         return;
     };
     let root = tree.root_node();
-    let script = read_code(root, text);
+    let mut script = read_code(root, text);
+    reader.add_sourced(&mut script, &position.folder);
     let mut flow = Flow {
         reader,
         text,
@@ -53,6 +54,7 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         background: Vec::new(),
         guarded: Vec::new(),
         calling: Vec::new(),
+        aliases: HashMap::new(),
         make_flags: None,
         fed: None,
     };
@@ -98,6 +100,8 @@ pub(super) struct Flow<'a, 'f, 't> {
     /// Programs that run only if they are there: `command -v x && x`.
     pub(super) guarded: Vec<String>,
     pub(super) calling: Vec<String>,
+    /// Other names of commands, each with its definition.
+    pub(super) aliases: HashMap<String, String>,
     /// What `MAKEFLAGS` lets make pass over.
     pub(super) make_flags: Option<&'static str>,
     /// A heredoc that the next command reads.

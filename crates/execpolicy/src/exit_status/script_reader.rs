@@ -19,8 +19,8 @@ pub(super) fn read_code(root: Node<'_>, text: &str) -> Script {
 }
 
 /// Reads a text that is not part of the script: its places are not those of the script.
-pub(super) fn read_code_apart(root: Node<'_>, text: &str) -> Code {
-    read(root, text, false).code
+pub(super) fn read_code_apart(root: Node<'_>, text: &str) -> Script {
+    read(root, text, false)
 }
 
 fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {

@@ -498,7 +498,7 @@ impl Simulation<'_> {
         let code = parsed_size(text)
             .then(|| self.scripts.tree(text))
             .flatten()
-            .map(|tree| Rc::new(read_code_apart(tree.root_node(), text)));
+            .map(|tree| Rc::new(read_code_apart(tree.root_node(), text).code));
         self.handlers.insert(text.to_owned(), code.clone());
         code
     }

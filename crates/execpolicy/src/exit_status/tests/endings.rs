@@ -6,16 +6,21 @@ use super::read;
 fn told(script: &str) -> Vec<String> {
     let files = [
         ("tests/a.py", ""),
+        (
+            "lib.sh",
+            "die() { echo \"$1\" >&2; exit 1; }\nwarn() { echo \"$1\"; }\n",
+        ),
         ("Cargo.toml", "[package]"),
         ("run", "#!/bin/sh\n"),
     ];
     let told = read(script, &files).into_iter();
     told.filter(|told| {
+        let command = told.split(" <- ").next().unwrap_or("");
         [
             "pytest", "rspec", "vitest", "ruff", "eslint", "npm test", "cargo", "$T", "$cmd",
         ]
         .iter()
-        .any(|name| told.contains(name))
+        .any(|name| command.contains(name))
     })
     .collect()
 }
@@ -68,6 +73,9 @@ fn a_status_that_is_lost_on_the_way() {
         "pytest | tee log; echo; exit ${PIPESTATUS[0]}",
         "pytest | tee log; exit $PIPESTATUS",
         "eval 'pytest' || :",
+        "alias pytest='pytest || true'\npytest",
+        ". ./lib.sh; pytest || warn failed",
+        "ec=0; { pytest && ruff check .; } || ec=$?; echo; exit 0",
         "T=\"pytest || true\"; eval \"$T\"",
         "T='pytest; echo done'; sh -c \"$T\"",
         "T='pytest -q'\n$T || true",
@@ -136,6 +144,27 @@ fn a_status_that_arrives() {
         "eslint --fix .; eslint .",
         "pytest || pytest",
         "cmd=pytest; $cmd",
+        ". ./lib.sh; pytest || die failed; echo ok",
+        "set -euo pipefail\nfor d in */; do\n  (cd \"$d\" && pytest)\ndone",
+        "docker compose up -d && pytest; rc=$?; docker compose down; exit $rc",
+        "out=$(ruff check . 2>&1) || { echo \"$out\"; exit 1; }",
+        "test -z \"$(gofmt -l .)\" && pytest",
+        "errors=0; for f in tests/*.py; do pytest \"$f\" || errors=$((errors + 1)); done; [ \"$errors\" -eq 0 ]",
+        "status=0; pytest || status=$?; mypy . || status=$?; exit $status",
+        "trap 'docker compose down' EXIT; docker compose up -d; pytest",
+        "while read -r f; do ruff check \"$f\" || exit 1; done < files.txt",
+        "git ls-files '*.py' | while read -r f; do ruff check \"$f\" || exit 1; done",
+        "pytest && echo PASS || { echo FAIL; exit 1; }",
+        "set +e; pytest; code=$?; set -e; rm -rf tmp; exit $code",
+        "python -m http.server & PID=$!; sleep 1; pytest; RC=$?; kill $PID; exit $RC",
+        "function check { pytest || return 1; }; check",
+        "if pytest; then echo ok; else echo bad; exit 1; fi",
+        "usage() { echo usage; exit 2; }; [ $# -gt 9 ] && usage; pytest",
+        "export PYTHONPATH=src; pytest",
+        "find . -name '*.py' -print0 | xargs -0 pytest",
+        "ec=0; { pytest && ruff check .; } || ec=$?; echo; exit \"$ec\"",
+        "pytest || status=failed; [ \"${status:-ok}\" = ok ]",
+        "until curl -s localhost; do sleep 1; done; pytest",
         "T='pytest -q && echo ok'; eval \"$T\"",
         "T='pytest || exit 1'; sh -c \"$T\"",
         "for d in a b; do (cd $d && pytest) || exit 1; done",
