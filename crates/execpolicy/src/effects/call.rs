@@ -212,7 +212,7 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         .collect();
     match row.operands {
         Operands::Read => act(Act::Read, &values),
-        Operands::Write => act(Act::Write, &values),
+        Operands::Write | Operands::Replace => act(Act::Write, &values),
         Operands::Remove => act(Act::Remove, &values),
         _ => {}
     }
@@ -223,6 +223,7 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
         Operands::Read => act(Act::Read, all),
         Operands::List => act(Act::List, all),
         Operands::Write => act(Act::Write, all),
+        Operands::Replace => act(Act::Replace, all),
         Operands::Remove => act(Act::Remove, all),
         Operands::FirstText => {
             let skip = usize::from(!is(On::Program));
@@ -252,7 +253,7 @@ fn finish(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
                 },
                 sources,
             );
-            act(Act::Write, &[target]);
+            act(Act::Replace, &[target]);
             let sources: Vec<Word> = sources.iter().map(|word| (*word).clone()).collect();
             out.push(Effect::PutInto(target.clone(), sources));
         }

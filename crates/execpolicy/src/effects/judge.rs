@@ -22,6 +22,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) dirs: &'a [Dir],
     /// Its placeholder.
     pub(crate) hole: Option<&'a Hole>,
+    /// Whether a container runs it: homes and the system are its own there, disks are not.
+    pub(crate) contained: bool,
 }
 
 /// Code that runs in turn.
@@ -264,11 +266,9 @@ impl Sight<'_, '_> {
             Act::Format => {
                 self.protected(spot, Below::Nothing);
                 self.judged.written.push(spot.clone());
-                let image = matches!(
-                    place,
-                    Place::Tree { .. } | Place::Scratch { .. } | Place::Nowhere
-                );
-                if !image {
+                // A file of any other name is an image, wherever it lies.
+                let disk = matches!(place, Place::Device | Place::Unknown) || ground.is_disk(spot);
+                if disk {
                     self.destroys(|| format!("destroys what is on a disk: {}", shown(spot)));
                 }
             }
@@ -276,7 +276,7 @@ impl Sight<'_, '_> {
                 if ground.is_disk(spot) {
                     self.destroys(|| format!("overwrites a disk: {}", shown(spot)));
                 }
-                if self.spoils && ground.is_system(spot) {
+                if self.spoils && self.is_system(spot) && !ground.is_for_additions(spot) {
                     self.destroys(|| {
                         format!("changes the rights of a system folder: {}", shown(spot))
                     });
@@ -306,11 +306,29 @@ impl Sight<'_, '_> {
                 }
                 self.judged.written.push(spot.clone());
             }
+            Act::Replace => {
+                self.replaced(spot);
+                self.file(Act::Write, spot);
+            }
+            Act::Clear => {
+                if self.is_home(spot) {
+                    self.destroys(|| format!("removes what is in a home folder: {}", shown(spot)));
+                } else if self.is_system(spot) {
+                    self.destroys(|| format!("removes a part of the system: {}", shown(spot)));
+                }
+            }
+            Act::Spoil => {
+                if self.is_home(spot) {
+                    self.destroys(|| {
+                        format!("changes the rights of a home folder: {}", shown(spot))
+                    });
+                }
+            }
             Act::Named => self.named(spot),
             Act::Remove => {
-                if ground.is_home(spot) {
+                if self.is_home(spot) {
                     self.destroys(|| format!("removes a home folder: {}", shown(spot)));
-                } else if ground.is_system(spot) || ground.is_disk(spot) {
+                } else if self.is_system(spot) || ground.is_disk(spot) {
                     self.destroys(|| format!("removes a part of the system: {}", shown(spot)));
                 }
                 self.protected(spot, Below::All);
@@ -332,6 +350,21 @@ impl Sight<'_, '_> {
                     }
                 }
             }
+        }
+    }
+
+    fn is_home(&self, spot: &Spot) -> bool {
+        !self.scene.contained && self.scene.ground.is_home(spot)
+    }
+
+    fn is_system(&self, spot: &Spot) -> bool {
+        !self.scene.contained && self.scene.ground.is_system(spot)
+    }
+
+    /// Whether nobody logs in without what was there.
+    fn replaced(&mut self, spot: &Spot) {
+        if !self.scene.contained && self.scene.ground.is_login(spot) {
+            self.destroys(|| format!("overwrites the accounts of the system: {}", shown(spot)));
         }
     }
 
@@ -361,6 +394,7 @@ impl Sight<'_, '_> {
                     self.judged.copied.push((inner.clone(), folder.clone()));
                     self.protected(&spot, Below::Nothing);
                     self.guarded(&spot);
+                    self.replaced(&spot);
                     if self.scene.ground.place(&spot) == Place::Git {
                         self.asks_at(&spot, "writes Git's own files");
                     }

@@ -122,11 +122,30 @@ impl Names {
         let [text] = found.as_slice() else {
             return None;
         };
-        match word.known {
+        let known = match is_list(&word.text) {
+            true => Known::Many,
+            false => word.known,
+        };
+        match known {
             Known::Many if wild(text) => None,
             Known::Many => fixed(text.split_whitespace().map(str::to_owned).collect()),
             Known::One | Known::Fixed => fixed(vec![text.clone()]),
         }
+    }
+
+    /// The texts that a word can become, as far as they are wholly known.
+    pub(crate) fn constants(&self, word: &Word) -> Vec<String> {
+        let open = |text: &String| text.contains([UNKNOWN, ROOT]) || text.contains(PIECE);
+        // A list as one text: its words are one command.
+        let text = match is_list(&word.text) {
+            true => word.text.replace("[@]", "[*]"),
+            false => word.text.clone(),
+        };
+        let mut found = Vec::new();
+        self.expand(&Word::open(text, Known::One), 0, &mut found);
+        found.retain(|text| !text.is_empty() && !open(text));
+        found.truncate(MOST);
+        found
     }
 
     /// A word with its placeholder filled; `None` for what is not known.
@@ -188,7 +207,7 @@ impl Names {
             return;
         }
         // Bare, a value can become many words; between other text only the edges are more.
-        let alone = word.known == Known::Many;
+        let alone = word.known == Known::Many || is_list(&word.text);
         let mut texts = vec![String::new()];
         let mut rest = word.text.as_str();
         while let Some(at) = rest.find(['$', '`']) {
@@ -305,6 +324,10 @@ impl Names {
             .unwrap_or(inner.len());
         let (name, action) = inner.split_at(end);
         let values = self.value(name, depth);
+        // All of a list, which is kept as its words.
+        if matches!(action, "[@]" | "[*]") {
+            return values;
+        }
         let Some(sign) = action.chars().next() else {
             return values;
         };
@@ -338,6 +361,14 @@ impl Names {
             _ => vec![UNKNOWN.to_string()],
         }
     }
+}
+
+/// Whether a text is all of a list, a word for each of its own: `${a[@]}`.
+fn is_list(text: &str) -> bool {
+    let name = text
+        .strip_prefix("${")
+        .and_then(|text| text.strip_suffix("[@]}"));
+    name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 /// The name of the variable that a text begins with.

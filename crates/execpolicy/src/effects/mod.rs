@@ -37,6 +37,8 @@ pub(crate) enum Act {
     ReadBelow,
     /// It is made or changed.
     Write,
+    /// What it held is lost, and something else or nothing put in its place.
+    Replace,
     /// A folder is written into, anywhere in it.
     WriteBelow,
     /// A folder is written into under names that only an archive knows.
@@ -45,6 +47,10 @@ pub(crate) enum Act {
     Format,
     /// It is removed or moved away, with all that is in it.
     Remove,
+    /// What nothing else keeps a record of is removed from a folder: `git clean`.
+    Clear,
+    /// Its owner cannot use it any more, or everybody can change it, with all that is in it.
+    Spoil,
     /// It is named in code that cannot be read.
     Named,
 }
@@ -100,6 +106,10 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
     match table::find(name) {
         Some(row) => {
             call::judge(row, words, &mut out);
+            // A script that is called `reboot` stops nothing that is known of.
+            if program.contains('/') && !program.starts_with('/') {
+                out.retain(|effect| *effect != Effect::Deed(Deed::Stops));
+            }
             // It may be another one of the same name.
             if program.contains('/') {
                 out.extend(words.first().cloned().map(Effect::Starts));

@@ -274,6 +274,19 @@ impl Ground {
         vital::is_system(&parts) && self.below_root(&parts).is_none()
     }
 
+    /// Whether it is a folder of the system into which people put programs and data of their own:
+    /// whom it belongs to is theirs to say.
+    pub(crate) fn is_for_additions(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        vital::is_for_additions(&parts)
+    }
+
+    /// Whether it is a file without which nobody logs in.
+    pub(crate) fn is_login(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        vital::is_login(&parts)
+    }
+
     /// Whether it is a disk.
     pub(crate) fn is_disk(&self, spot: &Spot) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();

@@ -152,7 +152,7 @@ impl Deed {
             Self::Persists => "goes on or comes back after this work has ended",
             Self::Destroys => "destroys data or services outside the project's tree",
             Self::Wipes => "destroys what is on a disk",
-            Self::Stops => "stops the machine",
+            Self::Stops => "stops the machine, or all that runs on it",
             Self::Machine => "changes the machine itself",
             Self::Secret => "shows or hands on a secret",
             Self::Modes => "changes the rights of many files at once",
@@ -218,6 +218,8 @@ pub(crate) enum Operands {
     List,
     /// They are written or made.
     Write,
+    /// They are written, and what was in them is lost.
+    Replace,
     /// They are removed.
     Remove,
     /// All but the last are read, the last is written or they are put into it.

@@ -85,6 +85,28 @@ pub(super) fn is_system(path: &[&str]) -> bool {
     SYSTEM.iter().any(|folder| itself_or_all(path, folder))
 }
 
+/// Whether the path is a folder of the system that is there for what people add to it, or all that
+/// lies in one.
+pub(super) fn is_for_additions(path: &[&str]) -> bool {
+    let folder = match path {
+        [folder @ .., all] if is_all(all) => folder,
+        folder => folder,
+    };
+    matches!(
+        folder,
+        ["usr", "local"] | ["opt" | "srv" | "mnt" | "media" | "Applications" | "Volumes"]
+    )
+}
+
+/// Whether the path is a file that says who can log in.
+pub(super) fn is_login(path: &[&str]) -> bool {
+    matches!(
+        path,
+        ["etc", "passwd" | "shadow" | "group" | "sudoers"]
+            | ["private", "etc", "passwd" | "group" | "sudoers"]
+    )
+}
+
 /// Whether the path is a disk, or a pattern that means one.
 pub(super) fn is_disk(path: &[&str]) -> bool {
     match path {

@@ -89,7 +89,7 @@ pub fn judge_parsed_script(
 ) -> (ToolFacts, Vec<Touched>) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
-    judge.script(script, Feed::Open, 0, &start.0);
+    judge.script(script, Feed::Open, 0, &start.0, Kind::Plain);
     judge.finish_touching()
 }
 
@@ -157,7 +157,7 @@ struct Command {
 }
 
 /// Who brings the program of a command, and where it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// The machine.
     Plain,
@@ -165,6 +165,10 @@ enum Kind {
     Brought,
     /// A container: files are its own.
     Inside,
+    /// A script in a container: the system is its own, and which files are shared is not known.
+    Contained,
+    /// Another machine: what stops it stops no work here.
+    Elsewhere,
 }
 
 /// What is known of a command beside its words.
@@ -187,7 +191,7 @@ struct Judge<'r> {
     commands: usize,
     /// Scripts read already, each with what it was fed: a shell that is fed itself would
     /// double with every level.
-    read: HashSet<(String, Feed)>,
+    read: HashSet<(String, Feed, Kind)>,
     ground: Ground,
     names: Names,
     functions: HashSet<String>,
@@ -196,8 +200,9 @@ struct Judge<'r> {
     sums: bool,
     links: Vec<(Spot, Spot)>,
     made: Made,
-    /// Judged last: a link that a command makes leads elsewhere.
-    redirected: Vec<tree::Redirected>,
+    /// Judged last: a link that a command makes leads elsewhere. With each, whether it stands in a
+    /// script that a container runs.
+    redirected: Vec<(tree::Redirected, bool)>,
 }
 
 impl<'r> Judge<'r> {
@@ -260,8 +265,8 @@ impl<'r> Judge<'r> {
                 self.unreadable(&trap);
             }
         }
-        for redirected in std::mem::take(&mut self.redirected) {
-            self.redirected(&redirected);
+        for (redirected, contained) in std::mem::take(&mut self.redirected) {
+            self.redirected(&redirected, contained);
         }
         self.made.follow();
         if self.asks_about_hazards()
@@ -288,13 +293,20 @@ impl<'r> Judge<'r> {
     }
 
     /// Judges effects, and takes up what they run.
-    fn effects(&mut self, effects: &[Effect], dirs: &Dirs, hole: Option<&Hole>) -> Judged {
+    fn effects(
+        &mut self,
+        effects: &[Effect],
+        dirs: &Dirs,
+        hole: Option<&Hole>,
+        contained: bool,
+    ) -> Judged {
         let rules = self.verdict.rules();
         let scene = Scene {
             ground: &self.ground,
             names: &self.names,
             dirs,
             hole,
+            contained,
         };
         let judged = sight::judge(effects, &scene, rules.bounds(), &self.links);
         if let Some((decision, why)) = &judged.protected {
@@ -343,9 +355,9 @@ impl<'r> Judge<'r> {
         self.verdict.scan(piece);
     }
 
-    fn script(&mut self, text: &str, feed: Feed, depth: u16, dirs: &Dirs) {
+    fn script(&mut self, text: &str, feed: Feed, depth: u16, dirs: &Dirs, kind: Kind) {
         // Breadth first: what was read before was read at a lesser depth.
-        if depth > 0 && !self.read.insert((text.to_owned(), feed.clone())) {
+        if depth > 0 && !self.read.insert((text.to_owned(), feed.clone(), kind)) {
             return;
         }
         self.bytes = self.bytes.saturating_add(text.len());
@@ -368,7 +380,10 @@ impl<'r> Judge<'r> {
                 self.names.set(GIVEN, Some(word.clone()));
             }
         }
-        self.redirected.extend(script.redirected);
+        let contained = kind == Kind::Contained;
+        let redirected = script.redirected.into_iter();
+        self.redirected
+            .extend(redirected.map(|redirected| (redirected, contained)));
         for path in own::patched(text) {
             let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
             self.asked(&effects, dirs);
@@ -385,7 +400,11 @@ impl<'r> Judge<'r> {
                 sure: true,
                 dirs: found.dirs,
                 hole: None,
-                kind: Kind::Plain,
+                // A script is read as it stands, whoever brings it.
+                kind: match kind {
+                    Kind::Brought => Kind::Plain,
+                    kind => kind,
+                },
             });
         }
     }
@@ -403,7 +422,7 @@ impl<'r> Judge<'r> {
         words.get(at..).unwrap_or(&[])
     }
 
-    fn redirected(&mut self, redirected: &tree::Redirected) {
+    fn redirected(&mut self, redirected: &tree::Redirected, contained: bool) {
         // `>&2` and `2>&1` name no file.
         let digits = |text: &str| {
             text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
@@ -414,7 +433,8 @@ impl<'r> Judge<'r> {
             return;
         }
         let act = match redirected.written {
-            true => effects::Act::Write,
+            true if redirected.appended => effects::Act::Write,
+            true => effects::Act::Replace,
             false => effects::Act::Read,
         };
         let mut effects = vec![Effect::File(act, redirected.path.clone())];
@@ -422,17 +442,17 @@ impl<'r> Judge<'r> {
         if self.made.takes && !redirected.written {
             effects.push(Effect::Starts(redirected.path.clone()));
         }
-        self.asked_of(&effects, &redirected.dirs, redirected.fetched);
+        self.asked_of(&effects, &redirected.dirs, redirected.fetched, contained);
     }
 
     /// Effects of no command that a rule could name.
     fn asked(&mut self, effects: &[Effect], dirs: &Dirs) {
-        self.asked_of(effects, dirs, false);
+        self.asked_of(effects, dirs, false, false);
     }
 
-    /// The same; `fetched`: what is written comes from the network.
-    fn asked_of(&mut self, effects: &[Effect], dirs: &Dirs, fetched: bool) {
-        let judged = self.effects(effects, dirs, None);
+    /// The same; `fetched`: what is written comes from the network; `contained`: a container does it.
+    fn asked_of(&mut self, effects: &[Effect], dirs: &Dirs, fetched: bool, contained: bool) {
+        let judged = self.effects(effects, dirs, None, contained);
         self.made.written(&judged, fetched);
         if self.by_effect()
             && let Some(why) = judged.asks
@@ -445,7 +465,7 @@ impl<'r> Judge<'r> {
         self.names.set(name, value.cloned());
         match variables::set(name, value) {
             Some(variables::Sets::Runs(run)) => {
-                self.run(run, &Feed::Nothing, depth + 1, dirs, None)
+                self.run(run, &Feed::Nothing, depth + 1, (dirs, Kind::Plain), None)
             }
             Some(variables::Sets::Asks(why)) if self.by_effect() => {
                 self.verdict
@@ -456,18 +476,27 @@ impl<'r> Judge<'r> {
     }
 
     /// Takes up what an effect runs.
-    fn run(&mut self, run: Run, feed: &Feed, depth: u16, dirs: &Dirs, hole: Option<Rc<Hole>>) {
+    fn run(
+        &mut self,
+        run: Run,
+        feed: &Feed,
+        depth: u16,
+        (dirs, kind): (&Dirs, Kind),
+        hole: Option<Rc<Hole>>,
+    ) {
         let (words, kind) = match run {
             Run::Script(word) => {
                 if word.known != Known::Fixed {
                     self.verdict.unresolved(&word.text);
                 }
-                return self.script(&word.text, feed.clone(), depth, dirs);
+                return self.script(&word.text, feed.clone(), depth, dirs, kind);
             }
             // Read with the command that it is fed to.
             Run::Fed(_) => return,
-            Run::Command(words) => (words, Kind::Plain),
-            Run::Tool(words) => (words, Kind::Brought),
+            Run::Command(words) if kind == Kind::Brought => (words, Kind::Plain),
+            Run::Command(words) => (words, kind),
+            Run::Tool(words) if kind == Kind::Plain => (words, Kind::Brought),
+            Run::Tool(words) => (words, kind),
             Run::Inside(words) => (words, Kind::Inside),
         };
         self.push(Command {
@@ -493,15 +522,20 @@ impl<'r> Judge<'r> {
                 ..Facts::default()
             };
         }
-        let mut effects = effects::of(program, words, command.kind != Kind::Plain);
+        let brought = matches!(command.kind, Kind::Brought | Kind::Inside);
+        let mut effects = effects::of(program, words, brought);
         // Without quotes, what is empty is no word at all.
         if words.iter().any(Word::is_wide_open) {
             let rest = words.iter().filter(|word| !word.is_wide_open());
             let rest: Vec<Word> = rest.cloned().collect();
-            effects.extend(effects::of(program, &rest, command.kind != Kind::Plain));
+            effects.extend(effects::of(program, &rest, brought));
         }
-        if command.kind != Kind::Plain {
-            drop_named_deeds(&mut effects, words);
+        match command.kind {
+            Kind::Plain => {}
+            Kind::Brought | Kind::Inside => drop_named_deeds(&mut effects, words),
+            Kind::Elsewhere | Kind::Contained => {
+                effects.retain(|effect| *effect != Effect::Deed(Deed::Stops))
+            }
         }
         let fed: Vec<_> = effects
             .iter()
@@ -551,7 +585,9 @@ impl<'r> Judge<'r> {
             });
         }
         let readable = !effects.contains(&Effect::Deed(Deed::Code));
-        let mut judged = self.effects(&effects, &command.dirs, command.hole.as_deref());
+        let contained = command.kind == Kind::Contained;
+        let hole = command.hole.as_deref();
+        let mut judged = self.effects(&effects, &command.dirs, hole, contained);
         let takes = effects
             .iter()
             .any(|effect| matches!(effect, Effect::Fed(_)));
@@ -574,7 +610,7 @@ impl<'r> Judge<'r> {
                 run,
                 &command.feed,
                 command.depth + 1,
-                &command.dirs,
+                (&command.dirs, command.kind),
                 command.hole.clone(),
             );
         }
@@ -597,6 +633,7 @@ impl<'r> Judge<'r> {
             names: &self.names,
             dirs: &command.dirs,
             hole: command.hole.as_deref(),
+            contained: command.kind == Kind::Contained,
         };
         let mut effects = effects::of(program, words, true);
         drop_named_deeds(&mut effects, words);
@@ -635,6 +672,7 @@ impl<'r> Judge<'r> {
                 if self.asks_about_hazards() && fetched::is_fetched(&first.text, &self.names) {
                     self.verdict.hazard(words, fetched::HAZARD);
                 }
+                self.named_by_constants(command, words);
             }
             // An unquoted expansion may be empty, and the next word the command.
             if first.known == Known::Many && command.sure {
@@ -679,6 +717,33 @@ impl<'r> Judge<'r> {
                 self.verdict.hazard(&words, why);
             }
             self.unfold(&command, &words, inner, facts.readable);
+        }
+    }
+
+    /// A command whose name is a constant of this very script (`X=rm; $X -rf /`) is judged by it as
+    /// well; that it cannot be read beforehand stays true.
+    fn named_by_constants(&mut self, command: &Command, words: &[Word]) {
+        let Some((first, rest)) = words.split_first() else {
+            return;
+        };
+        for name in self.names.constants(first) {
+            let own = name.split_whitespace().map(Word::fixed);
+            let words: Vec<Word> = own.chain(rest.iter().cloned()).collect();
+            let named = words.first().and_then(Word::as_program);
+            // What names itself is no constant.
+            if named.is_none_or(|named| named.contains(['$', '`'])) {
+                continue;
+            }
+            self.push(Command {
+                words: words.into(),
+                from: 0,
+                feed: command.feed.clone(),
+                depth: command.depth + 1,
+                sure: true,
+                dirs: command.dirs.clone(),
+                hole: command.hole.clone(),
+                kind: command.kind,
+            });
         }
     }
 
@@ -783,7 +848,12 @@ impl<'r> Judge<'r> {
                 if !sure {
                     self.verdict.unresolved(&text);
                 }
-                self.script(&text, command.feed.clone(), depth, &command.dirs);
+                let kind = match command.kind {
+                    Kind::Inside => Kind::Contained,
+                    Kind::Plain if unfold::runs_elsewhere(words) => Kind::Elsewhere,
+                    kind => kind,
+                };
+                self.script(&text, command.feed.clone(), depth, &command.dirs, kind);
             }
             Inner::AnyFrom(at) => {
                 let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -805,7 +875,7 @@ impl<'r> Judge<'r> {
                 }
             }
             Inner::Alias(name, text) => {
-                self.script(&text, Feed::Nothing, depth, &command.dirs);
+                self.script(&text, Feed::Nothing, depth, &command.dirs, command.kind);
                 self.aliases.insert(name, text);
             }
         }

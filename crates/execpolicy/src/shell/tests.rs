@@ -270,6 +270,10 @@ fn further_spellings() {
         "$EMPTY rm x",
         "{rm,-rf,x}",
         "eval \"$(echo rm)\"",
+        "`echo rm` x",
+        "X=rm; $X y",
+        "a=(rm y); \"${a[@]}\"",
+        "printf -v X %s rm; \"$X\" y",
         // Text that the grammar reads otherwise than the shell.
         "echo $'a\\\\' ; rm x ; echo 'b'",
         "echo a\u{a0}# ; rm x",
@@ -291,7 +295,6 @@ fn further_spellings() {
         "$X",
         "\"$CMD\" x",
         "$(which rm) x",
-        "`echo rm` x",
         "${x}rm y",
         "r${x}m y",
         "/bin/r? x",

@@ -67,6 +67,8 @@ pub(crate) struct Redirected {
     pub(crate) path: Word,
     /// Whether it is written, not read.
     pub(crate) written: bool,
+    /// Whether it goes behind what is there.
+    pub(crate) appended: bool,
     /// Whether what is written comes from the network.
     pub(crate) fetched: bool,
     /// The folders from which it is named.
@@ -296,6 +298,7 @@ impl<'t, 's> Walk<'t, 's> {
                     let redirected = Redirected {
                         path,
                         written,
+                        appended: operator.contains(">>"),
                         fetched,
                         dirs,
                     };

@@ -5,6 +5,7 @@ use super::feed::Feed;
 use super::options::{Seen, Start, past};
 use super::word::{Known, Word};
 use super::wrappers::{self, Wrapper};
+use crate::rules::basename;
 
 /// Bytes of a text that `xargs` makes words of.
 const MAX_TOLD: usize = 4 << 10;
@@ -77,7 +78,7 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
             .get(1)
             .map_or_else(Vec::new, |file| code_file(file, feed)),
         Wrapper::Alias => words.iter().skip(1).filter_map(alias).collect(),
-        Wrapper::Find => find(words),
+        Wrapper::Find => find(words, name),
         Wrapper::Env => env(words),
         Wrapper::Xargs => xargs(words, feed),
         Wrapper::TextOption => text_option(words, feed),
@@ -109,6 +110,24 @@ pub(crate) fn started_in(name: &str, words: &[Word]) -> Option<Word> {
     let told = seen.into_iter().rev();
     let mut told = told.filter(|(name, _)| name == letter || name == long);
     told.next()?.1
+}
+
+/// Whether what these words run in turn runs on another machine.
+pub(crate) fn runs_elsewhere(words: &[Word]) -> bool {
+    let program = words.first().and_then(Word::as_program);
+    if program.map(basename) != Some("ssh") {
+        return false;
+    }
+    let Start::At(at) = past(words, &wrappers::SSH).0 else {
+        return false;
+    };
+    let host = at.checked_sub(1).and_then(|at| words.get(at));
+    let host = host.and_then(Word::as_fixed).map(|host| {
+        let host = host.trim_start_matches("ssh://");
+        host.rsplit('@').next().unwrap_or(host).to_owned()
+    });
+    let here = ["localhost", "127.", "::1", "[::1]", "0.0.0.0"];
+    host.is_none_or(|host| !here.iter().any(|name| host.starts_with(name)))
 }
 
 /// What `checkrein run` and `checkrein mcp-proxy` start: the words behind `--`, or an agent with
@@ -288,7 +307,7 @@ fn alias(word: &Word) -> Option<Inner> {
     Some(Inner::Alias(name.to_owned(), value.to_owned()))
 }
 
-fn find(words: &[Word]) -> Vec<Inner> {
+fn find(words: &[Word], name: &str) -> Vec<Inner> {
     let mut found = Vec::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -302,12 +321,13 @@ fn find(words: &[Word]) -> Vec<Inner> {
         let rest = words.get(at..).unwrap_or(&[]);
         let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
         let length = rest.iter().position(ends).unwrap_or(rest.len());
-        let command = rest
-            .iter()
-            .take(length)
-            .map(|word| word.with_placeholder("{}"))
-            .collect();
-        found.push(Inner::Command(command));
+        let own = rest.get(..length).unwrap_or(&[]);
+        let command = own.iter().map(|word| word.with_placeholder("{}"));
+        // `fd` adds what it finds where nothing stands for it.
+        let adds =
+            matches!(name, "fd" | "fdfind") && !own.iter().any(|word| word.text.contains('{'));
+        let added = adds.then(|| Word::fixed("{}").with_placeholder("{}"));
+        found.push(Inner::Command(command.chain(added).collect()));
         at += length;
     }
     found

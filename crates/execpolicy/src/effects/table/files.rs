@@ -14,6 +14,7 @@ pub(super) const ROWS: &[Row] = &[
         "grm",
         "trash",
         "trash-put",
+        "rmtrash",
         "rimraf",
         "del-cli",
     ]),
@@ -24,7 +25,9 @@ pub(super) const ROWS: &[Row] = &[
         .values("mtd")
         .longs(&["mode", "date", "time"])
         .on(&[("r", On::Reads), ("reference", On::Reads)]),
-    Row::writes(&["truncate", "fallocate"])
+    Row::of(&["gio"]).more(gio),
+    Row::of(&["truncate", "fallocate"])
+        .operands(Operands::Replace)
         .values("slo")
         .longs(&["size", "length", "offset"])
         .on(&[("r", On::Reads), ("reference", On::Reads)]),
@@ -164,7 +167,11 @@ fn linked(call: &Call<'_>, out: &mut Vec<Effect>) {
         (None, Some((last, sources))) => ((*last).clone(), sources),
         (None, None) => return,
     };
-    out.push(Effect::File(Act::Write, target.clone()));
+    let act = match call.has(&["f", "force"]) {
+        true => Act::Replace,
+        false => Act::Write,
+    };
+    out.push(Effect::File(act, target.clone()));
     let symbolic = call.has(&["s", "symbolic"]);
     out.extend(
         sources
@@ -217,6 +224,57 @@ fn lends_rights(mode: &str) -> bool {
     (octal && digits.len() > 3) || (!octal && mode.contains('s'))
 }
 
+/// Whether a mode takes a right away from the owner, or lets everybody write.
+fn takes_rights(mode: &str) -> bool {
+    if !mode.is_empty() && mode.chars().all(|c| c.is_digit(8)) {
+        let mut digits = mode.chars().rev().filter_map(|c| c.to_digit(8));
+        let (other, owner) = (digits.next(), digits.nth(1));
+        return owner.unwrap_or(0) != 7 || other.unwrap_or(0) & 2 != 0;
+    }
+    mode.split(',').any(|part| {
+        let at = part.find(['+', '-', '=']).unwrap_or(part.len());
+        let (who, what) = part.split_at(at);
+        let owner = who.is_empty() || who.contains(['a', 'u']);
+        let everybody = who.is_empty() || who.contains(['a', 'o']);
+        match what.chars().next() {
+            Some('-') => owner && what.contains(['r', 'w', 'x', 'X']),
+            Some('+') => everybody && what.contains('w') && !who.is_empty(),
+            Some('=') => {
+                owner && !(what.contains('r') && what.contains('w') && what.contains(['x', 'X']))
+                    || everybody && what.contains('w')
+            }
+            _ => false,
+        }
+    })
+}
+
+fn spoilt(words: Option<&[&Word]>, out: &mut Vec<Effect>) {
+    let words = words.unwrap_or(&[]).iter();
+    out.extend(words.map(|word| Effect::File(Act::Spoil, (*word).clone())));
+}
+
+/// Accounts to which no home of a person belongs.
+fn is_nobodys(owner: &str) -> bool {
+    let owner = owner.split([':', '.']).next().unwrap_or(owner);
+    [
+        "root", "nobody", "daemon", "bin", "sys", "www-data", "nginx", "0", "65534",
+    ]
+    .contains(&owner)
+}
+
+/// `gio trash`, `gio remove`: the other words of it open, copy and tell.
+fn gio(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let files = call.operands.get(1..).unwrap_or(&[]).iter();
+    match call.operand(0) {
+        Some("trash" | "remove") => {
+            out.extend(files.map(|word| Effect::File(Act::Remove, (*word).clone())));
+        }
+        Some("info" | "list" | "tree" | "version" | "help") => {}
+        Some("cat") => out.extend(files.map(|word| Effect::File(Act::Read, (*word).clone()))),
+        _ => out.push(Effect::Deed(Deed::Unknown)),
+    }
+}
+
 fn modes(call: &Call<'_>, out: &mut Vec<Effect>) {
     if call.has(&["R", "recursive"]) {
         out.push(Effect::Deed(Deed::Modes));
@@ -225,6 +283,10 @@ fn modes(call: &Call<'_>, out: &mut Vec<Effect>) {
     let letters = |name: &str| name.chars().all(|c| "rwxXstugo".contains(c)) && !name.is_empty();
     let minus = call.options.iter().any(|(name, _)| letters(name));
     let skip = usize::from(!minus && !call.has(&["reference"]));
+    let mode = call.operands.first().filter(|_| skip == 1);
+    if call.has(&["R", "recursive"]) && mode.is_some_and(|word| takes_rights(&word.text)) {
+        spoilt(call.operands.get(1..), out);
+    }
     if skip == 1 {
         match call.operands.first() {
             Some(mode) if mode.known != Known::Fixed || lends_rights(&mode.text) => {
@@ -248,6 +310,9 @@ fn owners(call: &Call<'_>, out: &mut Vec<Effect>) {
         Deed::Privilege
     }));
     let skip = usize::from(!call.has(&["reference"]));
+    if call.has(&["R", "recursive"]) && call.operand(0).is_some_and(is_nobodys) && skip == 1 {
+        spoilt(call.operands.get(1..), out);
+    }
     out.extend(
         call.operands
             .iter()
@@ -266,7 +331,7 @@ fn dd(call: &Call<'_>, out: &mut Vec<Effect>) {
         };
         let act = match name {
             "if" => Act::Read,
-            "of" => Act::Write,
+            "of" => Act::Replace,
             _ => continue,
         };
         out.extend(word.after('=').map(|value| Effect::File(act, value)));
@@ -445,7 +510,28 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
 
 /// Whether a test leaves anything out.
 pub(super) fn chooses(words: &[Word]) -> bool {
-    words.iter().any(|word| {
+    words.iter().enumerate().any(|(at, word)| {
+        // `-name '*'` is every name, unless it is turned round.
+        let every = |test: &str| {
+            let next = words.get(at + 1).and_then(Word::as_fixed);
+            let wild = next.is_some_and(|text| {
+                text.contains('*') && text.chars().all(|c| matches!(c, '*' | '?'))
+            });
+            let turned = at.checked_sub(1).and_then(|at| words.get(at));
+            let turned = turned.is_some_and(|word| matches!(word.as_fixed(), Some("!" | "-not")));
+            let named = [
+                "-name",
+                "-iname",
+                "-path",
+                "-ipath",
+                "-wholename",
+                "-iwholename",
+            ];
+            wild && !turned && named.contains(&test)
+        };
+        if word.as_fixed().is_some_and(every) {
+            return false;
+        }
         matches!(
             word.as_fixed(),
             Some(
@@ -544,4 +630,81 @@ pub(super) fn found(start: &Word, name: Option<&Word>, chosen: bool) -> Word {
     let name = name.and_then(Word::as_fixed).unwrap_or("?*");
     word.append(&Word::fixed(format!("/**/{name}")));
     word
+}
+
+/// Options of `fd` that take a word.
+const FD_VALUES: &[&str] = &[
+    "-t",
+    "-e",
+    "-d",
+    "-E",
+    "-S",
+    "-o",
+    "-c",
+    "-j",
+    "--type",
+    "--extension",
+    "--max-depth",
+    "--min-depth",
+    "--exact-depth",
+    "--exclude",
+    "--size",
+    "--owner",
+    "--color",
+    "--threads",
+    "--changed-within",
+    "--changed-before",
+    "--max-results",
+    "--base-directory",
+    "--and",
+    "--ignore-file",
+    "--path-separator",
+    "--search-path",
+    "--format",
+];
+
+/// What `fd` finds: without a pattern or another test that leaves something out, all that lies in
+/// its folders.
+pub(super) fn found_by_fd(words: &[Word]) -> Vec<Word> {
+    let mut operands = Vec::new();
+    let mut chosen = false;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        match word.as_fixed() {
+            Some("-x" | "-X" | "--exec" | "--exec-batch") => break,
+            Some(text) if FD_VALUES.contains(&text) => {
+                let whole = matches!(
+                    text,
+                    "-j" | "--threads" | "-c" | "--color" | "-t" | "--type"
+                );
+                chosen |= !whole;
+                at += 1;
+            }
+            Some(text) if text.starts_with('-') => {
+                chosen |= [
+                    "-e",
+                    "-E",
+                    "-S",
+                    "--ext",
+                    "--exc",
+                    "--size",
+                    "--changed",
+                    "--max-d",
+                ]
+                .iter()
+                .any(|begin| text.starts_with(begin));
+            }
+            _ => operands.push(word),
+        }
+    }
+    let pattern = operands.first().map(|word| word.text.as_str());
+    chosen |= !matches!(pattern, None | Some("" | "." | ".*" | "^" | "$"));
+    match operands.get(1..) {
+        None | Some([]) => vec![Word::fixed("**/?*")],
+        Some(folders) => folders
+            .iter()
+            .map(|folder| found(folder, None, chosen))
+            .collect(),
+    }
 }

@@ -737,6 +737,16 @@ fn clean(call: &Call<'_>, out: &mut Vec<Effect>) {
     if !inert::holds(call.words, &["n", "dry-run"], &inert::GIT_FILES, "e", false) {
         out.push(Effect::Deed(Deed::Drops));
         all(out);
+        let here = Word::fixed(".");
+        let folders = match call.operands.as_slice() {
+            [] => &[&here][..],
+            folders => folders,
+        };
+        out.extend(
+            folders
+                .iter()
+                .map(|word| Effect::File(Act::Clear, (*word).clone())),
+        );
     }
 }
 

@@ -143,16 +143,21 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
             found.extend(folders.iter().map(|word| (*word).clone()));
             Some(found)
         }
-        "fd" | "fdfind" => Some(below(operands.get(1..).unwrap_or(&[]))),
+        "fd" | "fdfind" => Some(files::found_by_fd(words)),
         "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => {
             Some(match operands.as_slice() {
                 // Names without their folder.
                 [] => vec![Word::fixed("?*")],
                 folders => folders
                     .iter()
-                    .map(|word| match word.known {
-                        crate::shell::Known::Many => (*word).clone(),
-                        _ => Word::fixed("?*"),
+                    .flat_map(|word| match word.known {
+                        crate::shell::Known::Many => vec![(*word).clone()],
+                        // Whoever reads them here means them there.
+                        _ => {
+                            let mut there = (*word).clone();
+                            there.append(&Word::fixed("/?*"));
+                            vec![Word::fixed("?*"), there]
+                        }
                     })
                     .collect(),
             })

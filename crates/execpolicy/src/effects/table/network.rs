@@ -226,6 +226,21 @@ fn pipes(call: &Call<'_>, out: &mut Vec<Effect>) {
     if !looks {
         out.push(Effect::Deed(Deed::Uploads));
     }
+    if name == "rclone" {
+        removed_locally(call, out);
+    }
+}
+
+/// `rclone` knows folders of this machine by their paths, and others by `REMOTE:PATH`.
+fn removed_locally(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let (act, place) = match call.operand(0) {
+        Some("purge" | "delete" | "deletefile") => (Act::Remove, call.operands.get(1)),
+        Some("sync") => (Act::Clear, call.operands.get(2)),
+        Some("move") => (Act::Clear, call.operands.get(1)),
+        _ => return,
+    };
+    let local = place.filter(|word| !remote(word));
+    out.extend(local.map(|word| Effect::File(act, (*word).clone())));
 }
 
 /// `HOST:PATH`, not a path.

@@ -357,7 +357,10 @@ fn stops(call: &Call<'_>, out: &mut Vec<Effect>) {
         "init" | "telinit" => matches!(call.operand(0), Some("0" | "6")),
         "kexec" => call.has(&["e", "exec"]),
         // Only a message, or the end of one that was on its way.
-        _ => !call.has_only(&["c", "k", "w", "wtmp-only", "show"]),
+        _ => {
+            let says = call.is_only(&["--help", "--version"]);
+            !says && !call.has_only(&["c", "k", "w", "wtmp-only", "show"])
+        }
     };
     if stops {
         out.push(Effect::Deed(Deed::Stops));
@@ -449,6 +452,9 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
         Some((&("-s" | "-n"), rest)) => rest.get(1..).unwrap_or(&[]),
         _ => words.as_slice(),
     };
+    if targets.iter().any(|word| matches!(*word, "-1")) {
+        out.push(Effect::Deed(Deed::Stops));
+    }
     let all = |word: &&&str| {
         matches!(**word, "-1" | "1" | "0" | "$PPID")
             || ["checkrein", "claude", "codex"]

@@ -1,9 +1,9 @@
 //! Programs that read, count, sort and print.
 
-use crate::effects::Effect;
 use crate::effects::call::Call;
 use crate::effects::inert;
 use crate::effects::row::{Deed, On, Operands, Row};
+use crate::effects::{Act, Effect};
 
 pub(super) const ROWS: &[Row] = &[
     // Print what they are told, or what the system is.
@@ -474,7 +474,7 @@ pub(super) const ROWS: &[Row] = &[
             ("t", On::Value),
         ])
         .more(pager),
-    Row::writes(&["tee", "sponge"]),
+    Row::of(&["tee", "sponge"]).more(tee),
     Row::of(&["split", "csplit"])
         .values("abCnltfk")
         .longs(&[
@@ -594,4 +594,13 @@ fn split(call: &Call<'_>, out: &mut Vec<Effect>) {
     let mut made = prefix.unwrap_or_else(|| crate::shell::Word::fixed("x"));
     made.append(&crate::shell::Word::fixed("?*"));
     out.push(Effect::File(Act::Write, made));
+}
+
+fn tee(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let act = match call.has(&["a", "append"]) {
+        true => Act::Write,
+        false => Act::Replace,
+    };
+    let files = call.operands.iter();
+    out.extend(files.map(|word| Effect::File(act, (*word).clone())));
 }

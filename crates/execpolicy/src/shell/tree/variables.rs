@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Walk;
-use crate::shell::feed::Feed;
+use crate::shell::feed::{Feed, printed};
 use crate::shell::sums;
 use crate::shell::word::{self, Word};
 
@@ -46,6 +46,17 @@ impl<'t> Walk<'t, '_> {
                     _ => self.forget(rest),
                 }
             }
+            Some("printf") if rest.first().is_some_and(|word| word.text == "-v") => {
+                let name = rest.get(1).map_or("", |word| word.text.as_str());
+                let mut words = vec![Word::fixed("printf")];
+                words.extend(rest.iter().skip(2).cloned());
+                let value = match printed(&words, &Feed::Nothing) {
+                    Feed::Text { text, sure: true } => Some(Word::fixed(&*text)),
+                    Feed::Text { text, sure: false } => Some(Word::open(&*text, word::Known::One)),
+                    _ => None,
+                };
+                self.script.assigned.push((name.to_owned(), value));
+            }
             Some("mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared" | "unset") => {
                 self.forget(rest);
             }
@@ -80,10 +91,30 @@ impl<'t> Walk<'t, '_> {
             self.script.traps.push(text.to_owned());
         }
         let value = match value {
+            Some(value) if value.kind() == "array" && !adds => self.list(value),
             Some(value) => word::read(value, self.text).filter(|_| !adds && plain == name),
             None => Some(Word::fixed("")),
         };
         self.script.assigned.push((plain, value));
+    }
+
+    /// `(a b c)` as the text that splits into its words, if they are known and do.
+    fn list(&self, node: Node<'t>) -> Option<Word> {
+        let mut cursor = node.walk();
+        let mut texts = Vec::new();
+        for child in node.named_children(&mut cursor) {
+            let word = word::read(child, self.text)?;
+            let splits = word.text.is_empty() || word.text.contains(char::is_whitespace);
+            if splits && word.known == word::Known::Fixed {
+                return None;
+            }
+            texts.push(word.text);
+        }
+        let text = texts.join(" ");
+        Some(match text.contains(['$', '`', '~', '*', '?', '{', '[']) {
+            true => Word::open(text, word::Known::Many),
+            false => Word::fixed(text),
+        })
     }
 
     /// `for NAME in WORDS`.
