@@ -545,6 +545,15 @@ fn what_the_environment_names_counts_too() {
             .success();
         assert!(fails || env[0].1 == "/dev/zero", "{env:?}");
     }
+    // As in a hook of git's, which starts at the top.
+    for env in [
+        &[("GIT_DIR", ".git")][..],
+        &[("GIT_DIR", ".git"), ("GIT_WORK_TREE", ".")],
+        &[("GIT_DIR", ".git"), ("GIT_INDEX_FILE", ".git/index")],
+    ] {
+        let read = tracked_files(&world.path("a"), &variables(env), Duration::from_secs(60));
+        assert_eq!(read.unwrap(), ["one".to_owned()].into(), "{env:?}");
+    }
     // The names belong to another folder then.
     for env in [
         [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "nowhere")],

@@ -297,3 +297,44 @@ fn nobody_is_locked_out_where_there_is_no_index_to_read() {
         assert_eq!(said.code, Some(0), "{what}: {said:?}");
     }
 }
+
+/// Git sets variables of its own there, relative ones among them.
+#[test]
+fn check_runs_in_a_hook_of_gits() {
+    for (folder, commit) in [
+        (".", "git commit -qam x"),
+        ("sub", "git commit -qam x"),
+        ("sub", "git add -A; git commit -qm x"),
+        ("sub", "cd sub; git commit -qm x ../work"),
+        ("sub", "export GIT_DIR=.git; git commit -qam x"),
+        (
+            "sub",
+            "git worktree add -q ../linked; cd ../linked; echo 3 > work; git commit -qam x",
+        ),
+        (
+            "sub",
+            "git -c rebase.autoSquash=false rebase -q --exec 'cd sub; \"$BIN\" check > \"$OUT\"' HEAD~1",
+        ),
+    ] {
+        let world = with_made(
+            "README",
+            "mkdir sub; echo 1 > work; cp checkrein.toml sub; git add -A",
+        );
+        shell(&world, "git commit -q --allow-empty -m more");
+        let out = world.outside("out");
+        world.write(
+            ".git/hooks/pre-commit",
+            &format!(
+                "#!/bin/sh\ncd {folder} && \"$BIN\" check > '{}'\n",
+                out.display()
+            ),
+        );
+        crate::terminal::executable(&world.root().join(".git/hooks/pre-commit"));
+        if !commit.contains("rebase") {
+            world.write("work", "2");
+        }
+        shell(&world, &format!("export OUT='{}'; {commit}", out.display()));
+        let said = std::fs::read_to_string(&out).unwrap();
+        assert!(said.contains("accepted"), "{folder}, {commit}: {said}");
+    }
+}

@@ -42,9 +42,18 @@ impl GitEnvironment {
             name,
             value: value.to_owned(),
         };
+        // Relative paths count from where git was started: here, or above if this is one of its
+        // own hooks, which it starts at the top.
+        let is_there = |above: &&Path| match &self.git_dir {
+            Some(named) => !named.as_os_str().is_empty() && above.join(named).exists(),
+            None => true,
+        };
+        let base = folder.ancestors().find(is_there);
         let mut repository = match &self.git_dir {
-            Some(named) => GitRepository::at(folder, &folder.join(named))?
-                .filter(|_| !named.as_os_str().is_empty())
+            Some(named) => base
+                .map(|base| GitRepository::at(base, &base.join(named)))
+                .transpose()?
+                .flatten()
                 .ok_or_else(|| unusable("GIT_DIR", named))?,
             None => match GitRepository::discover(folder)? {
                 Some(found) => found,
@@ -55,7 +64,7 @@ impl GitEnvironment {
             if named.as_os_str().is_empty() {
                 return Err(unusable("GIT_WORK_TREE", named));
             }
-            repository.worktree = real_path(folder.join(named));
+            repository.worktree = real_path(base.unwrap_or(folder).join(named));
         } else if self.git_dir.is_some()
             && let Some(configured) = repository.settings()?.worktree
         {
