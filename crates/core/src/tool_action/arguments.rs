@@ -362,6 +362,7 @@ const OUTPUTS: &[&str] = &[
     "save",
     "sink",
     "store",
+    "tee",
     "write",
 ];
 

@@ -174,6 +174,7 @@ fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
         Some(KnownTool::Agent) => ToolAction::default(),
         None => match command::of_any_tool(args) {
             Some(command) => runs(name, Some(command), args),
+            None if name.may_type() => types(name, args),
             None => of_unknown(name, args),
         },
     }
@@ -222,6 +223,25 @@ fn polls(name: &BareName<'_>, args: &Value) -> ToolAction {
         command: command::typed(args),
         // Where it stands was settled by what was typed before.
         folders: vec![CallFolder::Unknown],
+        may_write,
+        ..ToolAction::default()
+    }
+}
+
+/// A tool that types at something that runs.
+fn types(name: &BareName<'_>, args: &Value) -> ToolAction {
+    let action = of_unknown(name, args);
+    let Some(command) = command::typed(args) else {
+        return action;
+    };
+    // What it names beside the command counts as well.
+    let may_write = [action.writes, action.removes, action.may_write].concat();
+    ToolAction {
+        kind: ToolKind::Other,
+        command: Some(command),
+        folders: vec![CallFolder::Unknown],
+        reach: action.reach,
+        is_cut: action.is_cut,
         may_write,
         ..ToolAction::default()
     }
@@ -283,7 +303,6 @@ fn may_write(name: &BareName<'_>, args: &Value) -> ToolAction {
     }
     ToolAction {
         may_write,
-        command: command::typed(args).filter(|_| name.is_process()),
         is_cut: found.is_cut,
         ..ToolAction::default()
     }

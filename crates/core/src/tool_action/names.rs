@@ -53,9 +53,11 @@ impl<'a> BareName<'a> {
         SHELLS.contains(&self.last.as_str())
     }
 
-    /// Whether it says by an argument what it does to something that runs.
-    pub(super) fn is_process(&self) -> bool {
-        self.last == "process"
+    /// Whether it may type at something that runs.
+    pub(super) fn may_type(&self) -> bool {
+        self.has(&[
+            "console", "keys", "process", "pty", "repl", "stdin", "terminal", "tmux",
+        ])
     }
 
     /// What the words of its name say that it does.

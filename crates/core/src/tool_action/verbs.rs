@@ -27,9 +27,10 @@ pub(super) fn of(words: &[String]) -> Says {
             .is_some_and(|word| GIT_KEEPS.contains(&word.as_str()))
         && !self::has(rest.get(1..).unwrap_or(&[]), CHANGES)
         && !self::has(rest.get(1..).unwrap_or(&[]), ALTERS);
-    let tests = RUNS.contains(&first)
-        && !rest.is_empty()
-        && rest.iter().all(|word| TESTS.contains(&word.as_str()));
+    let tests = has(TESTS)
+        && words
+            .iter()
+            .all(|word| is_one_of(word, TESTS) || is_one_of(word, WITH_TESTS));
     let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
     let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
     if keeps || tests || no_file {
@@ -42,6 +43,10 @@ pub(super) fn of(words: &[String]) -> Says {
         false if looks(words) => Says::Looks,
         _ => Says::Nothing,
     }
+}
+
+fn is_one_of(word: &str, known: &[&str]) -> bool {
+    known.contains(&word)
 }
 
 /// Whether one of the words is one of these.
@@ -58,7 +63,7 @@ fn looks(words: &[String]) -> bool {
     // `directory_tree`, `file_read`: a known thing, and then how it is looked at.
     let of_a_thing =
         before.iter().all(|word| is(THINGS, word)) && (is(LOOKS, last) || is(VIEWS, last));
-    let by_verb = is(LOOKS, first);
+    let by_verb = is(LOOKS, first) || is(SEARCHES, last);
     let makes = first == "get" && has(words, MADE);
     (by_verb || of_a_thing)
         && !makes
@@ -181,8 +186,11 @@ const LOOKS: &[&str] = &[
     "glob",
     "goto",
     "grep",
+    "has",
+    "hash",
     "head",
     "inspect",
+    "is",
     "list",
     "load",
     "lookup",
@@ -205,6 +213,9 @@ const LOOKS: &[&str] = &[
     "verify",
     "view",
 ];
+
+/// Those of them that are meant wherever they end a name: `semantic_search`.
+const SEARCHES: &[&str] = &["exists", "grep", "lookup", "search"];
 
 /// Those of them behind which a thing is named: `get_commit`, where `check_commit` may commit.
 const BRINGS: &[&str] = &["count", "describe", "get", "list", "show"];
@@ -291,20 +302,26 @@ const RUNS: &[&str] = &[
 
 /// What is run is what it names, and stays as it is.
 const TESTS: &[&str] = &[
+    "jest", "pytest", "spec", "specs", "test", "tests", "unittest", "vitest",
+];
+
+/// Words that may stand with them.
+const WITH_TESTS: &[&str] = &[
     "all",
-    "benchmark",
-    "benchmarks",
+    "case",
+    "cases",
+    "debug",
     "e2e",
+    "execute",
+    "failed",
     "file",
+    "files",
     "integration",
-    "jest",
-    "pytest",
-    "spec",
-    "specs",
+    "rerun",
+    "run",
+    "single",
+    "start",
     "suite",
-    "test",
-    "tests",
-    "typecheck",
     "unit",
 ];
 
