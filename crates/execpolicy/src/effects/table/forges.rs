@@ -57,7 +57,8 @@ const GH: &[Row] = &[
             "milestone",
         ])
         .on(&[("w", On::Value), ("F", On::Reads), ("body-file", On::Reads)]),
-        Row::does(&["merge"], &[Deed::Publishes]),
+        // A merge is a push to a branch, and taken back by another one; not past its checks.
+        Row::does(&["merge"], &[Deed::Speaks]).on(&[("admin", On::Does(Deed::Publishes))]),
         Row::does(&["close", "revert", "approve"], &[Deed::Speaks]),
     ]),
     Row::of(&["issue", "discussion"]).values("R").subs(&[
@@ -236,7 +237,7 @@ fn deletes(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
 }
 
-/// `gh api`: what only asks, asks; what adds, speaks, unless it adds a release or a merge.
+/// `gh api`: what only asks, asks; what adds, speaks, unless it adds a release; a merge is a push.
 fn api(call: &Call<'_>, out: &mut Vec<Effect>) {
     let words: Vec<&str> = call.words.iter().map(|word| word.text.as_str()).collect();
     let method = words
@@ -260,13 +261,14 @@ fn api(call: &Call<'_>, out: &mut Vec<Effect>) {
     let deed = match method.as_deref() {
         _ if graphql && !any(&["mutation"]) => Deed::Network,
         _ if graphql && any(&["delete", "remove", "archive", "transfer", "update"]) => Deed::Forces,
-        _ if graphql && any(&["merge", "publish", "createRef", "createCommit"]) => Deed::Publishes,
+        _ if graphql && any(&["publish"]) => Deed::Publishes,
         _ if graphql => Deed::Speaks,
         _ if get && !sends => Deed::Network,
-        None | Some("POST") if any(&["/releases", "/merges", "/dispatches", "/deployments"]) => {
+        None | Some("POST") if any(&["/releases", "/dispatches", "/deployments"]) => {
             Deed::Publishes
         }
         None | Some("POST") => Deed::Speaks,
+        Some("PUT") if words.iter().any(|word| word.ends_with("/merge")) => Deed::Speaks,
         Some(_) => Deed::Forces,
     };
     out.push(Effect::Deed(deed));
