@@ -57,6 +57,9 @@ fn fix(hider: &StatusHider) -> String {
         HidingForm::Alternative | HidingForm::Tool => format!("take `{text}` out"),
         HidingForm::Sequence => "join the commands with &&, or begin with `set -e`".to_owned(),
         HidingForm::Pipe => "run it as bash -o pipefail -c '...'".to_owned(),
+        HidingForm::Background if text.starts_with("&>") => {
+            "write `> file 2>&1`, or run it as bash -c '...'".to_owned()
+        }
         HidingForm::Background => "wait for it with `wait $!`, last of all".to_owned(),
         HidingForm::Negation => "take the `!` out".to_owned(),
         HidingForm::Condition => "end the branch in which it failed with `exit 1`".to_owned(),

@@ -11,7 +11,7 @@ use checkrein_core::exit_status::StatusReading;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_execpolicy::{Project, ProjectEntry, read_exit_statuses};
-use checkrein_verifiers::{program_is_there, regular};
+use checkrein_verifiers::{find_in_path, program_is_there, regular};
 
 use crate::workspace::Place;
 
@@ -57,10 +57,20 @@ pub fn of_check(
     let project = Project {
         text: &file,
         entry: &|path| entry(&root.join(path)),
+        sh_is_bash: sh_is_bash(env),
         folders: &|path| folders(&root.join(path)),
         has_program: &|program| program_is_there(program, "", root, env),
     };
     Some(read_exit_statuses(&script, &project))
+}
+
+/// Whether `sh` is another name of bash or zsh. It is on macOS, where no link says so.
+fn sh_is_bash(env: &BTreeMap<OsString, OsString>) -> bool {
+    let file = find_in_path("sh", env).and_then(|file| file.canonicalize().ok());
+    let name = file.as_deref().and_then(Path::file_name);
+    let by_name =
+        |known: &[&str]| name.is_some_and(|name| known.iter().any(|known| name == *known));
+    by_name(&["bash", "zsh"]) || cfg!(target_os = "macos") && by_name(&["sh"])
 }
 
 /// Folders of a workspace that are looked at.

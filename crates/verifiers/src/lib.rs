@@ -35,7 +35,7 @@ pub mod witness;
 
 pub use checkrein_models::{Message, without_addresses};
 pub use command::withheld;
-pub use command::{Command, process, program_is_there};
+pub use command::{Command, find_in_path, process, program_is_there};
 pub use job::{Job, Redact, Report};
 pub use judge::Judge;
 pub use schema::{MAX_SCHEMA, Schema};

@@ -442,6 +442,48 @@ fn files_of_other_tools() {
     );
 }
 
+/// A check runs under `sh`, which need not be bash. Where it is, these fail.
+#[test]
+fn what_only_bash_knows() {
+    for run in [
+        "pytest; if [[ $? -gt 0 ]]; then exit 1; fi",
+        "pytest &> log.txt",
+        "pytest; rc=$?; ((rc > 0)) && exit 1; echo",
+        "failed=; pytest || failed+=x; [ -z \"$failed\" ]",
+        "trap 'exit 1' ERR; pytest; echo",
+    ] {
+        let (verdict, note) = checked(run, &[(".gitignore", "log.txt\n")], FAILS);
+        assert!(
+            verdict == "fail" || verdict == "inconclusive masked",
+            "{run}: {verdict} {note}"
+        );
+    }
+    all_pass(
+        &[
+            "bash -c 'pytest; if [[ $? -gt 0 ]]; then exit 1; fi'",
+            "bash -c 'pytest &> log.txt'",
+            "bash check.sh",
+        ],
+        &[
+            (".gitignore", "log.txt\n"),
+            (
+                "check.sh",
+                "#!/usr/bin/env bash\npytest || failed+=x; [[ -z $failed ]]\n",
+            ),
+        ],
+        PASSES,
+    );
+    assert_eq!(
+        checked(
+            "bash -c 'pytest &> log.txt'",
+            &[(".gitignore", "log.txt\n")],
+            FAILS
+        )
+        .0,
+        "fail"
+    );
+}
+
 #[test]
 fn what_was_refused_for_nothing() {
     let package = &[("package.json", "{\"scripts\": {\"test\": \"pytest\"}}")];

@@ -39,6 +39,14 @@ pub(super) fn shebang_options(text: &str) -> Option<String> {
     is_shell(shell).then(|| words.collect::<Vec<_>>().join(" "))
 }
 
+/// The shell that the first line of a script names.
+fn shebang_shell(text: &str) -> Option<&str> {
+    let line = text.strip_prefix("#!")?.lines().next()?;
+    line.split_whitespace()
+        .map(basename)
+        .find(|word| is_shell(word))
+}
+
 pub(super) fn is_shell(name: &str) -> bool {
     matches!(
         name,
@@ -96,11 +104,21 @@ impl Reader<'_> {
         }
     }
 
-    /// A shell script of the project. Whether it could be read as one.
+    /// Whether this shell knows what bash knows.
+    pub(super) fn knows_bash(&self, shell: &str) -> bool {
+        match basename(shell) {
+            "sh" => self.project.sh_is_bash,
+            name => !matches!(name, "dash" | "ash"),
+        }
+    }
+
+    /// A shell script of the project, read by `shell` or by the one that it names. Whether it
+    /// could be read as one.
     pub(super) fn script_file(
         &mut self,
         path: &str,
         options: &[&str],
+        shell: Option<&str>,
         position: &Position,
     ) -> bool {
         let Some(text) = self.text_of(&position.folder, path) else {
@@ -109,11 +127,14 @@ impl Reader<'_> {
         let Some(shebang) = shebang_options(&text) else {
             return false;
         };
+        let named = shebang_shell(&text).map(str::to_owned);
+        let shell = shell.or(named.as_deref());
         let own: Vec<&str> = shebang.split_whitespace().collect();
         let text = with_options(options, &with_options(&own, &text));
         let name = joined(&position.folder, path).unwrap_or_else(|| path.to_owned());
         let within = Position {
             place: Some(name.clone()),
+            bash: shell.map_or(position.bash, |shell| self.knows_bash(shell)),
             ..position.within(false)
         };
         self.called(name, |reader| reader.script(&text, &within));

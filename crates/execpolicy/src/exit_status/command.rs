@@ -142,7 +142,8 @@ impl<'t> Flow<'_, '_, 't> {
                 self.reader.reading.changes_path |=
                     arguments.iter().any(|word| word.ends_with("activate"));
                 if let Some(file) = arguments.first() {
-                    let read = self.reader.script_file(file, &[], position);
+                    let same = if position.bash { "bash" } else { "dash" };
+                    let read = self.reader.script_file(file, &[], Some(same), position);
                     // It may bring functions.
                     self.reader.reading.changes_path |= !read;
                 }
@@ -224,7 +225,7 @@ impl<'t> Flow<'_, '_, 't> {
             Recognised::Known(CommandKind::Program)
                 if program.contains('/') && !program.starts_with('/') =>
             {
-                self.reader.script_file(program, &[], position);
+                self.reader.script_file(program, &[], None, position);
                 self.reader
                     .note(text, program, CommandKind::ProjectScript, position);
             }
@@ -305,7 +306,11 @@ impl<'t> Flow<'_, '_, 't> {
         let is_text = options
             .iter()
             .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'));
-        let within = position.within(false);
+        let shell = words.first().map_or("", |word| word.text.as_str());
+        let within = Position {
+            bash: self.reader.knows_bash(shell),
+            ..position.within(false)
+        };
         match (words.get(at), fed) {
             (Some(script), _) if is_text => {
                 self.reader
@@ -313,7 +318,8 @@ impl<'t> Flow<'_, '_, 't> {
             }
             (Some(file), _) => {
                 let file = file.text.clone();
-                self.reader.script_file(&file, &options, position);
+                self.reader
+                    .script_file(&file, &options, Some(shell), position);
                 self.reader.note(
                     text,
                     words.first().map_or("", |word| word.text.as_str()),

@@ -126,6 +126,11 @@ impl<'t> Flow<'_, '_, 't> {
                 }
             } else {
                 here.prints_elsewhere |= self.is_kept_away(redirect);
+                if self.source(redirect).starts_with("&>") && !position.bash {
+                    let (from, to) = (redirect.start_byte(), redirect.end_byte());
+                    here = here.hidden(self.hider(HidingForm::Background, "", from, to));
+                    (here.heeds_errors, here.ends_on_error) = (false, false);
+                }
                 self.substitutions(redirect, position);
             }
         }

@@ -44,6 +44,8 @@ pub struct Project<'a> {
     pub entry: &'a dyn Fn(&str) -> Option<ProjectEntry>,
     /// The names of the folders in a folder.
     pub folders: &'a dyn Fn(&str) -> Vec<String>,
+    /// Whether `sh` knows what bash knows: `[[`, `((`, `&>`, `+=`.
+    pub sh_is_bash: bool,
     /// Whether a program can be found by its name alone.
     pub has_program: &'a dyn Fn(&str) -> bool,
 }
@@ -76,7 +78,7 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading 
         steps: MAX_STEPS,
         absent: Vec::new(),
     };
-    reader.script(script, &Position::outermost());
+    reader.script(script, &Position::outermost(project.sh_is_bash));
     let mut reading = reader.reading;
     // What is not there and need not be matters where nothing else is checked.
     let decides = |command: &CheckCommand| command.kind != CommandKind::Program;
@@ -110,10 +112,12 @@ struct Position {
     may_not_run: bool,
     /// Its output goes to a file that is not shown.
     prints_elsewhere: bool,
+    /// The shell that reads it knows what bash knows.
+    bash: bool,
 }
 
 impl Position {
-    fn outermost() -> Self {
+    fn outermost(bash: bool) -> Self {
         Self {
             value: Ok(()),
             exits: Ok(()),
@@ -124,6 +128,7 @@ impl Position {
             times: 1,
             may_not_run: false,
             prints_elsewhere: false,
+            bash,
         }
     }
 

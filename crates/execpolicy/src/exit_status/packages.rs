@@ -95,6 +95,7 @@ impl Reader<'_> {
             let within = Position {
                 folder: folder.clone(),
                 place: Some(place.clone()),
+                bash: self.project.sh_is_bash,
                 ..position.within(false)
             };
             self.called(place, |reader| reader.script(&body, &within));

@@ -52,6 +52,7 @@ impl<'t> Flow<'_, '_, 't> {
         let run = simulation::Run {
             script: &self.script,
             scripts: &reader.scripts,
+            bash: self.position.bash,
             exists: &exists,
         };
         run.ask(question, targets, &mut reader.steps)
@@ -64,6 +65,7 @@ impl<'t> Flow<'_, '_, 't> {
         let run = simulation::Run {
             script: &self.script,
             scripts: &reader.scripts,
+            bash: self.position.bash,
             exists: &|_, _| None,
         };
         run.ends_badly(&code, &mut reader.steps)

@@ -111,8 +111,10 @@ impl Reader<'_> {
             let recipes = file.recipes_of(&target);
             for recipe in &recipes {
                 targets.extend(recipe.needs.iter().cloned());
+                let shell = file.shell.as_deref().unwrap_or("sh");
                 let mut within = Position {
                     folder: folder.clone(),
+                    bash: self.knows_bash(shell.split_whitespace().last().unwrap_or(shell)),
                     place: Some(format!("{place}, {target}")),
                     ..position.within(false)
                 };

@@ -13,6 +13,8 @@ pub(super) enum Code {
     Assign {
         assignments: Vec<Assignment>,
         declares: bool,
+        /// Only bash and its like know how that is written.
+        in_bash: bool,
     },
     Sequence(Vec<Code>),
     And(Box<Code>, Box<Code>),
@@ -41,8 +43,13 @@ pub(super) enum Code {
         arms: Vec<(Vec<String>, Code)>,
     },
     Background(Box<Code>),
+    /// `a &> b`: in `sh` it runs in the background.
+    BothOutputs(Box<Code>),
     /// `[ a = b ]`, `[[ a == b ]]`.
-    Test(Vec<Expansion>),
+    Test {
+        words: Vec<Expansion>,
+        in_bash: bool,
+    },
     /// `((a++))`.
     Arithmetic(String),
     /// A definition: it runs where it is called.
@@ -162,7 +169,10 @@ impl Code {
             }
             Self::Sequence(parts) | Self::Pipe(parts) => parts.iter().collect(),
             Self::And(left, right) | Self::Or(left, right) => vec![left, right],
-            Self::Not(inner) | Self::Subshell(inner) | Self::Background(inner) => vec![inner],
+            Self::Not(inner)
+            | Self::Subshell(inner)
+            | Self::Background(inner)
+            | Self::BothOutputs(inner) => vec![inner],
             Self::If { arms, otherwise } => {
                 let arms = arms.iter().flat_map(|(asked, body)| [asked, body]);
                 arms.chain(otherwise.as_deref()).collect()
@@ -172,7 +182,7 @@ impl Code {
             } => vec![condition, body],
             Self::For { body, .. } => vec![body],
             Self::Case { arms, .. } => arms.iter().map(|(_, code)| code).collect(),
-            Self::Test(_) | Self::Arithmetic(_) | Self::Function | Self::Unknown => Vec::new(),
+            Self::Test { .. } | Self::Arithmetic(_) | Self::Function | Self::Unknown => Vec::new(),
         }
     }
 }

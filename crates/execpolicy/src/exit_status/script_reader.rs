@@ -142,6 +142,7 @@ impl<'s> Reading<'s> {
                 Code::Function
             }
             "variable_assignment" => Code::Assign {
+                in_bash: has_token(node, "+="),
                 assignments: vec![self.assignment(node)],
                 declares: false,
             },
@@ -154,13 +155,20 @@ impl<'s> Reading<'s> {
                 Code::Assign {
                     assignments: assigned.map(|node| self.assignment(*node)).collect(),
                     declares: node.kind() == "declaration_command",
+                    in_bash: self.source(node).starts_with(['d', 't']),
                 }
             }
             "test_command" => {
                 let source = self.source(node);
                 match source.strip_prefix("((") {
                     Some(inner) => Code::Arithmetic(inner.trim_end_matches(')').trim().to_owned()),
-                    None => Code::Test(test_words(source)),
+                    None => {
+                        let words = test_words(source);
+                        Code::Test {
+                            in_bash: source.starts_with("[[") || compares_as_bash(&words),
+                            words,
+                        }
+                    }
                 }
             }
             "unset_command" => Code::Command(Command {
@@ -206,6 +214,7 @@ impl<'s> Reading<'s> {
             return Code::Assign {
                 assignments,
                 declares: false,
+                in_bash: false,
             };
         }
         for assignment in assignments {
@@ -270,6 +279,9 @@ impl<'s> Reading<'s> {
             .filter(|child| Some(child.id()) != body.map(|body| body.id()));
         for redirect in redirects {
             if redirect.kind() != "heredoc_redirect" {
+                if self.source(redirect).starts_with("&>") {
+                    code = Code::BothOutputs(Box::new(code));
+                }
                 let mut inner = Vec::new();
                 self.substitutions(redirect, &mut inner);
                 inner.push(code);
@@ -418,6 +430,13 @@ fn pipe(mut members: Vec<Code>) -> Code {
         members.insert(0, *inner);
     }
     Code::Not(Box::new(Code::Pipe(members)))
+}
+
+/// `[ a == b ]`: an error to some.
+pub(super) fn compares_as_bash(words: &[Expansion]) -> bool {
+    words
+        .iter()
+        .any(|word| word.literal().as_deref() == Some("=="))
 }
 
 /// The words between the brackets of a test.

@@ -17,7 +17,7 @@ use checkrein_core::evidence::{Cause, Retryable};
 
 use crate::{DefinitionError, Job, Report, Verifier};
 use definition::Definition;
-pub use programs::program_is_there;
+pub use programs::{find_in_path, program_is_there};
 
 /// The `command` kind.
 #[derive(Debug, Clone, Copy)]

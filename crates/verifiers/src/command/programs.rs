@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The file that `program` stands for in the check's `PATH`.
-pub(super) fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+pub fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let path = env.get(OsStr::new("PATH"))?;
     std::env::split_paths(path)
         .map(|folder| folder.join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))

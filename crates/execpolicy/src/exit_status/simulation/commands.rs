@@ -4,6 +4,7 @@ use super::super::expansion::{
     Expansion, Status, Value, compared, holds, read_expansion, split_words, sum,
 };
 use super::super::script::{Command, Function};
+use super::super::script_reader::compares_as_bash;
 use super::{End, Ends, MAX_CALLS, Simulation, State, either, next};
 
 impl Simulation<'_> {
@@ -79,6 +80,17 @@ impl Simulation<'_> {
             ":" | "true" | "echo" | "printf" | "shopt" | "alias" | "umask" | "trap" | "set"
             | "unset" | "shift" => {
                 let mut state = state;
+                if name == "trap"
+                    && !self.bash
+                    && arguments.iter().any(|word| word.text() == Some("ERR"))
+                {
+                    let mut trapped = state.clone();
+                    trap(arguments, &mut trapped);
+                    return self.settled(
+                        vec![trapped.with(Status::Zero), state.with(Status::Failed)],
+                        heeds,
+                    );
+                }
                 match name {
                     "trap" => trap(arguments, &mut state),
                     "set" => options(arguments, &mut state),
@@ -94,11 +106,14 @@ impl Simulation<'_> {
             "test" | "[" => {
                 let words = written.get(1..).unwrap_or(&[]);
                 let found = self.test(words, &state);
-                self.decided(found, state)
+                let states = self.decided(found, state.clone());
+                let ends = self.settled(states, heeds);
+                return self.or_unknown(ends, compares_as_bash(words), state, heeds);
             }
             "let" => {
                 let text: Vec<&str> = arguments.iter().filter_map(Value::text).collect();
-                return self.arithmetic(&text.join(" "), state, heeds);
+                let ends = self.arithmetic(&text.join(" "), state.clone(), heeds);
+                return self.or_unknown(ends, true, state, heeds);
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
                 let mut state = state;

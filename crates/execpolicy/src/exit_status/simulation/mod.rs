@@ -44,6 +44,8 @@ pub(super) struct Run<'a> {
     pub(super) script: &'a Script,
     pub(super) scripts: &'a ParsedScripts,
     pub(super) exists: Exists<'a>,
+    /// The shell knows what bash knows.
+    pub(super) bash: bool,
 }
 
 impl Run<'_> {
@@ -118,6 +120,7 @@ impl Run<'_> {
             handlers: HashMap::new(),
             scripts: self.scripts,
             exists: self.exists,
+            bash: self.bash,
             targets,
             again,
             taken: 0,
@@ -236,6 +239,7 @@ struct Simulation<'a> {
     handlers: HashMap<String, Option<Rc<Code>>>,
     scripts: &'a ParsedScripts,
     exists: Exists<'a>,
+    bash: bool,
     targets: &'a [usize],
     /// The same check as the target, once more.
     again: &'a [usize],
@@ -305,7 +309,12 @@ impl Simulation<'_> {
             Code::Assign {
                 assignments,
                 declares,
-            } => self.assign(assignments, *declares, state, heeds),
+                in_bash,
+            } => {
+                let before = state.clone();
+                let ends = self.assign(assignments, *declares, state, heeds);
+                self.or_unknown(ends, *in_bash, before, heeds)
+            }
             Code::Sequence(parts) => {
                 let mut ends = next(state);
                 for part in parts {
@@ -365,18 +374,43 @@ impl Simulation<'_> {
                 self.given_up |= ran;
                 next(state.with(Status::Zero))
             }
-            Code::Test(words) => {
-                let found = self.test(words, &state);
-                let states = self.decided(found, state);
-                self.settled(states, heeds)
+            Code::BothOutputs(inner) => {
+                let ends = self.run(inner, state, heeds);
+                if self.bash {
+                    return ends;
+                }
+                let behind = ends.iter().map(|(_, state)| {
+                    let state = state.clone().with(Status::Zero);
+                    (End::Next, state)
+                });
+                let behind: Ends = behind.collect();
+                ends.into_iter().chain(behind).collect()
             }
-            Code::Arithmetic(text) => self.arithmetic(text, state, heeds),
+            Code::Test { words, in_bash } => {
+                let found = self.test(words, &state);
+                let states = self.decided(found, state.clone());
+                let ends = self.settled(states, heeds);
+                self.or_unknown(ends, *in_bash, state, heeds)
+            }
+            Code::Arithmetic(text) => {
+                let ends = self.arithmetic(text, state.clone(), heeds);
+                self.or_unknown(ends, true, state, heeds)
+            }
             Code::Function => next(state.with(Status::Zero)),
             Code::Unknown => {
                 let states = either(state);
                 self.settled(states, heeds)
             }
         }
+    }
+
+    /// What only bash knows is an error to other shells.
+    fn or_unknown(&mut self, ends: Ends, in_bash: bool, before: State, heeds: bool) -> Ends {
+        let mut ends = ends;
+        if in_bash && !self.bash {
+            ends.extend(self.settled(vec![before.with(Status::Failed)], heeds));
+        }
+        ends
     }
 
     /// Goes on from each way that came to its end regularly.

@@ -1,6 +1,6 @@
 //! Whether a script can end well although the runner failed, or without having run it.
 
-use super::read;
+use super::{read, read_by};
 
 /// What is said of pytest (or of the one other runner in it).
 fn told(script: &str) -> Vec<String> {
@@ -122,15 +122,11 @@ fn a_status_that_arrives() {
         "cleanup() { rm -rf tmp; }; trap cleanup EXIT INT; pytest",
         "trap 'exit 0' EXIT; trap - EXIT; pytest",
         "trap 'exit 130' INT; pytest",
-        "trap 'echo \"line $LINENO\"; exit 1' ERR; set -E; pytest; echo",
         "pytest; rc=$?; [ $rc -eq 0 ] || exit 1",
         "pytest; rc=$?; if [ \"$rc\" != 0 ]; then exit $rc; fi; echo",
-        "pytest; if [[ $? -gt 0 ]]; then exit 1; fi",
         "pytest; case $? in 0) ;; *) exit 1;; esac",
         "pytest; status=$?; ((status == 0)) || exit 1",
         "fail=0; pytest || fail=$((fail+1)); mypy . || fail=$((fail+1)); exit $fail",
-        "fail=0; pytest || ((fail++)); mypy . || ((fail++)); [ $fail -eq 0 ]",
-        "fail=0; pytest || let fail+=1; exit $fail",
         "rc=0; pytest || rc=1; ruff check . || rc=1; test $rc = 0",
         "rc=0; pytest; rc=$((rc | $?)); ruff check .; rc=$((rc | $?)); exit $rc",
         "errors=; pytest || errors=\"$errors pytest\"; [ -z \"$errors\" ]",
@@ -183,6 +179,55 @@ fn a_status_that_arrives() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What only bash knows is an error to `sh` where that is another shell, and then the script goes on.
+#[test]
+fn what_only_bash_knows() {
+    for script in [
+        "trap 'echo \"line $LINENO\"; exit 1' ERR; set -E; pytest; echo",
+        "pytest; if [[ $? -gt 0 ]]; then exit 1; fi",
+        "fail=0; pytest || ((fail++)); mypy . || ((fail++)); [ $fail -eq 0 ]",
+        "fail=0; pytest || let fail+=1; exit $fail",
+        "pytest; rc=$?; [[ $rc != 0 ]] && exit 1; echo",
+        "pytest; rc=$?; if [ $rc == 0 ]; then echo; else exit 1; fi; [ $rc == 0 ]",
+        "failed=; pytest || failed+=pytest; [ -z \"$failed\" ]",
+        "pytest &> log || exit 1; cat log",
+        "trap 'exit 1' ERR; pytest; echo done",
+        "pytest; (( $? > 0 )) && exit 1; echo",
+        "pytest || declare failed=1; [ -z \"$failed\" ]",
+    ] {
+        let said = read_by(true, script, &[]);
+        let of_pytest = |told: &&String| told.starts_with("pytest");
+        let honest = said
+            .iter()
+            .find(of_pytest)
+            .is_some_and(|told| !told.contains(" <- "));
+        assert!(honest, "bash: {script}: {said:?}");
+        let by_file = read("bash run.sh", &[("run.sh", script)]);
+        assert_eq!(
+            by_file
+                .iter()
+                .find(of_pytest)
+                .map(|told| told.contains(" <- ")),
+            Some(false),
+            "{script}"
+        );
+        if script.contains("[ $rc == 0 ]; then") {
+            // Other shells always take the other branch, which refuses.
+            continue;
+        }
+        let hidden = read(script, &[]);
+        assert!(
+            hidden
+                .iter()
+                .find(of_pytest)
+                .is_some_and(|told| told.contains(" <- ")),
+            "sh: {script}: {hidden:?}"
+        );
+        let by_file = read("./run.sh", &[("run.sh", &format!("#!/bin/sh\n{script}"))]);
+        assert!(by_file.iter().any(|told| told.contains(" <- ")), "{script}");
+    }
 }
 
 /// Ways through a script are as many as its conditions allow.
