@@ -551,15 +551,21 @@ fn protected_paths_where_only_they_restrict() {
             assert_eq!(facts.rule, expected, "{script}: {:?}", facts.reason);
         }
     };
+    // What a program plainly says is read.
+    check(
+        &[
+            "python3 -c \"import subprocess; subprocess.run('sed -i s/a/b/ tests/a.py', shell=True)\"",
+            "node -e \"require('fs').rmSync('/home/dev/repo/tests/x', {force: true})\"",
+            "perl -e \"unlink 'tests/a'\"",
+        ],
+        Some(Forbidden),
+    );
     check(
         &[
             "python3 - <<'E'\nfrom pathlib import Path\nPath('tests/a.py').write_text('')\nE",
             "python3 -c \"import os; os.remove(os.path.join('tests', 'a.py'))\"",
-            "python3 -c \"import subprocess; subprocess.run('sed -i s/a/b/ tests/a.py', shell=True)\"",
             "node -e \"require('fs').writeFileSync('tests/a.js', '')\"",
-            "node -e \"require('fs').rmSync('/home/dev/repo/tests/x', {force: true})\"",
             "ruby -e \"File.write('src/a.snap', '')\"",
-            "perl -e \"unlink 'tests/a'\"",
             "python3 -c \"__import__('os').system('rm tests/$F')\"",
             // Which files it is about nobody can see.
             "git apply x.patch",

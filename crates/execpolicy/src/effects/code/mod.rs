@@ -4,6 +4,7 @@
 mod awk;
 mod javascript;
 mod lines;
+mod literal;
 mod python;
 mod sed;
 mod sql;
@@ -53,7 +54,10 @@ pub(crate) enum Language {
 pub(super) fn judge(language: Language, program: Option<&Word>, out: &mut Vec<Effect>) {
     match program {
         Some(word) if word.known == Known::Fixed => read(language, &word.text, out),
-        Some(word) => unreadable(&word.text, out),
+        Some(word) => {
+            unreadable(&word.text, out);
+            literal::calls(language, &word.text, out);
+        }
         None => {}
     }
 }
@@ -81,6 +85,9 @@ pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
         };
     if !harmless {
         unreadable(text, out);
+        if text.len() <= LONGEST {
+            literal::calls(language, text, out);
+        }
     }
 }
 

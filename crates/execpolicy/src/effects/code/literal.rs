@@ -1,0 +1,172 @@
+//! What a program that cannot be read as a whole plainly says: calls that remove a path or run a
+//! command which stands in them as a text. More is not looked for.
+
+use super::{Language, file};
+use crate::effects::{Act, Effect};
+use crate::shell::Word;
+
+/// Calls of one program that are kept.
+const MOST: usize = 64;
+
+/// Functions that remove what their first argument names, whatever they belong to.
+const REMOVERS: &[&str] = &[
+    "rmtree",
+    "remove_tree",
+    "removedirs",
+    "rm_rf",
+    "rm_r",
+    "rm_f",
+    "remove_dir",
+    "remove_entry",
+    "remove_entry_secure",
+    "rmSync",
+    "rmdirSync",
+    "unlinkSync",
+    "rimraf",
+    "rimrafSync",
+];
+/// Functions of so common a name that they count only where they belong to one of [`FILES`].
+const COMMON: &[&str] = &["remove", "unlink", "rmdir", "rm", "delete"];
+const FILES: &[&str] = &["os", "fs", "fsp", "promises", "File", "Dir", "FileUtils"];
+/// Functions that run a command: a text, or a list of its words.
+const RUNNERS: &[&str] = &[
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+    "exec",
+    "execSync",
+    "spawn",
+    "spawnSync",
+    "execFileSync",
+];
+/// How a program asks for the home of its person.
+const HOMES: &[&str] = &[
+    "os.path.expanduser('~')",
+    "os.path.expanduser(\"~\")",
+    "expanduser('~')",
+    "expanduser(\"~\")",
+    "Path.home()",
+    "pathlib.Path.home()",
+    "os.environ['HOME']",
+    "os.environ[\"HOME\"]",
+    "os.getenv('HOME')",
+    "os.getenv(\"HOME\")",
+    "Dir.home",
+    "ENV['HOME']",
+    "ENV[\"HOME\"]",
+    "os.homedir()",
+    "require('os').homedir()",
+    "require(\"os\").homedir()",
+    "process.env.HOME",
+    "$ENV{HOME}",
+    "$ENV{'HOME'}",
+    "$HOME",
+];
+
+/// Adds what the calls of this program remove and run.
+pub(super) fn calls(language: Language, text: &str, out: &mut Vec<Effect>) {
+    let before = out.len();
+    let mut rest = text;
+    let mut owner = "";
+    for _ in 0..text.len() {
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        if out.len() > before + MOST {
+            return;
+        }
+        let comment = match first {
+            '#' => language != Language::Node,
+            '/' => language == Language::Node && rest.starts_with("//"),
+            _ => false,
+        };
+        if comment {
+            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if let Some((_, after)) = string(rest) {
+            rest = after;
+        } else if first == '`' && matches!(language, Language::Perl | Language::Ruby) {
+            let (command, after) = rest
+                .get(1..)
+                .unwrap_or("")
+                .split_once('`')
+                .unwrap_or((rest, ""));
+            out.push(Effect::Runs(Word::fixed(command)));
+            rest = after;
+        } else if first.is_alphabetic() || first == '_' {
+            let end = rest
+                .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            call(owner, name, after, out);
+            owner = name;
+            rest = after;
+            continue;
+        } else {
+            rest = rest.get(first.len_utf8()..).unwrap_or("");
+        }
+        // `os.remove`, `File::delete`: what belongs together stands together.
+        if !matches!(first, '.' | ':') {
+            owner = "";
+        }
+    }
+}
+
+fn call(owner: &str, name: &str, after: &str, out: &mut Vec<Effect>) {
+    let bare = owner.is_empty() && matches!(name, "unlink" | "rmdir");
+    let removes =
+        REMOVERS.contains(&name) || bare || COMMON.contains(&name) && FILES.contains(&owner);
+    let arguments = after.trim_start().trim_start_matches('(').trim_start();
+    if removes {
+        let home = HOMES.iter().find_map(|home| arguments.strip_prefix(home));
+        let alone = |rest: &str| {
+            let next = rest.trim_start().chars().next();
+            next.is_none_or(|next| matches!(next, ')' | ',' | ';' | '}'))
+        };
+        match string(arguments) {
+            // No language but the shell takes a `~` for a home.
+            Some((path, rest)) if alone(rest) && !path.starts_with('~') => {
+                out.push(file(Act::Remove, &path));
+            }
+            _ if home.is_some_and(alone) => out.push(file(Act::Remove, "~")),
+            _ => {}
+        }
+    } else if RUNNERS.contains(&name) {
+        let mut words = Vec::new();
+        let mut rest = arguments;
+        while let Some((word, after)) = string(rest.trim_start_matches(['[', ' '])) {
+            words.push(Word::fixed(word));
+            rest = match after.trim_start().strip_prefix(',') {
+                Some(after) => after.trim_start(),
+                None => break,
+            };
+        }
+        match words.as_slice() {
+            [] => {}
+            [text] => out.push(Effect::Runs(text.clone())),
+            _ => out.push(Effect::Command(words)),
+        }
+    }
+}
+
+/// The string that a text begins with, and what follows it; one that holds an expression of the
+/// language is none.
+fn string(text: &str) -> Option<(String, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let mut value = String::new();
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if std::mem::take(&mut escaped) => value.push(c),
+            '\\' => escaped = true,
+            _ if c == quote => return Some((value, text.get(at + 1..).unwrap_or(""))),
+            _ => value.push(c),
+        }
+    }
+    None
+}
