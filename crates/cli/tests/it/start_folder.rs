@@ -325,6 +325,8 @@ fn self_protection_follows_the_commands_folder() {
         "pushd ~/.local/state; rm -r ./checkrein; popd",
         "(cd ~/.local/state/checkrein && echo > x/off.json)",
         "cd .claude && rm settings.json",
+        "command cd .claude && rm settings.json",
+        "eval 'cd .claude'; rm settings.json",
         "env -C .claude rm settings.json",
         "env --chdir=.codex -- tee config.toml",
         "sudo -D .claude rm settings.json",

@@ -97,6 +97,22 @@ pub(crate) fn either(a: &Dirs, b: &Dirs) -> Dirs {
 
 /// Where `cd`, with these words, leads; `None` if these words are none.
 pub(crate) fn moved(words: &[Word], now: &Dirs, all: &Dirs) -> Option<Dirs> {
+    // `command -v cd` only says what it is, and is left at its option.
+    let words = behind(words, &["builtin", "command"]);
+    match words.split_first()? {
+        (name, rest) if name.as_fixed() == Some("eval") => moved_by_text(rest, now, all),
+        _ => moved_by_words(words, now, all),
+    }
+}
+
+/// The words behind those that only say how the next is taken.
+fn behind<'w>(words: &'w [Word], names: &[&str]) -> &'w [Word] {
+    let is = |word: &Word| word.as_fixed().is_some_and(|text| names.contains(&text));
+    let count = words.iter().take_while(|word| is(word)).count();
+    words.get(count..).unwrap_or(&[])
+}
+
+fn moved_by_words(words: &[Word], now: &Dirs, all: &Dirs) -> Option<Dirs> {
     let (name, rest) = words.split_first()?;
     match name.as_fixed()? {
         "cd" | "pushd" | "chdir" => {}
@@ -111,4 +127,17 @@ pub(crate) fn moved(words: &[Word], now: &Dirs, all: &Dirs) -> Option<Dirs> {
         Some(word) => Some(now.iter().map(|dir| step(dir, word)).collect()),
         None => Some(Rc::new([step(&None, &Word::fixed("~"))])),
     }
+}
+
+/// The same for a text that a shell reads here. Where more than one command leads is not followed.
+fn moved_by_text(words: &[Word], now: &Dirs, all: &Dirs) -> Option<Dirs> {
+    let texts: Option<Vec<&str>> = words.iter().map(Word::as_fixed).collect();
+    let text = texts?.join(" ");
+    let words: Vec<Word> = shlex::split(&text)?.into_iter().map(Word::fixed).collect();
+    if !text.contains([';', '&', '|', '\n', '(', ')', '$', '`', '*', '?', '{']) {
+        return moved_by_words(behind(&words, &["builtin", "command", "eval"]), now, all);
+    }
+    let leads = |word: &Word| matches!(word.as_fixed(), Some("cd" | "pushd" | "popd"));
+    let nowhere: Dirs = Rc::new([step(&None, &unknown())]);
+    words.iter().any(leads).then(|| either(now, &nowhere))
 }
