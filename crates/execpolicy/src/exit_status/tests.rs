@@ -3,8 +3,6 @@
 use super::*;
 
 mod endings;
-#[cfg(unix)]
-mod shells;
 
 /// Commands that matter, each with what hides it: `pytest <- || true`. Programs like any other
 /// are left out unless they are hidden.
