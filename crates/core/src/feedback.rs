@@ -35,7 +35,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     if let Some(target) = feedback.target {
         let _ = write!(
             text,
-            "checkrein: the checks pass, and {} of {} output tokens meant for this task are used. Go on: look for what is missing, weak or untested, and mend it. If nothing is left, say so and stop again.",
+            "checkrein: the checks pass, and {} of {} output tokens meant for this task are used. Go on: look for what is missing, weak or untested, and fix it. If nothing is left, say so and stop again.",
             target.used, target.line,
         );
         return text;
@@ -71,16 +71,14 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         ),
     };
     let mut foot = String::new();
-    if feedback.background > 0 {
-        let _ = writeln!(
-            foot,
-            "\n{} background tasks were still running.",
-            feedback.background
-        );
-    }
+    let _ = match feedback.background {
+        0 => Ok(()),
+        1 => writeln!(foot, "\n1 background task was still running."),
+        count => writeln!(foot, "\n{count} background tasks were still running."),
+    };
     foot.push_str(&edited(feedback));
     foot.push_str(if testimony {
-        "\nMend this, then answer the request anew and in full."
+        "\nFix this, then answer the request again, in full."
     } else {
         "\nFix only these, then stop again."
     });
@@ -139,7 +137,8 @@ impl TaskEnd {
 /// What layers of middleware have against the stop. No check has run.
 fn refused_by_layers(feedback: &Feedback) -> String {
     let mut text =
-        "checkrein: not done yet. Before any check runs, this is in the way:\n".to_owned();
+        "checkrein: not done yet. No check has run, because this stop was refused first:\n"
+            .to_owned();
     let share = MAX_BYTES / feedback.layers.len().max(1);
     for layer in &feedback.layers {
         let end = layer
@@ -156,7 +155,7 @@ fn refused_by_layers(feedback: &Feedback) -> String {
         };
     }
     text.push_str(&edited(feedback));
-    text.push_str("\nMend this, then stop again.");
+    text.push_str("\nFix this, then stop again.");
     text
 }
 
@@ -166,7 +165,7 @@ fn edited(feedback: &Feedback) -> String {
         return String::new();
     }
     format!(
-        "\nEdited during this task: {}. This is recorded, a person is told, and how the task is judged stays as it was.\n",
+        "\nEdited during this task: {}. This is recorded, a person is told, and the task is judged as before.\n",
         feedback.edited.join(", ")
     )
 }
@@ -291,10 +290,10 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
         },
         (Verdict::Inconclusive, cause) => match cause {
             Some(Cause::Timeout) => "ran out of time; make it faster or raise its `timeout`",
-            Some(Cause::Crash) => "crashed before it could tell",
+            Some(Cause::Crash) => "crashed before it had a result",
             Some(Cause::MissingProgram) => "its program is not installed here",
             Some(Cause::MissingFile) => "a file that it judges by is not there",
-            Some(Cause::VacuousPass) => "said yes without checking anything: nothing ran, or its exit code was masked",
+            Some(Cause::VacuousPass) => "passed without checking anything: nothing ran, or its exit code was masked",
             Some(Cause::TreeMoving) => "files kept changing while it ran",
             Some(Cause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",
             Some(Cause::ClaimedElsewhere) => "is still being run by another process",
@@ -304,8 +303,8 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::Expired) => "no person answered in time",
             Some(Cause::NotAsked) => "was not asked: there was nothing to judge",
             Some(Cause::ModelUnavailable) => "its model did not answer",
-            Some(Cause::Unreadable) => "its model answered what cannot be read as a verdict",
-            Some(Cause::Wavering) => "asked twice, it said yes and no",
+            Some(Cause::Unreadable) => "its model's answer is not a verdict",
+            Some(Cause::Wavering) => "asked twice, it said yes once and no once",
             Some(Cause::Masked) => "ended with status 0, which says nothing: its command hides the status of what it runs",
         }
         .to_owned(),

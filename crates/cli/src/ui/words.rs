@@ -36,7 +36,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::Crash => "crashed",
         Cause::MissingProgram => "its program is not installed, or misspelt in run",
         Cause::MissingFile => "a file that it judges by is not there",
-        Cause::VacuousPass => "said yes without checking anything",
+        Cause::VacuousPass => "passed without checking anything",
         Cause::TreeMoving => "files kept changing while it ran",
         Cause::ReplyDeadline => "cut: the agent's answer was due",
         Cause::ClaimedElsewhere => "another process was still running it",
@@ -47,7 +47,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::NotAsked => "was not asked",
         Cause::ModelUnavailable => "its model did not answer",
         Cause::Unreadable => "its model's answer cannot be read",
-        Cause::Wavering => "asked twice, it said yes and no",
+        Cause::Wavering => "asked twice, it said yes once and no once",
         Cause::Masked => "its command hides the exit status of what it runs",
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
         Reason::HardCap => format!("Not done: the cap on {} was reached.", detail.replace('_', " ")),
         Reason::DiminishingReturns => match detail {
             "token_budget" => "Not done: nearly all of the token budget is used.".to_owned(),
-            _ => "Not done: the last attempts brought hardly anything.".to_owned(),
+            _ => "Not done: the last attempts produced hardly anything.".to_owned(),
         },
         Reason::LoopDetected => format!("Not done: the agent was going in circles ({detail})."),
         Reason::VerifierFailedUnrecoverable if why.iter().any(ran_out) => {
@@ -207,7 +207,7 @@ pub(crate) fn ran_out(because: &Because) -> bool {
 /// One fact behind a decision.
 pub(crate) fn because(because: &Because) -> String {
     match because {
-        Because::Halted => "the task had been ended already".to_owned(),
+        Because::Halted => "the task had already ended".to_owned(),
         Because::Cap {
             cap: Cap::Cost,
             used,
@@ -223,7 +223,7 @@ pub(crate) fn because(because: &Because) -> String {
         }
         Because::Layer(fact) => layer(fact),
         Because::LayerPassedOver => {
-            "in this task a layer of middleware could not tell, and its stance let that pass"
+            "a layer of middleware could not judge something in this task, and its stance allowed that"
                 .to_owned()
         }
         Because::Patch { reason } => {
@@ -387,13 +387,13 @@ pub(crate) fn layer(fact: &LayerFact) -> String {
     let LayerFact { layer, .. } = fact;
     let says = match fact.says {
         LayerSays::Pass => "passes",
-        LayerSays::PassedOver => "could not tell, and its stance let it pass",
+        LayerSays::PassedOver => "could not judge it, and its stance allowed that",
         LayerSays::Nudge => "advises",
         LayerSays::Rewrite if fact.stage == Stage::BeforeTool => "would have it otherwise",
         LayerSays::Rewrite => "rewrote it",
-        LayerSays::Ask => "would have a person asked",
+        LayerSays::Ask => "wants a person to be asked",
         LayerSays::Deny => "refuses",
-        LayerSays::Blocked => "could not tell, and its stance blocks",
+        LayerSays::Blocked => "could not judge it, and its stance blocks",
     };
     let why = match fact.reason.is_empty() {
         true => String::new(),
@@ -464,7 +464,7 @@ pub(crate) fn config_error_line(mistake: &str) -> String {
 /// What is said where no policy can be sealed at all.
 pub(crate) fn no_policy(mistakes: &str) -> String {
     format!(
-        "{mistakes}\nThe config cannot be used, and no policy was sealed here before that could go on: until it is mended, only what reads goes on. A person mends the file; `checkrein check` tells whether it is right. Or a person switches Checkrein off for a while: checkrein off --for 1h --reason TEXT"
+        "{mistakes}\nThe config cannot be used, and no policy was sealed here before that could go on: until the file is fixed, only calls that read are allowed. A person fixes the file; `checkrein check` says whether it is valid. Or a person switches Checkrein off for a while: checkrein off --for 1h --reason TEXT"
     )
 }
 

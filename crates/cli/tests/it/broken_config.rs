@@ -198,7 +198,7 @@ fn generic(world: &World, message: &Value) -> (Value, Said) {
 /// What a person can do is in the text.
 #[track_caller]
 fn shows_the_way_out(text: &str) {
-    for way in ["mends the file", "checkrein check", "checkrein off"] {
+    for way in ["fixes the file", "checkrein check", "checkrein off"] {
         assert!(text.contains(way), "{way:?} is not in:\n{text}");
     }
 }

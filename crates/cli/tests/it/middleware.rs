@@ -297,7 +297,7 @@ fn what_cannot_tell_blocks_or_is_recorded_and_the_ending_is_unverified() {
     assert_eq!(world.ending(), "unverified/passed_over");
     let why = world.says(&["show", "--why"]).stdout;
     assert!(
-        why.contains("'silent' could not tell, and its stance let it pass: it said nothing"),
+        why.contains("'silent' could not judge it, and its stance allowed that: it said nothing"),
         "{why}"
     );
 
