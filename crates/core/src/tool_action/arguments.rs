@@ -15,6 +15,17 @@ const MAX_JSON: usize = 1 << 20;
 /// Folders, and names below them, that are put together.
 const MAX_JOINED: usize = 32;
 
+/// Names of arguments with which a call asks for a change.
+const SAID_TO_CHANGE: &[&str] = &[
+    "apply",
+    "autofix",
+    "fix",
+    "inplace",
+    "replace",
+    "replacement",
+    "replacewith",
+];
+
 /// What was found in the arguments of one call.
 #[derive(Debug, Default)]
 pub(super) struct FoundPaths {
@@ -38,7 +49,7 @@ pub(super) struct FoundPaths {
     pub(super) labels: Vec<String>,
     /// There is text for a file.
     pub(super) has_content: bool,
-    /// A file is opened to be written.
+    /// A file is opened to be written, or the call says that it changes what it finds.
     pub(super) opens_to_write: bool,
     /// What is read lies elsewhere: an address, or a number of something kept by others.
     pub(super) is_fetched: bool,
@@ -232,6 +243,9 @@ impl FoundPaths {
                     "w" | "w+" | "a" | "a+" | "r+" | "rw" | "x" | "x+"
                 );
         }
+        let is_said =
+            !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
+        self.opens_to_write |= SAID_TO_CHANGE.contains(&joined.as_str()) && is_said;
         self.is_fetched |= KEPT_BY_OTHERS.contains(&joined.as_str()) && !value.is_null();
     }
 

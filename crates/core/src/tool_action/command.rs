@@ -22,6 +22,9 @@ const COMMANDS: &[&str] = &[
     "shellscript",
 ];
 
+/// Names of arguments that hold a program, where its arguments stand beside it.
+const PROGRAMS: &[&str] = &["executable", "program", "binary"];
+
 /// Names of arguments that hold the words behind a program.
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
@@ -34,7 +37,9 @@ const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
 /// Whether an argument of this name is read as a command, where there is one.
 pub(super) fn is_part(name: &str) -> bool {
     let joined = words(name).concat();
-    COMMANDS.contains(&joined.as_str()) || ARGUMENTS.contains(&joined.as_str())
+    [COMMANDS, PROGRAMS, ARGUMENTS]
+        .iter()
+        .any(|names| names.contains(&joined.as_str()))
 }
 
 /// The command of a tool that is known to run one.
@@ -187,15 +192,34 @@ impl Found {
                 }
             }
         }
+        let more = ARGUMENTS
+            .iter()
+            .flat_map(|name| values_of(map, name))
+            .next();
+        if lines.is_empty() {
+            let mut programs = PROGRAMS.iter().flat_map(|name| values_of(map, name));
+            match programs.find_map(Value::as_str) {
+                Some(program) if more.is_some() => {
+                    let words = vec![program.to_owned()];
+                    lines.push(joined(&words));
+                    argv = Some(words);
+                }
+                // All its words, the program first.
+                _ => {
+                    let words = values_of(map, "argv").find_map(strings);
+                    if let Some(words) = words.filter(|words| !words.is_empty()) {
+                        self.lines.push(joined(&words));
+                        self.argv = Some(words);
+                    }
+                    return;
+                }
+            }
+        }
         let alone = lines.len() == 1;
         let Some(first) = lines.first_mut() else {
             return;
         };
         // A program here and its arguments there.
-        let more = ARGUMENTS
-            .iter()
-            .flat_map(|name| values_of(map, name))
-            .next();
         match (more, &mut argv) {
             (Some(Value::String(more)), _) => {
                 *first = format!("{first} {more}");

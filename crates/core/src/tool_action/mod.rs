@@ -253,7 +253,8 @@ fn of_unknown(name: &BareName<'_>, args: &Value) -> ToolAction {
     match name.says() {
         Says::Changes => writes(name, args),
         Says::Looks if !writes_for_all_its_name(name, &found) => reads(name, found),
-        Says::Elsewhere => ToolAction {
+        Says::Leaves if found.has_content || found.opens_to_write => may_write(name, args),
+        Says::Elsewhere | Says::Leaves => ToolAction {
             may_write: found.outputs.clone(),
             is_cut: found.is_cut,
             ..ToolAction::default()

@@ -8,9 +8,10 @@ pub(super) enum Says {
     Changes,
     /// It looks at something.
     Looks,
-    /// It works on something that is no file of the tree: an issue, a branch, a breakpoint. Or it runs the
-    /// tests that it names.
+    /// It works on something that is no file of the tree: an issue, a branch, a breakpoint.
     Elsewhere,
+    /// It leaves the files that it names as they are: it runs them as tests, or git keeps them.
+    Leaves,
     /// Nothing that is known.
     Nothing,
 }
@@ -33,7 +34,10 @@ pub(super) fn of(words: &[String]) -> Says {
             .all(|word| is_one_of(word, TESTS) || is_one_of(word, WITH_TESTS));
     let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
     let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
-    if keeps || tests || no_file {
+    if keeps || tests {
+        return Says::Leaves;
+    }
+    if no_file {
         return Says::Elsewhere;
     }
     // `find_and_replace`, `get_or_create`.

@@ -320,3 +320,67 @@ fn the_folder_of_a_command() {
         .is_empty()
     );
 }
+
+#[test]
+fn a_call_that_says_that_it_changes_may_write() {
+    for (tool, args) in [
+        ("test_file", json!({"path": "tests/a.py", "content": "x"})),
+        (
+            "git_add_file",
+            json!({"path": "tests/a.py", "content": "x"}),
+        ),
+        ("run_tests", json!({"path": "tests/a.py", "text": "x"})),
+        ("grep_files", json!({"path": "tests/a.py", "replace": "x"})),
+        (
+            "find_text",
+            json!({"path": "tests/a.py", "replacement": "x"}),
+        ),
+        ("scan_file", json!({"path": "tests/a.py", "autofix": true})),
+        ("analyze_file", json!({"path": "tests/a.py", "apply": true})),
+        (
+            "validate_json",
+            json!({"path": "tests/a.py", "inplace": true}),
+        ),
+    ] {
+        let changed = changed(tool, &args);
+        assert!(changed.contains(&"tests/a.py".to_owned()), "{tool} {args}");
+    }
+    for (tool, args) in [
+        ("scan_file", json!({"path": "tests/a.py", "autofix": false})),
+        ("run_tests", json!({"path": "tests/a.py"})),
+        (
+            "add_comment_to_pending_review",
+            json!({"path": "tests/a.py", "body": "x", "line": 3}),
+        ),
+    ] {
+        assert!(changed(tool, &args).is_empty(), "{tool} {args}");
+    }
+}
+
+#[test]
+fn a_program_and_its_arguments_are_a_command() {
+    let command = |tool: &str, args: Value| classify_call(tool, &args).command;
+    let words = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Some(ToolCommand::Argv(words))
+    };
+    let rm = words(&["rm", "-rf", "/"]);
+    for (tool, args) in [
+        (
+            "run_process",
+            json!({"executable": "rm", "arguments": ["-rf", "/"]}),
+        ),
+        ("spawn", json!({"argv": ["rm", "-rf", "/"]})),
+        (
+            "mcp__x__start",
+            json!({"program": "rm", "args": ["-rf", "/"]}),
+        ),
+    ] {
+        assert_eq!(command(tool, args), rm, "{tool}");
+    }
+    // A program that is to be debugged, and no command.
+    assert_eq!(
+        command("start_debugging", json!({"program": "src/a.py"})),
+        None
+    );
+}
