@@ -15,14 +15,34 @@ use crate::shell::Word;
 
 /// Statements inside one another, of all scripts. What goes deeper is not read further.
 const MAX_NESTING: usize = 80;
-/// Brackets of a script that is read at all; the parser takes memory for each.
+/// Brackets of one kind in a script that is read at all; the parser takes memory for each.
 const MAX_BRACKETS: usize = 2_000;
+/// Brackets of all kinds that are open at once. What is read is walked recursively.
+const MAX_OPEN: i32 = 200;
 /// Bytes of a script that is read.
 const MAX_SCRIPT: usize = 128 * 1024;
 
 /// Whether a text of this size is read.
 pub(super) fn parsed_size(text: &str) -> bool {
-    text.len() <= MAX_SCRIPT && !text.contains('\0') && text.matches('(').count() <= MAX_BRACKETS
+    text.len() <= MAX_SCRIPT
+        && !text.contains('\0')
+        && text.matches('(').count() <= MAX_BRACKETS
+        && most_open(text) <= MAX_OPEN
+}
+
+/// The most brackets that are open at once, quoted ones included. One that closes without having been
+/// opened (`a)` of a `case`) makes no room for others.
+fn most_open(text: &str) -> i32 {
+    let (mut open, mut most) = (0_i32, 0_i32);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'{' | b'[' => open += 1,
+            b')' | b'}' | b']' => open = (open - 1).max(0),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// Reads `text` as a script whose own status stands at `position`.

@@ -306,3 +306,24 @@ fn a_runner_that_the_script_can_do_without() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A hook that dies answers nothing, and the stop goes through.
+#[test]
+fn what_is_nested_deeply_ends_in_an_answer() {
+    for (open, close) in [
+        ("${a:-", "}"),
+        ("$(", ")"),
+        ("$((", "))"),
+        ("(", ")"),
+        ("{ ", "; }"),
+        ("a[", "]"),
+        ("[ ", " ]"),
+        ("\"$(echo ", ")\""),
+    ] {
+        for depth in [150, 1_200, 10_000] {
+            let script = format!("exit 0\n{}1{}", open.repeat(depth), close.repeat(depth));
+            // Whatever is said of it.
+            let _ = told(&script);
+        }
+    }
+}
