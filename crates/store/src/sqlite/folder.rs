@@ -4,6 +4,10 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
+/// What group and others may do.
+#[cfg(unix)]
+const OTHERS: u32 = 0o077;
+
 /// Makes a folder and those above it, for its owner only. One that is there stays as it is.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -16,30 +20,44 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Takes from everybody else what older versions let them: in a folder below `folder` that others
-/// may enter, and in all below it.
+/// Takes from everybody else what older versions let them. The store's file comes last: one that is
+/// for its owner only tells every later process that nothing is left to do.
 #[cfg(unix)]
-pub(crate) fn tighten_below(folder: &Path) -> io::Result<()> {
+pub(crate) fn tighten(folder: &Path, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = file.symlink_metadata()?;
+    let mut permissions = metadata.permissions();
+    if metadata.is_symlink() || permissions.mode() & OTHERS == 0 {
+        return Ok(());
+    }
+    tighten_below(folder, file)?;
+    permissions.set_mode(permissions.mode() & !OTHERS);
+    std::fs::set_permissions(file, permissions)
+}
+
+/// In a folder below `folder` that others may enter, and in all below it.
+#[cfg(unix)]
+fn tighten_below(folder: &Path, last: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         // Of the entry itself: a link leads to what is not ours.
         let metadata = entry.metadata()?;
         let mut permissions = metadata.permissions();
-        if metadata.is_symlink() || permissions.mode() & 0o077 == 0 {
+        if metadata.is_symlink() || permissions.mode() & OTHERS == 0 || entry.path() == last {
             continue;
         }
-        permissions.set_mode(permissions.mode() & !0o077);
+        permissions.set_mode(permissions.mode() & !OTHERS);
         std::fs::set_permissions(entry.path(), permissions)?;
         if metadata.is_dir() {
-            tighten_below(&entry.path())?;
+            tighten_below(&entry.path(), last)?;
         }
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
-pub(crate) fn tighten_below(_: &Path) -> io::Result<()> {
+pub(crate) fn tighten(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
         }
     }
     // Other processes make and remove files here. What goes meanwhile needs nothing.
-    let _ = folder::tighten_below(folder);
+    let _ = folder::tighten(folder, &file);
     // We wait ourselves, and move the log ourselves: see `wal`.
     let set = |conn: &Connection| {
         conn.busy_timeout(std::time::Duration::ZERO)?;
