@@ -269,6 +269,7 @@ mod tests {
             "echo '{}' | checkrein hook claude-code",
             "$(which checkrein; echo) ; checkrein approve 1",
             "timeout 5 checkrein deny 1",
+            "[ \"$1\" = -- ] && checkrein off",
         ] {
             check(script, no);
         }
@@ -324,6 +325,8 @@ mod tests {
             "jq . x | tee .codex/hooks.json",
             "sed -i s/a/b/ ../x/./.codex/config.toml",
             "rm -rf ~/.local/state/checkrein",
+            "[ -d ~ ] && rm -r .claude",
+            "[ -d ~ ] > .claude/settings.json",
             "rm /var/lib/rein/repo/store.db",
             "cp x /var/lib/rein/repo/off.json",
             ": > rules/own.rules",

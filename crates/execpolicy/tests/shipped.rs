@@ -55,6 +55,9 @@ fn large_and_deep_scripts_end() {
     let deep = |open: &str, close: &str| open.repeat(10_000) + "rm x" + &close.repeat(10_000);
     for script in [
         "echo a; ".repeat(1_250_000),
+        "[ -d ~ ] && ".repeat(80_000) + "rm x",
+        "echo ==; ".to_owned() + &"[ $(".repeat(100_000),
+        "echo ==; ".repeat(100_000),
         "$(".repeat(5_000_000),
         "cd a; ".repeat(100_000) + "rm x",
         deep("(", ")"),

@@ -12,6 +12,7 @@ mod options;
 mod outside;
 mod parsed;
 mod patches;
+mod pieces;
 mod quote;
 mod sums;
 mod tree;
@@ -369,6 +370,21 @@ impl<'r> Judge<'r> {
         if script.broken {
             self.unreadable(text);
         }
+        for path in own::patched(text) {
+            let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
+            self.asked(&effects, dirs);
+        }
+        if !script.broken && script.doubtful.is_empty() {
+            return self.take_up(script, depth, dirs, kind);
+        }
+        let read = script.commands.iter().cloned();
+        let read = read.map(|found| (found.words.clone(), found)).collect();
+        self.take_up(script, depth, dirs, kind);
+        self.pieces(text, &read, &feed, depth, (dirs, kind));
+    }
+
+    /// Takes up what was read of a script.
+    fn take_up(&mut self, script: tree::Script, depth: u16, dirs: &Dirs, kind: Kind) {
         self.functions.extend(script.functions);
         self.traps.extend(script.traps);
         self.sums |= script.sums;
@@ -384,10 +400,6 @@ impl<'r> Judge<'r> {
         let redirected = script.redirected.into_iter();
         self.redirected
             .extend(redirected.map(|redirected| (redirected, contained)));
-        for path in own::patched(text) {
-            let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
-            self.asked(&effects, dirs);
-        }
         for piece in &script.doubtful {
             self.unreadable(piece);
         }
@@ -407,6 +419,70 @@ impl<'r> Judge<'r> {
                 },
             });
         }
+    }
+
+    /// Takes up a script that the grammar cannot be trusted with, piece by piece: what it reads of
+    /// them holds, and what it does not read of one hides none of the others. `known`: what it
+    /// made of the whole.
+    fn pieces(
+        &mut self,
+        text: &str,
+        known: &HashMap<Vec<Word>, tree::Found>,
+        feed: &Feed,
+        depth: u16,
+        (dirs, kind): (&Dirs, Kind),
+    ) {
+        let mut dirs = dirs.clone();
+        let mut fetches = false;
+        for piece in pieces::of(text) {
+            let whole = piece.text();
+            self.bytes = self.bytes.saturating_add(whole.len());
+            if self.bytes > MAX_BYTES {
+                return;
+            }
+            let mut read = vec![tree::read(&self.scripts, &whole, feed, &dirs)];
+            let members: Vec<pieces::Member> = match read.first().is_some_and(|read| read.broken) {
+                true => piece.members,
+                false => Vec::new(),
+            };
+            for (at, member) in members.iter().enumerate() {
+                let feed = match (at, fetches) {
+                    (0, _) => feed.clone(),
+                    (_, true) => Feed::Fetched,
+                    (_, false) => Feed::Unknown,
+                };
+                let script = tree::read(&self.scripts, &member.text(), &feed, &dirs);
+                read.push(match script.broken {
+                    true => self.by_words(member, feed, depth, &dirs, kind),
+                    false => script,
+                });
+            }
+            for mut script in read.into_iter().filter(|script| !script.broken) {
+                let mut words = script.commands.iter().map(|found| &found.words);
+                fetches |= words.any(|words| fetched::calls_fetcher(words));
+                let is_new = |found: &tree::Found| known.get(&found.words) != Some(found);
+                script.commands.retain(is_new);
+                let ends_in = script.ends_in.take();
+                self.take_up(script, depth, &dirs, kind);
+                dirs = ends_in.unwrap_or(dirs);
+            }
+        }
+    }
+
+    /// A command that the grammar cannot read even alone, by the rules of quoting.
+    fn by_words(
+        &mut self,
+        member: &pieces::Member,
+        feed: Feed,
+        depth: u16,
+        dirs: &Dirs,
+        kind: Kind,
+    ) -> tree::Script {
+        for text in member.substitutions() {
+            self.script(text, Feed::Nothing, depth + 1, dirs, kind);
+        }
+        let (words, written) = member.words();
+        tree::Script::of_words(words, written, feed, dirs)
     }
 
     /// What a function that is called in these words, or the script itself, is given.

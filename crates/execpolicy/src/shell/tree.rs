@@ -32,6 +32,8 @@ const MAX_DEPTH: usize = 2_000;
 const MAX_LOOKED_AT: usize = 256;
 /// Heredocs of a script; each is looked at with those around it.
 const MAX_HEREDOCS: usize = 512;
+/// Bytes that the grammar may look at for patterns: behind each `==` it can go to the end.
+const MAX_PATTERN_BYTES: usize = 32 << 20;
 
 /// How deep brackets can stand in one another.
 fn depth_of(text: &str) -> usize {
@@ -45,6 +47,11 @@ fn depth_of(text: &str) -> usize {
         deepest = deepest.max(depth);
     }
     deepest
+}
+
+/// How many operators there are behind which a pattern can stand.
+fn patterns_of(text: &str) -> usize {
+    text.matches("==").count() + text.matches("=~").count()
 }
 
 /// A command as the script spells it.
@@ -97,6 +104,32 @@ pub(crate) struct Script {
     /// Whether something is tried where something else fails: `a || b`, but for what only says
     /// so or ends.
     pub(crate) tried: bool,
+    /// The folders that it can end in.
+    pub(crate) ends_in: Option<Dirs>,
+}
+
+impl Script {
+    /// A script of one command, read without the grammar.
+    pub(super) fn of_words(words: Vec<Word>, written: Vec<Word>, feed: Feed, dirs: &Dirs) -> Self {
+        let redirected = written.into_iter().map(|path| Redirected {
+            path,
+            written: true,
+            appended: false,
+            fetched: false,
+            dirs: dirs.clone(),
+        });
+        let command = (!words.is_empty()).then(|| Found {
+            words,
+            feed,
+            dirs: dirs.clone(),
+            called: false,
+        });
+        Self {
+            commands: command.into_iter().collect(),
+            redirected: redirected.collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
@@ -105,6 +138,7 @@ pub(crate) fn read(scripts: &ParsedScripts, text: &str, feed: &Feed, dirs: &Dirs
     if text.contains('\0')
         || depth_of(text) > MAX_DEPTH
         || text.matches("<<").count() > MAX_HEREDOCS
+        || patterns_of(text).saturating_mul(text.len()) > MAX_PATTERN_BYTES
     {
         return Script {
             broken: true,
@@ -154,6 +188,7 @@ pub(crate) fn read(scripts: &ParsedScripts, text: &str, feed: &Feed, dirs: &Dirs
     for found in walk.script.commands.iter_mut().filter(|found| found.called) {
         found.dirs = walk.all.clone();
     }
+    walk.script.ends_in = Some(walk.now);
     walk.script
 }
 
@@ -239,6 +274,7 @@ impl<'t, 's> Walk<'t, 's> {
                 // The grammar took a keyword for a name, and what follows may be cut wrongly.
                 let name = node.child_by_field_name("name");
                 self.script.broken |= name.is_some_and(|name| mask::is_keyword(self.source(name)));
+                self.script.broken |= self.runs_on(node);
                 let (words, own) = self.command_parts(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.found(words, &feed);
@@ -366,6 +402,20 @@ impl<'t, 's> Walk<'t, 's> {
             }
             _ => self.descend(node, &feed),
         }
+    }
+
+    /// Whether the grammar takes the end of a command, and what follows, for the pattern that it
+    /// wants behind `==`: `echo ==; ls`.
+    fn runs_on(&self, command: Node<'t>) -> bool {
+        let mut cursor = command.walk();
+        let mut children = command.children(&mut cursor);
+        children.any(|child| {
+            let behind = self.text.get(child.end_byte()..).unwrap_or("");
+            matches!(child.kind(), "==" | "=~")
+                && behind
+                    .trim_start_matches([' ', '\t'])
+                    .starts_with([';', '&', '|', ')', '\n'])
+        })
     }
 
     fn descend(&mut self, node: Node<'t>, feed: &Feed) {
