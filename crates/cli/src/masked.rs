@@ -36,15 +36,8 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
             }
         };
         let (command, hider) = reading.commands.iter().filter_map(hidden).find(matters)?;
-        let place = match &command.place {
-            Some(place) => format!(" in {place}"),
-            None => String::new(),
-        };
         Some(MaskedCheck {
-            what: format!(
-                "{}: `{}` hides the exit status of `{}`{place}",
-                spec.name, hider.text, command.text
-            ),
+            what: format!("{}: {}", spec.name, hider.describe(&command)),
             fix: fix(&hider),
         })
     });
@@ -65,6 +58,9 @@ fn fix(hider: &StatusHider) -> String {
         HidingForm::Condition => "end the branch in which it failed with `exit 1`".to_owned(),
         HidingForm::Loop => "add `|| exit 1` within the loop, or begin with `set -e`".to_owned(),
         HidingForm::Substitution => "run it as a command of its own".to_owned(),
+        HidingForm::Unread => {
+            "run it as a command of its own, without a script around it".to_owned()
+        }
         HidingForm::Trap => "let the trap end with the status it was entered with".to_owned(),
     }
 }

@@ -66,6 +66,36 @@ pub enum HidingForm {
     Trap,
     /// An option or mark of the tool that runs it: `make -i`, `-pytest` in a recipe.
     Tool,
+    /// It may be hidden: what stands around it could not be read. The text says why.
+    Unread,
+}
+
+impl StatusHider {
+    /// What stands around a command could not be read, and why.
+    pub fn unread(why: impl Into<String>) -> Self {
+        Self {
+            form: HidingForm::Unread,
+            text: why.into(),
+        }
+    }
+
+    /// What it does to this command, as one says it.
+    pub fn describe(&self, command: &CheckCommand) -> String {
+        let place = match &command.place {
+            Some(place) => format!(" in {place}"),
+            None => String::new(),
+        };
+        match self.form {
+            HidingForm::Unread => format!(
+                "whether the exit status of `{}`{place} counts cannot be told: {}",
+                command.text, self.text
+            ),
+            _ => format!(
+                "`{}` hides the exit status of `{}`{place}",
+                self.text, command.text
+            ),
+        }
+    }
 }
 
 /// What a command is known to be.

@@ -98,7 +98,9 @@ impl Reader<'_> {
             let Some(tree) = tree else {
                 continue;
             };
-            for (name, function) in read_code_apart(tree.root_node(), &text).functions {
+            let sourced = read_code_apart(tree.root_node(), &text);
+            script.reads.extend(sourced.reads);
+            for (name, function) in sourced.functions {
                 script.functions.entry(name).or_insert(function);
             }
         }
@@ -121,7 +123,9 @@ impl Reader<'_> {
         shell: Option<&str>,
         position: &Position,
     ) -> bool {
-        let Some(text) = self.text_of(&position.folder, path) else {
+        // One that is too large is a program like any other: `./configure`.
+        let text = self.text_of(&position.folder, path);
+        let Some(text) = text.filter(|text| parsed_size(text)) else {
             return false;
         };
         let Some(shebang) = shebang_options(&text) else {

@@ -12,6 +12,9 @@ use super::{Position, shortened};
 use crate::rules::basename;
 use crate::shell::{Feed, Inner, Word, read_word, unfold};
 
+/// Commands like `timeout 5 COMMAND` inside one another.
+const MAX_WRAPPERS: usize = 20;
+
 impl<'t> Flow<'_, '_, 't> {
     pub(super) fn command(&mut self, node: Node<'t>, position: &Position) {
         let mut words: Vec<Word> = Vec::new();
@@ -85,18 +88,18 @@ impl<'t> Flow<'_, '_, 't> {
         position: &Position,
         depth: usize,
     ) {
-        let Some(program) = words
-            .first()
-            .and_then(Word::as_program)
-            .filter(|_| depth < 20)
-        else {
+        if depth >= MAX_WRAPPERS {
+            self.reader.unread = Some("it is nested too deeply");
+            return;
+        }
+        let Some(program) = words.first().and_then(Word::as_program) else {
             return;
         };
         let name = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let arguments = texts.get(1..).unwrap_or(&[]);
         if let Some(body) = self.functions.get(program).copied() {
-            if !self.calling.iter().any(|known| known == program) && self.calling.len() < 20 {
+            if !self.calling.iter().any(|known| known == program) {
                 self.calling.push(program.to_owned());
                 self.visit(body, position);
                 self.calling.pop();

@@ -1,7 +1,7 @@
 //! Walks the syntax tree of a script the way a shell does, and says of each command
 //! whether its failure becomes the script's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use checkrein_core::exit_status::{HidingForm, StatusHider};
@@ -10,6 +10,7 @@ use tree_sitter::Node;
 use super::makefile::flags_pass_over;
 use super::script::Script;
 use super::script_reader::{is_negated, read_code};
+use super::simulation::Answer;
 use super::{Position, Reader, shortened};
 use crate::shell::Word;
 
@@ -48,6 +49,7 @@ fn most_open(text: &str) -> i32 {
 /// Reads `text` as a script whose own status stands at `position`.
 pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Position) {
     if !parsed_size(text) {
+        reader.unread = Some("it is too long, or nested too deeply");
         return;
     }
     let Some(tree) = reader.scripts.tree(text) else {
@@ -65,6 +67,7 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         position,
         functions: HashMap::new(),
         hides: HashMap::new(),
+        honest: None,
         noted: Vec::new(),
         shell: ShellState {
             ends_on_error: false,
@@ -111,7 +114,9 @@ pub(super) struct Flow<'a, 'f, 't> {
     pub(super) position: &'a Position,
     pub(super) functions: HashMap<String, Node<'t>>,
     /// Whether the script hides the failure of the command at a place.
-    pub(super) hides: HashMap<usize, Option<bool>>,
+    pub(super) hides: HashMap<usize, Answer>,
+    /// Commands that are known to hide nothing, once that was asked.
+    pub(super) honest: Option<BTreeSet<usize>>,
     /// Commands by their places, with what was noted of each.
     pub(super) noted: Vec<(usize, Range<usize>)>,
     pub(super) shell: ShellState,
@@ -242,6 +247,12 @@ impl<'a, 't> Flow<'a, '_, 't> {
 
     pub(super) fn visit(&mut self, node: Node<'t>, position: &Position) {
         if self.reader.nesting >= MAX_NESTING {
+            self.reader.unread = Some("it is nested too deeply");
+            return;
+        }
+        self.reader.visits = self.reader.visits.saturating_sub(1);
+        if self.reader.visits == 0 {
+            self.reader.unread = Some("it is too long");
             return;
         }
         self.reader.nesting += 1;

@@ -30,8 +30,10 @@ const MAX_DEPTH: usize = 12;
 const MAX_SCRIPTS: usize = 200;
 /// Commands that are told of one check.
 const MAX_COMMANDS: usize = 500;
-/// Parts of scripts that are run in thought for one check.
-const MAX_STEPS: usize = 400_000;
+/// Statements that are visited for one check, functions at each call.
+const MAX_VISITS: usize = 20_000;
+/// What scripts may cost that are run in thought for one check.
+const MAX_WORK: usize = 24_000;
 /// Characters of a command, or of what hides it.
 const MAX_TEXT: usize = 80;
 
@@ -75,11 +77,24 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading 
         calls: Vec::new(),
         scripts_read: 0,
         nesting: 0,
-        steps: MAX_STEPS,
+        work: MAX_WORK,
+        visits: MAX_VISITS,
+        unread: None,
         absent: Vec::new(),
     };
     reader.script(script, &Position::outermost(project.sh_is_bash));
+    // A part that was not read may hide anything.
+    let unread = reader.unread.map(|why| CheckCommand {
+        hidden_by: Some(StatusHider::unread(why)),
+        ..reader.command(
+            script,
+            "sh",
+            CommandKind::Tests(None),
+            &Position::outermost(project.sh_is_bash),
+        )
+    });
     let mut reading = reader.reading;
+    reading.commands.extend(unread);
     // What is not there and need not be matters where nothing else is checked.
     let decides = |command: &CheckCommand| command.kind != CommandKind::Program;
     if !reading.commands.iter().any(decides) {
@@ -170,8 +185,12 @@ struct Reader<'f> {
     scripts_read: usize,
     /// Statements inside one another at the moment.
     nesting: usize,
-    /// What is left of [`MAX_STEPS`].
-    steps: usize,
+    /// What is left of [`MAX_WORK`].
+    work: usize,
+    /// What is left of [`MAX_VISITS`].
+    visits: usize,
+    /// Why a part of it was not read.
+    unread: Option<&'static str>,
     /// Scripts that are called if they are there, and are not.
     absent: Vec<CheckCommand>,
 }
@@ -184,8 +203,11 @@ impl Reader<'_> {
 
     /// Reads what is called `name`, unless it is being read already or there was too much.
     fn called(&mut self, name: String, read: impl FnOnce(&mut Self)) {
-        let known = self.calls.contains(&name);
-        if known || self.calls.len() >= MAX_DEPTH || self.scripts_read >= MAX_SCRIPTS {
+        if self.calls.contains(&name) {
+            return;
+        }
+        if self.calls.len() >= MAX_DEPTH || self.scripts_read >= MAX_SCRIPTS {
+            self.unread = Some("it calls too many scripts");
             return;
         }
         self.scripts_read += 1;
@@ -203,6 +225,8 @@ impl Reader<'_> {
         if self.reading.commands.len() < MAX_COMMANDS {
             let command = self.command(text, program, kind, position);
             self.reading.commands.push(command);
+        } else if kind != CommandKind::Program || position.reach().is_err() {
+            self.unread = Some("it runs too many commands");
         }
     }
 

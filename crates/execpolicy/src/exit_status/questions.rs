@@ -1,6 +1,7 @@
 //! What is asked of a script that is run in thought: whether it hides a failure, and what it
 //! can do without.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
@@ -9,9 +10,10 @@ use tree_sitter::Node;
 use super::called::joined;
 use super::expansion::{Expansion, read_expansion};
 use super::flow::{Flow, statements_of};
+use super::recognise::{Recognised, recognise};
 use super::script_reader::read_code;
-use super::simulation::{self, Question};
-use super::{Position, ProjectEntry, shortened};
+use super::simulation::{self, Answer, Question};
+use super::{MAX_COMMANDS, Position, ProjectEntry, shortened};
 
 /// Programs that print the files that they are given.
 const PRINTERS: &[&str] = &[
@@ -20,7 +22,7 @@ const PRINTERS: &[&str] = &[
 
 impl<'t> Flow<'_, '_, 't> {
     /// Runs the script in thought.
-    fn ask(&mut self, question: Question, targets: &[usize]) -> Option<bool> {
+    fn ask(&mut self, question: Question, targets: &[usize]) -> Answer {
         let (folder, project) = (self.position.folder.clone(), self.reader.project);
         let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
         let exists = |operator: &str, name: &str| {
@@ -54,8 +56,42 @@ impl<'t> Flow<'_, '_, 't> {
             scripts: &reader.scripts,
             bash: self.position.bash,
             exists: &exists,
+            keeps_pipes: keeps_pipes(self.text),
         };
-        run.ask(question, targets, &mut reader.steps)
+        run.ask(question, targets, &mut reader.work)
+    }
+
+    /// The commands that judge something, as far as their words are known, if the script hides the failure
+    /// of none of them: one question instead of one for each.
+    fn find_honest(&mut self) -> BTreeSet<usize> {
+        let judges = self.script.commands().into_iter().filter(|command| {
+            let words: Vec<String> = command
+                .words
+                .iter()
+                .map(|word| word.literal().unwrap_or_else(|| "$".to_owned()))
+                .collect();
+            let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+            let called = texts.first().copied().unwrap_or("");
+            let known = match recognise(&texts) {
+                Recognised::Idle => false,
+                Recognised::Known(kind) => kind != CommandKind::Program,
+                _ => true,
+            };
+            known && command.at != usize::MAX && !self.script.functions.contains_key(called)
+        });
+        let targets: Vec<usize> = judges.map(|command| command.at).collect();
+        if targets.len() < 2 || targets.len() > MAX_COMMANDS {
+            return BTreeSet::new();
+        }
+        let reader = &mut *self.reader;
+        let run = simulation::Run {
+            script: &self.script,
+            scripts: &reader.scripts,
+            bash: self.position.bash,
+            exists: &|_, _| None,
+            keeps_pipes: keeps_pipes(self.text),
+        };
+        run.honest(&targets, &mut reader.work)
     }
 
     /// Whether what comes after a failure ends badly in any case.
@@ -67,8 +103,9 @@ impl<'t> Flow<'_, '_, 't> {
             scripts: &reader.scripts,
             bash: self.position.bash,
             exists: &|_, _| None,
+            keeps_pipes: true,
         };
-        run.ends_badly(&code, &mut reader.steps)
+        run.ends_badly(&code, &mut reader.work)
     }
 
     /// Whether a command of the script prints this file, as it is written.
@@ -84,22 +121,38 @@ impl<'t> Flow<'_, '_, 't> {
     /// Where a command stands, all that the script does with its status taken together.
     pub(super) fn position_of(&mut self, node: Node<'t>, position: &Position) -> Position {
         let at = node.start_byte();
-        let known = self.hides.get(&at).copied();
-        let hides = known.unwrap_or_else(|| {
-            let hides = self.ask(Question::HidesFailure, &[at]);
-            self.hides.insert(at, hides);
-            hides
-        });
+        let hides = match self.hides.get(&at) {
+            Some(known) => known.clone(),
+            None => {
+                let honest = match self.honest.take() {
+                    Some(honest) => honest,
+                    None => self.find_honest(),
+                };
+                let hides = match honest.contains(&at) {
+                    true => Answer::No,
+                    false => self.ask(Question::HidesFailure, &[at]),
+                };
+                self.honest = Some(honest);
+                self.hides.insert(at, hides.clone());
+                hides
+            }
+        };
         match hides {
-            Some(false) => Position {
+            Answer::No => Position {
                 value: self.position.reach(),
                 ..position.clone()
             },
-            Some(true) if position.reach().is_ok() => Position {
-                ends_on_error: false,
-                ..position.hidden(self.last_hider())
-            },
-            Some(true) | None => position.clone(),
+            Answer::Yes | Answer::TooMuch if position.reach().is_ok() => {
+                let hider = match hides {
+                    Answer::TooMuch => StatusHider::unread("the script has too many ways to end"),
+                    _ => self.last_hider(),
+                };
+                Position {
+                    ends_on_error: false,
+                    ..position.hidden(hider)
+                }
+            }
+            Answer::Yes | Answer::TooMuch | Answer::NotReached => position.clone(),
         }
     }
 
@@ -150,13 +203,15 @@ impl<'t> Flow<'_, '_, 't> {
             |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
         let mut skipped = Vec::new();
         if !tests.is_empty() {
-            if self.ask(Question::SkipsAll, &places(&tests)) == Some(true) {
+            let answer = self.ask(Question::SkipsAll, &places(&tests));
+            if matches!(answer, Answer::Yes | Answer::TooMuch) {
                 skipped = tests;
             }
-        } else if !checkers.is_empty()
-            && self.ask(Question::RunsOne, &places(&checkers)) == Some(false)
-        {
-            skipped = checkers;
+        } else if !checkers.is_empty() {
+            let answer = self.ask(Question::RunsOne, &places(&checkers));
+            if matches!(answer, Answer::No | Answer::TooMuch) {
+                skipped = checkers;
+            }
         }
         for (_, range) in skipped {
             for command in self
@@ -170,4 +225,9 @@ impl<'t> Flow<'_, '_, 't> {
             }
         }
     }
+}
+
+/// Whether the script asks for the statuses of the members of a pipe.
+fn keeps_pipes(text: &str) -> bool {
+    text.contains("PIPESTATUS") || text.contains("pipestatus")
 }

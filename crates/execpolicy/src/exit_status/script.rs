@@ -100,6 +100,10 @@ pub(super) struct Function {
 pub(super) struct Script {
     pub(super) code: Code,
     pub(super) functions: HashMap<String, Function>,
+    /// How many commands it has.
+    pub(super) size: usize,
+    /// Names that stand somewhere without a value being given to them.
+    pub(super) reads: BTreeSet<String>,
 }
 
 impl Script {

@@ -28,6 +28,7 @@ fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {
         text,
         has_places,
         functions: HashMap::new(),
+        size: 0,
         depth: 0,
     };
     let code = match root.kind() {
@@ -37,6 +38,8 @@ fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {
     Script {
         code,
         functions: reading.functions,
+        size: reading.size,
+        reads: names_read(text),
     }
 }
 
@@ -44,6 +47,7 @@ struct Reading<'s> {
     text: &'s str,
     has_places: bool,
     functions: HashMap<String, Function>,
+    size: usize,
     depth: usize,
 }
 
@@ -193,6 +197,7 @@ impl<'s> Reading<'s> {
     }
 
     fn command(&mut self, node: Node<'_>) -> Code {
+        self.size += 1;
         let mut words = Vec::new();
         let mut assignments = Vec::new();
         let mut inner = Vec::new();
@@ -455,4 +460,27 @@ pub(super) fn is_negated(text: &str, node: Node<'_>) -> bool {
     rest.is_some_and(|rest| {
         rest.is_empty() || rest.ends_with([' ', '\t', '\n', ';', '&', '|', '('])
     })
+}
+
+/// All names in a text but those that only begin an assignment: `a=b`.
+fn names_read(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = BTreeSet::new();
+    let (mut rest, mut before) = (text, ' ');
+    while let Some(begins) = rest.find(is_part) {
+        before = rest
+            .get(..begins)
+            .and_then(|text| text.chars().last())
+            .unwrap_or(before);
+        let name_on = rest.get(begins..).unwrap_or("");
+        let end = name_on.find(|c: char| !is_part(c)).unwrap_or(name_on.len());
+        let (name, after) = name_on.split_at(end);
+        let assigned =
+            after.starts_with("+=") || after.starts_with('=') && !after.starts_with("==");
+        if !assigned || !matches!(before, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | '{') {
+            found.insert(name.to_owned());
+        }
+        (rest, before) = (after, 'a');
+    }
+    found
 }

@@ -335,7 +335,19 @@ fn what_it_calls_is_read() {
 
 #[test]
 fn what_is_hostile_is_read_in_no_time() {
+    let numbered = |count: usize, line: &dyn Fn(usize) -> String| -> String {
+        (0..count).map(|at| line(at) + "\n").collect()
+    };
+    let begins = std::time::Instant::now();
     for text in [
+        numbered(2_000, &|at| {
+            format!("if [ -n \"$A{at}\" ]; then x{at}=1; fi; y=$x{at}")
+        }) + "pytest || exit 1",
+        numbered(200, &|at| format!("pytest {at} || r{at}=$?")) + "exit $r1",
+        numbered(40, &|at| format!("f{at}() {{ f{0}; f{0}; f{0}; }}", at + 1)) + "f0",
+        "pytest | ".repeat(2_000) + "pytest",
+        "pytest\n".repeat(2_000),
+        format!("x=aaaaaaaa\n{}pytest", "x=$x$x$x\n".repeat(20)),
         "(".repeat(100_000),
         "pytest || ".repeat(20_000),
         "$(".repeat(3_000),
@@ -347,5 +359,31 @@ fn what_is_hostile_is_read_in_no_time() {
         "é\u{a0}|| true".to_owned(),
     ] {
         read(&text, &[]);
+    }
+    // All of them together took minutes before what is copied was counted; some never ended.
+    assert!(begins.elapsed().as_secs() < 40, "{:?}", begins.elapsed());
+}
+
+/// Where a part was not read, or there are too many ways, nobody knows what hides what.
+#[test]
+fn what_is_too_much_to_read_is_told() {
+    let many = |line: &str, count: usize| line.repeat(count);
+    let numbered: String = (0..400)
+        .map(|at| format!("if [ -n \"$A{at}\" ]; then x{at}=1; fi; [ -z $x{at} ] || b\n"))
+        .collect();
+    for script in [
+        format!("trap 'exit 0' EXIT\n{numbered}pytest"),
+        format!("pytest || true; {}", many("#", 200_000)),
+        format!("{}pytest || true{}", many("{ ", 100), many("; }", 100)),
+        format!("pytest || true{}", many(" && ruff check", 100)),
+        format!("{}pytest || true", many("eslint .\n", 600)),
+        format!("{}pytest || true", many("timeout 1 ", 30)),
+    ] {
+        let told = read(&script, &[]);
+        assert!(
+            told.iter().any(|told| told.contains(" <- ")),
+            "{}: {told:?}",
+            shortened(&script)
+        );
     }
 }

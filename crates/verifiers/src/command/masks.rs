@@ -64,12 +64,7 @@ fn doubt(
     report: &RunReport,
     job: &Job<'_>,
 ) -> Option<String> {
-    let hides = format!(
-        "`{}` hides the exit status of `{}`{}",
-        hider.text,
-        command.text,
-        place(command)
-    );
+    let hides = hider.describe(command);
     let is_missing = || {
         let found = statuses.changes_path
             || program_is_there(&command.program, &command.folder, job.root, job.env);

@@ -5,7 +5,9 @@ use super::super::expansion::{
 };
 use super::super::script::{Command, Function};
 use super::super::script_reader::compares_as_bash;
-use super::{End, Ends, MAX_CALLS, Simulation, State, either, next};
+use super::MAX_CALLS;
+use super::machine::Simulation;
+use super::state::{End, Ends, State, either, next};
 
 impl Simulation<'_> {
     pub(super) fn command(&mut self, command: &Command, state: State, heeds: bool) -> Ends {
@@ -31,11 +33,12 @@ impl Simulation<'_> {
     }
 
     fn target(&mut self, command: &Command, state: State, heeds: bool) -> Ends {
-        self.reached = true;
+        self.reached.insert(command.at);
         let mut succeeded = state.clone().with(Status::Zero);
         let mut failed = state.with(Status::Failed);
         (succeeded.ran, failed.ran, failed.failed) = (true, true, true);
-        succeeded.failed &= self.in_condition == 0;
+        // Of several, nobody knows which one it was.
+        succeeded.failed &= self.in_condition == 0 || self.targets.len() > 1;
         // `exec` never comes back.
         let first = command.words.first().map(|word| succeeded.value(word));
         if first.as_ref().and_then(Value::text) == Some("exec") {
@@ -94,7 +97,7 @@ impl Simulation<'_> {
                 match name {
                     "trap" => trap(arguments, &mut state),
                     "set" => options(arguments, &mut state),
-                    "shift" | "unset" => state.variables.retain(|name, _| {
+                    "shift" | "unset" => state.retain(|name| {
                         let given = arguments.iter().any(|word| word.text() == Some(name));
                         !given && !name.starts_with(|c: char| c.is_ascii_digit())
                     }),
@@ -118,7 +121,7 @@ impl Simulation<'_> {
             "read" | "mapfile" | "readarray" | "getopts" => {
                 let mut state = state;
                 for name in arguments.iter().filter_map(Value::text) {
-                    state.variables.insert(name.to_owned(), Value::Unknown);
+                    state.set(name, Value::Unknown);
                 }
                 either(state)
             }
@@ -174,7 +177,7 @@ impl Simulation<'_> {
         for at in 1..=9 {
             let value = arguments.get(at - 1).cloned();
             let value = value.unwrap_or(Value::Text(String::new()));
-            inside.variables.insert(position(at), value);
+            inside.set(&position(at), value);
         }
         self.calls += 1;
         let ends = self.run(&function.body, inside, heeds);
@@ -183,10 +186,10 @@ impl Simulation<'_> {
         for (end, mut after) in ends {
             let own = function.own.iter().cloned();
             for name in own.chain((1..=9).map(position)) {
-                match state.variables.get(&name) {
-                    Some(value) => after.variables.insert(name, value.clone()),
-                    None => after.variables.remove(&name),
-                };
+                match state.variable(&name) {
+                    Some(value) => after.set(&name, value.clone()),
+                    None => after.retain(|other| other != name),
+                }
             }
             match end {
                 End::Next | End::Return => all.extend(self.settled(vec![after], heeds)),
@@ -254,7 +257,7 @@ impl Simulation<'_> {
             None
         };
         if let Some(value) = value {
-            state.variables.insert(name.to_owned(), value);
+            state.set(name, value);
         }
         let states = either(state);
         self.settled(states, heeds)

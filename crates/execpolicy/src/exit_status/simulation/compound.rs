@@ -4,42 +4,69 @@ use std::collections::BTreeSet;
 
 use super::super::expansion::{Expansion, Status, Value, compared};
 use super::super::script::{Assignment, Code, Rounds};
-use super::{End, Ends, MAX_ROUNDS, MAX_WAYS, Simulation, State, either, next};
+use super::MAX_ROUNDS;
+use super::machine::Simulation;
+use super::state::{End, Ends, MAX_WAYS, State, either, next};
+
+/// How the members of a pipe ended so far.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PipeWay {
+    /// All of them where somebody asks, else the last one.
+    statuses: Vec<Status>,
+    any_failed: bool,
+    failed: bool,
+    ran: bool,
+}
 
 impl Simulation<'_> {
     pub(super) fn pipe(&mut self, members: &[Code], state: State, heeds: bool) -> Ends {
-        let mut ways: BTreeSet<(Vec<Status>, bool, bool)> =
-            BTreeSet::from([(Vec::new(), state.failed, state.ran)]);
+        let keeps = self.keeps_pipes;
+        let mut ways = BTreeSet::from([PipeWay {
+            statuses: Vec::new(),
+            any_failed: false,
+            failed: state.failed,
+            ran: state.ran,
+        }]);
         for member in members {
             let mut all = BTreeSet::new();
-            for (statuses, failed, ran) in ways {
+            for way in ways {
                 let begins = State {
-                    failed,
-                    ran,
+                    failed: way.failed,
+                    ran: way.ran,
                     ..state.clone()
                 };
                 for end in self.apart(member, begins, heeds) {
-                    let mut statuses = statuses.clone();
+                    let mut statuses = match keeps {
+                        true => way.statuses.clone(),
+                        false => Vec::new(),
+                    };
                     statuses.push(end.status);
-                    all.insert((statuses, end.failed, end.ran));
+                    all.insert(PipeWay {
+                        statuses,
+                        any_failed: way.any_failed || end.status == Status::Failed,
+                        failed: end.failed,
+                        ran: end.ran,
+                    });
                 }
             }
             if all.len() > MAX_WAYS {
                 self.given_up = true;
             }
+            if self.given_up {
+                return Ends::new();
+            }
             ways = all;
         }
-        let states = ways.into_iter().map(|(statuses, failed, ran)| {
-            let any = state.fails_in_pipes && statuses.contains(&Status::Failed);
-            let status = match any {
+        let states = ways.into_iter().map(|way| {
+            let status = match state.fails_in_pipes && way.any_failed {
                 true => Status::Failed,
-                false => statuses.last().copied().unwrap_or(Status::Zero),
+                false => way.statuses.last().copied().unwrap_or(Status::Zero),
             };
             State {
                 status,
-                pipe: statuses,
-                failed,
-                ran,
+                pipe: if keeps { way.statuses } else { Vec::new() },
+                failed: way.failed,
+                ran: way.ran,
                 ..state.clone()
             }
         });
@@ -111,7 +138,7 @@ impl Simulation<'_> {
                     }
                 }
             }
-            ways = again;
+            ways = self.narrowed_states(again);
         }
         all
     }
@@ -144,7 +171,7 @@ impl Simulation<'_> {
             }
             let mut again = BTreeSet::new();
             for mut state in ways {
-                state.variables.insert(variable.to_owned(), value.clone());
+                state.set(variable, value.clone());
                 for (end, state) in self.run(body, state, heeds) {
                     match end {
                         End::Next | End::Continue => {
@@ -159,7 +186,7 @@ impl Simulation<'_> {
                     }
                 }
             }
-            ways = again;
+            ways = self.narrowed_states(again);
         }
         all.extend(ways.into_iter().map(|state| (End::Next, state)));
         all
@@ -203,8 +230,10 @@ impl Simulation<'_> {
         for assignment in assignments {
             has_inner |= !assignment.inner.is_empty();
             states = self.inner(&assignment.inner, states);
-            for state in &mut states {
-                set(state, assignment);
+            if self.reads.contains(&assignment.name) {
+                for state in &mut states {
+                    set(state, assignment);
+                }
             }
         }
         let states = states
@@ -237,7 +266,7 @@ impl Simulation<'_> {
 fn set(state: &mut State, assignment: &Assignment) {
     let mut value = state.value(&assignment.value);
     if assignment.appends {
-        let before = state.variables.get(&assignment.name);
+        let before = state.variable(&assignment.name);
         value = match (before, value) {
             (Some(Value::Text(before)), Value::Text(more)) => {
                 Value::Text(format!("{before}{more}"))
@@ -245,7 +274,7 @@ fn set(state: &mut State, assignment: &Assignment) {
             _ => Value::Unknown,
         };
     }
-    state.variables.insert(assignment.name.clone(), value);
+    state.set(&assignment.name, value);
 }
 
 /// Whether a value is of a pattern of `case`; `None` if nobody knows.
