@@ -22,7 +22,7 @@ pub enum Truth {
 }
 
 /// A compiled `accept` expression.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accept {
     /// One verifier.
@@ -66,6 +66,26 @@ impl Accept {
                     Truth::Open
                 }
             }
+        }
+    }
+
+    /// The same with its terms in an order of their own, each once.
+    fn sorted(&self) -> Self {
+        let all = |terms: &[Accept]| {
+            let mut terms: Vec<Accept> = terms.iter().map(Accept::sorted).collect();
+            terms.sort_unstable();
+            terms
+        };
+        let once = |terms: &[Accept]| {
+            let mut terms = all(terms);
+            terms.dedup();
+            terms
+        };
+        match self {
+            Accept::Verifier(name) => Accept::Verifier(name.clone()),
+            Accept::All(terms) => single_or(once(terms), Accept::All),
+            Accept::Any(terms) => single_or(once(terms), Accept::Any),
+            Accept::AtLeast(needed, terms) => Accept::AtLeast(*needed, all(terms)),
         }
     }
 
@@ -129,6 +149,9 @@ pub enum AcceptError {
     /// `N of (...)` with N of 0 or more than its terms.
     #[error("'{0} of' over {1} terms can never be meant: N must be between 1 and their number")]
     Impossible(u32, usize),
+    /// One term twice in an `N of (...)`: a single pass would count as two.
+    #[error("'{0}' stands twice in one 'N of (...)'; name each term once")]
+    Twice(String),
     /// Parentheses nested beyond reason.
     #[error("more than 64 levels of parentheses")]
     TooDeep,
@@ -238,6 +261,10 @@ impl Parser<'_> {
                 if needed == 0 || needed as usize > terms.len() {
                     return Err(AcceptError::Impossible(needed, terms.len()));
                 }
+                if let Some(twin) = twin(&terms) {
+                    let names: Vec<&str> = twin.names().iter().map(|name| name.as_str()).collect();
+                    return Err(AcceptError::Twice(names.join(", ")));
+                }
                 Ok(Accept::AtLeast(needed, terms))
             }
             _ => {
@@ -250,6 +277,22 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// A term that stands before one just like it, in whatever order its own terms are.
+fn twin(terms: &[Accept]) -> Option<&Accept> {
+    let sorted: Vec<Accept> = terms.iter().map(Accept::sorted).collect();
+    let again = |at: usize| {
+        sorted
+            .iter()
+            .skip(at + 1)
+            .any(|later| Some(later) == sorted.get(at))
+    };
+    terms
+        .iter()
+        .enumerate()
+        .find(|(at, _)| again(*at))
+        .map(|(_, term)| term)
 }
 
 fn single_or(mut terms: Vec<Accept>, wrap: fn(Vec<Accept>) -> Accept) -> Accept {
@@ -307,6 +350,13 @@ mod tests {
         assert_eq!(err("not a"), "there is no 'not'; name what must pass");
         assert!(err("3 of (a, b)").contains("can never be meant"));
         assert!(err("0 of (a)").contains("can never be meant"));
+        let twice = |names: &str| {
+            format!("'{names}' stands twice in one 'N of (...)'; name each term once")
+        };
+        assert_eq!(err("2 of (a, a)"), twice("a"));
+        assert_eq!(err("2 of (a, b, (a))"), twice("a"));
+        assert_eq!(err("2 of (a and b, c, b and a)"), twice("a, b"));
+        assert_eq!(err("2 of (a and a, a)"), twice("a"));
         assert_eq!(err("a and"), "it ends where a verifier's name was expected");
         assert_eq!(err("a b"), "unexpected 'b'");
         assert_eq!(err("a & b"), "unexpected character '&'");

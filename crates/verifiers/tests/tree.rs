@@ -145,7 +145,7 @@ fn what_counts_and_what_does_not() {
     check("a symlink that is a loop", true, &|| {
         symlink("..", world.path("app/up")).unwrap()
     });
-    check("an empty folder", false, &|| {
+    check("an empty folder", true, &|| {
         std::fs::create_dir(world.path("empty")).unwrap()
     });
     check("a pipe, which is not opened", true, &|| {
@@ -513,6 +513,79 @@ fn views() {
 }
 
 /// The tree is moved by somebody else while a check runs.
+/// A glob reaches what ignore files leave out only where it says so before its first wildcard.
+#[test]
+fn what_inputs_name_counts_though_it_is_ignored() {
+    let world = project();
+    world.write(".gitignore", "*.log\nbuild/\n.env\ndeps/\nnode_modules\n");
+    world.write(".env", "1");
+    world.write("deps/a/x.js", "x");
+    world.write("node_modules/b/y.js", "y");
+    world.write("app/__pycache__/core.pyc", "1");
+    let reader = reader(&world);
+    let views: [ViewSpec<'_>; 7] = [
+        ("env", &[".env"], &[]),
+        ("like env", &["./.env*"], &[]),
+        ("deps", &["deps/"], &[]),
+        ("scripts", &["deps/*/x.*", "node_modules/**"], &[]),
+        ("but", &["deps/**"], &["deps/a/**"]),
+        ("all", &["**"], &[]),
+        ("sources", &["app/**"], &[]),
+    ];
+    let names = |reading: &TreeReading, later: &TreeReading| {
+        let changed = |(name, ..): &ViewSpec<'_>| {
+            let name = VerifierName::from(*name);
+            reading.fact.subject(&name) != later.fact.subject(&name)
+        };
+        let of = views.iter().filter(|view| changed(view));
+        let names: Vec<&str> = of.map(|(name, ..)| *name).collect();
+        (names.join(", "), reading.fact.tree != later.fact.tree)
+    };
+    let check = |change: &dyn Fn(), expected: &str| {
+        let before = read(&reader, &views);
+        change();
+        let after = read(&reader, &views);
+        assert_eq!(names(&before, &after), (expected.to_owned(), false));
+    };
+    world.write("deps/keep", "1");
+    check(&|| world.write(".env", "0"), "env, like env");
+    check(&|| world.write("deps/a/x.js", "z"), "deps, scripts");
+    check(&|| world.write("deps/new.js", "z"), "deps, but");
+    check(&|| world.write("node_modules/b/y.js", "z"), "scripts");
+    check(&|| world.write("app/__pycache__/core.pyc", "2"), "");
+    check(&|| world.write("app/x.log", "2"), "");
+    check(
+        &|| std::fs::remove_file(world.root().join(".env")).unwrap(),
+        "env, like env",
+    );
+    // The folder gives way to a link to another.
+    check(
+        &|| {
+            std::fs::remove_dir_all(world.root().join("node_modules")).unwrap();
+            symlink(world.outside(), world.root().join("node_modules")).unwrap();
+        },
+        "scripts",
+    );
+}
+
+/// A folder counts by its name alone, if it is empty or holds something that counts.
+#[test]
+fn a_folder_of_ignored_files_does_not_count() {
+    let world = project();
+    let reader = reader(&world);
+    let check =
+        |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
+    check("what is in it is ignored", false, &|| {
+        world.write("fixtures/a.log", "1")
+    });
+    check("empty", true, &|| {
+        std::fs::remove_file(world.path("fixtures/a.log")).unwrap();
+    });
+    check("gone", true, &|| {
+        std::fs::remove_dir(world.path("fixtures")).unwrap();
+    });
+}
+
 #[test]
 fn an_editor_beside_the_check() {
     let world = project();
@@ -526,7 +599,8 @@ fn an_editor_beside_the_check() {
         });
     });
     let after = read(&reader, &[("tests", &["app/**"], &[])]);
-    let changed = ["app/core.py", "docs/new.md", "tests/test_core.py"];
+    // The folder is empty by then.
+    let changed = ["app/core.py", "docs/new.md", "tests", "tests/test_core.py"];
     assert_eq!(before.changed_paths(&after, None), changed);
     assert_eq!(after.changed_paths(&before, None), changed);
     assert_eq!(

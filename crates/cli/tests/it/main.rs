@@ -27,6 +27,7 @@ mod doctor;
 mod doctor_audit;
 mod equipped;
 mod file_tools;
+mod freshness;
 mod git_tracked;
 mod git_traps;
 mod hook;

@@ -323,7 +323,7 @@ pub const KEYS: &[KeySpec] = &[
         later_word("http"),
     ]), "What it is; by default `command`.").like("\"command\""),
     key("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").like("\"cargo test\""),
-    key("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree.")
+    key("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree. What git ignores counts where a glob names it before its first wildcard: `.env`, `node_modules/**`.")
         .like("[\"src/**\", \"Cargo.*\"]"),
     key("verifier.outputs", Texts, "Globs of what it writes; left out of the tree.").like("[\"coverage/**\"]"),
     key("verifier.timeout", ANY_SPAN, "How long it may run; longer is inconclusive. By default `10m`; a judge has `30s`.").like("\"10m\""),

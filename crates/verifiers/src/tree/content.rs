@@ -33,6 +33,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 pub(crate) struct Leaf {
     pub(crate) path: Vec<u8>,
     pub(crate) digest: Digest,
+    /// See [`Found::named`].
+    pub(crate) named: bool,
+    /// Not an empty folder.
+    pub(crate) is_file: bool,
 }
 
 pub(crate) struct Contents {
@@ -60,7 +64,7 @@ pub(crate) fn is_too_large(entry: &Found) -> bool {
         What::File(stamp) => stamp.size() > LARGEST_READ,
         #[cfg(not(unix))]
         What::File(_) => false,
-        What::Link | What::Special | What::Unreadable(_) => false,
+        What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => false,
     }
 }
 
@@ -75,7 +79,7 @@ pub(crate) fn contents(
         .iter()
         .map(|entry| match &entry.what {
             What::File(stamp) => cache.find(&entry.path, stamp),
-            What::Link | What::Special | What::Unreadable(_) => None,
+            What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => None,
         })
         .collect();
     let unknown: Vec<(&Found, &Stamp)> = found
@@ -91,7 +95,8 @@ pub(crate) fn contents(
 
     let mut leaves = Vec::with_capacity(found.len());
     let mut next = StatCache::default();
-    for (Found { path, what }, known) in found.into_iter().zip(known) {
+    for (Found { path, what, named }, known) in found.into_iter().zip(known) {
+        let is_file = !matches!(what, What::EmptyFolder);
         let digest = match what {
             What::File(stamp) => {
                 let content = match known {
@@ -117,10 +122,16 @@ pub(crate) fn contents(
                 Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => unreadable(err.kind()),
             },
+            What::EmptyFolder => Digest::of_parts([b"folder".as_slice()]),
             What::Special => Digest::of_parts([b"special".as_slice()]),
             What::Unreadable(kind) => unreadable(kind),
         };
-        leaves.push(Leaf { path, digest });
+        leaves.push(Leaf {
+            path,
+            digest,
+            named,
+            is_file,
+        });
     }
     Ok(Contents {
         leaves,
@@ -277,6 +288,7 @@ mod tests {
         let found = vec![Found {
             path: b"a".to_vec(),
             what: What::File(stamp),
+            named: false,
         }];
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
         let contents = contents(
@@ -296,12 +308,12 @@ mod tests {
         let leaf = |content: &[u8]| {
             Digest::of_parts([b"file".as_slice(), b"-", Digest::of(content).as_bytes()])
         };
-        let (contents, digest) = one_file(None, 60);
+        let (contents, digest) = one_file(None, 61);
         assert_eq!(
             (digest, contents.fresh, contents.cache.len()),
             (leaf(b"real"), true, 1)
         );
-        let (contents, digest) = one_file(Some(b"remembered"), 60);
+        let (contents, digest) = one_file(Some(b"remembered"), 61);
         assert_eq!(
             (digest, contents.fresh, contents.cache.len()),
             (leaf(b"remembered"), false, 1)

@@ -3,10 +3,14 @@
 //! A view with `inputs` is what they match minus its own `outputs`; one without is the whole
 //! tree. The whole tree is without the `outputs` of all: what one check writes must not make
 //! another's verdict stale, unless that one names it as an input.
+//!
+//! What ignore files leave out counts for a view only where one of its globs says so before its first
+//! wildcard: `node_modules/**` and `.env` do, `**` and `src/**` do not.
 
 use checkrein_core::ids::VerifierName;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::content::Leaf;
 use super::{TreeError, View};
 
 #[derive(Debug, Clone)]
@@ -20,7 +24,46 @@ struct ViewGlobs {
     name: VerifierName,
     /// `None`: the whole tree.
     inputs: Option<GlobSet>,
+    /// Those of them that reach what ignore files leave out.
+    reaches: Vec<Reach>,
     outputs: GlobSet,
+}
+
+/// A glob that names what ignore files leave out.
+#[derive(Debug, Clone)]
+pub(crate) struct Reach {
+    /// What it says before its first wildcard.
+    pub(crate) start: String,
+    glob: GlobSet,
+}
+
+impl Reach {
+    fn of(pattern: &str, is_left_out: &dyn Fn(&str) -> bool) -> Result<Option<Self>, TreeError> {
+        let text = pattern.strip_prefix("./").unwrap_or(pattern);
+        let end = text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len());
+        let start = text.get(..end).unwrap_or(text);
+        if start.is_empty() || !is_left_out(start) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            start: start.to_owned(),
+            glob: compile([pattern])?,
+        }))
+    }
+
+    /// Whether it means this file. A link in the place of the folder that it names counts too.
+    pub(crate) fn matches(&self, path: &[u8]) -> bool {
+        matches(&self.glob, path) || path == self.start.trim_end_matches('/').as_bytes()
+    }
+
+    /// Whether what it means is there or below.
+    pub(crate) fn leads_to(&self, path: &[u8]) -> bool {
+        let start = self.start.as_bytes();
+        let above = start
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.starts_with(b"/"));
+        above || path.starts_with(start)
+    }
 }
 
 /// Whether a text can be an `inputs` or `outputs` glob.
@@ -32,15 +75,23 @@ pub fn check_glob(pattern: &str) -> Result<(), TreeError> {
 }
 
 impl Selector {
-    pub(crate) fn new(views: &[View<'_>]) -> Result<Self, TreeError> {
+    pub(crate) fn new(
+        views: &[View<'_>],
+        is_left_out: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, TreeError> {
         let all = views
             .iter()
             .flat_map(|view| view.outputs)
             .map(String::as_str);
         let globs = |view: &View<'_>| {
             let inputs = view.inputs.iter().map(String::as_str);
+            let mut reaches = Vec::new();
+            for pattern in view.inputs {
+                reaches.extend(Reach::of(pattern, is_left_out)?);
+            }
             Ok(ViewGlobs {
                 name: view.name.clone(),
+                reaches,
                 inputs: if view.inputs.is_empty() {
                     None
                 } else {
@@ -59,25 +110,28 @@ impl Selector {
         self.views.iter().map(|view| &view.name)
     }
 
+    /// The globs of all views that reach what ignore files leave out.
+    pub(crate) fn reaches(&self) -> Vec<Reach> {
+        let reaches = self.views.iter().flat_map(|view| &view.reaches);
+        reaches.cloned().collect()
+    }
+
     /// Whether a path counts for the whole tree or for any view.
-    pub(crate) fn counts(&self, path: &[u8]) -> bool {
-        self.all_outputs.is_empty()
-            || self.in_tree(path)
-            || self
-                .views
-                .iter()
-                .any(|view| view.inputs.is_some() && view.has(path))
+    pub(crate) fn counts(&self, path: &[u8], named: bool) -> bool {
+        let in_tree = !named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, path));
+        let has = |view: &ViewGlobs| view.inputs.is_some() && view.has(path, named);
+        in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn in_tree(&self, path: &[u8]) -> bool {
-        self.all_outputs.is_empty() || !matches(&self.all_outputs, path)
+    pub(crate) fn in_tree(&self, leaf: &Leaf) -> bool {
+        !leaf.named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, &leaf.path))
     }
 
-    /// Whether a path belongs to a view; every path of the tree belongs to one nobody knows.
-    pub(crate) fn in_view(&self, name: &VerifierName, path: &[u8]) -> bool {
+    /// Whether a leaf belongs to a view; every leaf of the tree belongs to one nobody knows.
+    pub(crate) fn in_view(&self, name: &VerifierName, leaf: &Leaf) -> bool {
         match self.views.iter().find(|view| view.name == *name) {
-            Some(view) if view.inputs.is_some() => view.has(path),
-            Some(_) | None => self.in_tree(path),
+            Some(view) if view.inputs.is_some() => view.has(&leaf.path, leaf.named),
+            Some(_) | None => self.in_tree(leaf),
         }
     }
 
@@ -90,11 +144,13 @@ impl Selector {
 }
 
 impl ViewGlobs {
-    fn has(&self, path: &[u8]) -> bool {
-        self.inputs
-            .as_ref()
-            .is_none_or(|inputs| matches(inputs, path))
-            && (self.outputs.is_empty() || !matches(&self.outputs, path))
+    fn has(&self, path: &[u8], named: bool) -> bool {
+        let asks = match (&self.inputs, named) {
+            (_, true) => self.reaches.iter().any(|reach| reach.matches(path)),
+            (Some(inputs), false) => matches(inputs, path),
+            (None, false) => true,
+        };
+        asks && (self.outputs.is_empty() || !matches(&self.outputs, path))
     }
 }
 

@@ -3,10 +3,11 @@
 //! the walk and the stat cache are our own.
 //!
 //! What counts: every regular file by content and executable bit, every symlink by its
-//! target, under names sorted by bytes. What does not: the folders of version control, the
+//! target, every empty folder, under names sorted by bytes. What does not: the folders of version control, the
 //! known cache folders of [`CACHE_FOLDERS`], what ignore files name, `.checkrein/`, and
 //! `outputs`. A file that was tracked when the task began counts whatever the first three say
-//! by now; an ignore file always counts, so that hiding something shows.
+//! by now; an ignore file always counts, so that hiding something shows. What a verifier's `inputs`
+//! name counts for that verifier.
 
 mod content;
 mod folders;
@@ -77,15 +78,17 @@ impl TreeReader {
     /// cannot be read is no error: how it failed is part of the digest.
     pub fn read(&self, views: &[View<'_>], limits: Limits<'_>) -> Result<TreeReading, TreeError> {
         let time = Time::new(limits);
-        let selector = Selector::new(views)?;
+        let is_left_out = |start: &str| walk::is_left_out(&self.root, start);
+        let selector = Selector::new(views, &is_left_out)?;
         // Before the walk: what is written from here on is too young to be remembered.
         let now = SystemTime::now();
         let walk::Walked {
             mut found,
             mut left_out,
         } = walk::walk(self, &time)?;
+        walk::add_named(self, &selector.reaches(), &mut found, &time)?;
         let before = found.len();
-        found.retain(|entry| selector.counts(&entry.path));
+        found.retain(|entry| selector.counts(&entry.path, entry.named));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
         let large = found.iter().filter(|entry| content::is_too_large(entry));

@@ -60,18 +60,14 @@ impl TreeReading {
         unread: Vec<String>,
         cache_error: Option<std::io::Error>,
     ) -> Self {
-        let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(&leaf.path)));
+        let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(leaf)));
         let views: Vec<ViewReading> = selector
             .names()
             .map(|name| {
                 let (digest, files) = if selector.is_whole(name) {
                     (tree, files)
                 } else {
-                    digest(
-                        leaves
-                            .iter()
-                            .filter(|leaf| selector.in_view(name, &leaf.path)),
-                    )
+                    digest(leaves.iter().filter(|leaf| selector.in_view(name, leaf)))
                 };
                 ViewReading {
                     name: name.clone(),
@@ -107,30 +103,30 @@ impl TreeReading {
                 .iter()
                 .any(|view| view.name == *name && view.files == 0)
         };
-        let counts = |path: &[u8]| match view {
-            Some(name) if !about_all(name) => self.selector.in_view(name, path),
-            Some(_) | None => self.selector.in_tree(path),
+        let counts = |leaf: &Leaf| match view {
+            Some(name) if !about_all(name) => self.selector.in_view(name, leaf),
+            Some(_) | None => self.selector.in_tree(leaf),
         };
         let mut changed = Vec::new();
         let mut ours = self.leaves.iter().peekable();
         let mut theirs = later.leaves.iter().peekable();
         loop {
-            let path = match (ours.peek(), theirs.peek()) {
+            let leaf = match (ours.peek(), theirs.peek()) {
                 (None, None) => return changed,
-                (Some(_), None) => ours.next().map(|leaf| &leaf.path),
-                (None, Some(_)) => theirs.next().map(|leaf| &leaf.path),
+                (Some(_), None) => ours.next(),
+                (None, Some(_)) => theirs.next(),
                 (Some(one), Some(other)) => match one.path.cmp(&other.path) {
-                    Ordering::Less => ours.next().map(|leaf| &leaf.path),
-                    Ordering::Greater => theirs.next().map(|leaf| &leaf.path),
+                    Ordering::Less => ours.next(),
+                    Ordering::Greater => theirs.next(),
                     Ordering::Equal => {
                         let pair = ours.next().zip(theirs.next());
                         pair.filter(|(one, other)| one.digest != other.digest)
-                            .map(|(one, _)| &one.path)
+                            .map(|(one, _)| one)
                     }
                 },
             };
-            if let Some(path) = path.filter(|path| counts(path)) {
-                changed.push(text(path));
+            if let Some(leaf) = leaf.filter(|leaf| counts(leaf)) {
+                changed.push(text(&leaf.path));
             }
         }
     }
@@ -139,7 +135,7 @@ impl TreeReading {
 fn digest<'a>(leaves: impl Iterator<Item = &'a Leaf>) -> (Digest, usize) {
     let mut files = 0;
     let parts = leaves
-        .inspect(|_| files += 1)
+        .inspect(|leaf| files += usize::from(leaf.is_file))
         .flat_map(|leaf| [leaf.path.as_slice(), leaf.digest.as_bytes().as_slice()]);
     let digest = Digest::of_parts(parts);
     (digest, files)

@@ -12,6 +12,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::folders::{OURS, is_cache, is_version_control};
+use super::globs::Reach;
 use super::stat_cache::Stamp;
 use super::{LeftOut, Time, TreeError, TreeReader};
 
@@ -21,6 +22,8 @@ pub(crate) struct Found {
     /// Relative to the root, `/`-separated; any bytes that a name may have.
     pub(crate) path: Vec<u8>,
     pub(crate) what: What,
+    /// Ignore files leave it out, and only `inputs` that name it ask for it.
+    pub(crate) named: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +32,8 @@ pub(crate) enum What {
     File(Stamp),
     /// A symlink; never followed.
     Link,
+    /// A folder with nothing in it: it counts by its name.
+    EmptyFolder,
     /// A pipe, socket or device; never opened.
     Special,
     /// It is there, but this came of looking.
@@ -101,7 +106,11 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn add(&mut self, path: Vec<u8>, what: What) {
-        self.found.push(Found { path, what });
+        self.found.push(Found {
+            path,
+            what,
+            named: false,
+        });
     }
 
     fn folder(&mut self, folder: Folder, entries: std::fs::ReadDir, todo: &mut Vec<Folder>) {
@@ -111,7 +120,9 @@ impl Walk<'_> {
             ignores,
         } = folder;
         let ignores = with_ignore_file(&path, ignores);
+        let mut empty = !prefix.is_empty();
         for entry in entries {
+            empty = false;
             let entry = match entry {
                 Ok(entry) => entry,
                 // The rest of this folder cannot be seen: that is part of what the tree is.
@@ -167,6 +178,9 @@ impl Walk<'_> {
                 Err(err) => self.add(relative, What::Unreadable(err.kind())),
             }
         }
+        if empty {
+            self.add(trimmed(&prefix), What::EmptyFolder);
+        }
     }
 }
 
@@ -183,7 +197,13 @@ fn add_always(
         if let Some(folder) = name.strip_suffix('/') {
             let is_ours = folder.is_empty() || is_ours_to_count(folder);
             if is_ours && is_real_folder(root, folder, &mut real_folders) {
-                add_all_below(reader, folder, found, &mut more, time)?;
+                let below = Below {
+                    folder,
+                    meant: &|_| true,
+                    visited: &|_| true,
+                    named: false,
+                };
+                below.add(reader, found, &mut more, time)?;
             }
             continue;
         }
@@ -205,6 +225,7 @@ fn add_always(
                 more.push(Found {
                     path: name.clone().into_bytes(),
                     what: what(&metadata),
+                    named: false,
                 });
             }
             // Deleted, which is a difference too.
@@ -212,84 +233,150 @@ fn add_always(
             Err(err) => more.push(Found {
                 path: name.clone().into_bytes(),
                 what: What::Unreadable(err.kind()),
+                named: false,
             }),
         }
     }
-    if !more.is_empty() {
-        found.append(&mut more);
-        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        // A file can be named itself and lie in a folder that is named.
-        found.dedup_by(|a, b| a.path == b.path);
-    }
+    sort_in(found, more);
     Ok(())
 }
 
-/// Adds to `more` what is in a folder of the tree and is not in `found`, whatever ignore files
-/// say.
-fn add_all_below(
+/// Adds what ignore files leave out and these globs ask for, sorted into place.
+pub(crate) fn add_named(
     reader: &TreeReader,
-    folder: &str,
-    found: &[Found],
-    more: &mut Vec<Found>,
+    reaches: &[Reach],
+    found: &mut Vec<Found>,
     time: &Time<'_>,
 ) -> Result<(), TreeError> {
-    let mut prefix = folder.as_bytes().to_vec();
-    if !prefix.is_empty() {
-        prefix.push(b'/');
+    let mut more = Vec::new();
+    let mut real_folders = BTreeMap::new();
+    for reach in reaches {
+        let start = reach.start.trim_end_matches('/');
+        let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
+        if !is_ours_to_count(start) || !is_real_folder(&reader.root, folder, &mut real_folders) {
+            continue;
+        }
+        let below = Below {
+            folder,
+            meant: &|path| reach.matches(path),
+            visited: &|path| reach.leads_to(path),
+            named: true,
+        };
+        below.add(reader, found, &mut more, time)?;
     }
-    let mut folders = vec![(reader.root.join(folder), prefix)];
-    while let Some((path, prefix)) = folders.pop() {
-        time.check()?;
-        let unreadable = |kind: ErrorKind| Found {
-            path: trimmed(&prefix),
-            what: What::Unreadable(kind),
+    sort_in(found, more);
+    Ok(())
+}
+
+fn sort_in(found: &mut Vec<Found>, mut more: Vec<Found>) {
+    if more.is_empty() {
+        return;
+    }
+    found.append(&mut more);
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    // A file can be named itself and lie in a folder that is named.
+    found.dedup_by(|a, b| a.path == b.path);
+}
+
+/// What is in a folder of the tree, whatever ignore files say.
+struct Below<'a> {
+    folder: &'a str,
+    /// The files.
+    meant: &'a dyn Fn(&[u8]) -> bool,
+    /// The files and folders that are looked at.
+    visited: &'a dyn Fn(&[u8]) -> bool,
+    named: bool,
+}
+
+impl Below<'_> {
+    /// Adds to `more` what is not in `found`.
+    fn add(
+        &self,
+        reader: &TreeReader,
+        found: &[Found],
+        more: &mut Vec<Found>,
+        time: &Time<'_>,
+    ) -> Result<(), TreeError> {
+        let mut prefix = self.folder.as_bytes().to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        let mut add = |path: Vec<u8>, what: What| {
+            more.push(Found {
+                path,
+                what,
+                named: self.named,
+            });
         };
-        let entries = match std::fs::read_dir(&path) {
-            Ok(entries) => entries,
-            Err(err) if err.kind() == ErrorKind::NotFound => continue,
-            Err(err) => {
-                more.push(unreadable(err.kind()));
-                continue;
-            }
-        };
-        for entry in entries {
-            let entry = match entry {
-                Ok(entry) => entry,
+        let mut folders = vec![(reader.root.join(self.folder), prefix)];
+        while let Some((path, prefix)) = folders.pop() {
+            time.check()?;
+            let entries = match std::fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => {
-                    more.push(unreadable(err.kind()));
-                    break;
+                    add(trimmed(&prefix), What::Unreadable(err.kind()));
+                    continue;
                 }
             };
-            let name = entry.file_name();
-            let name = bytes(&name);
-            let full = path.join(entry.file_name());
-            let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
-            if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
-                continue;
-            }
-            let relative = [prefix.as_slice(), &name].concat();
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => {
-                    folders.push((full, [relative.as_slice(), b"/"].concat()));
-                }
-                Ok(metadata) => {
-                    let known = found.binary_search_by(|entry| entry.path.cmp(&relative));
-                    if known.is_err() {
-                        more.push(Found {
-                            path: relative,
-                            what: what(&metadata),
-                        });
+            for entry in entries {
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(err) => {
+                        add(trimmed(&prefix), What::Unreadable(err.kind()));
+                        break;
                     }
+                };
+                let name = entry.file_name();
+                let name = bytes(&name);
+                let full = path.join(entry.file_name());
+                let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
+                if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
+                    continue;
                 }
-                Err(err) if err.kind() == ErrorKind::NotFound => {}
-                Err(err) => more.push(Found {
-                    path: relative,
-                    what: What::Unreadable(err.kind()),
-                }),
+                let relative = [prefix.as_slice(), &name].concat();
+                if !(self.visited)(&relative) {
+                    continue;
+                }
+                let what = match entry.metadata() {
+                    Ok(metadata) if metadata.is_dir() => {
+                        folders.push((full, [relative.as_slice(), b"/"].concat()));
+                        continue;
+                    }
+                    Ok(metadata) => what(&metadata),
+                    Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                    Err(err) => What::Unreadable(err.kind()),
+                };
+                let known = found.binary_search_by(|entry| entry.path.cmp(&relative));
+                if known.is_err() && (self.meant)(&relative) {
+                    add(relative, what);
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Whether ignore files or the list of caches leave out what begins with this text, which is what a
+/// glob says before its first wildcard.
+pub(crate) fn is_left_out(root: &Path, start: &str) -> bool {
+    let mut ignores = with_ignore_file(root, ignores_above(root));
+    let mut folder = root.to_owned();
+    let mut parts = start.trim_end_matches('/').split('/').peekable();
+    while let Some(part) = parts.next().filter(|part| !part.is_empty()) {
+        let full = folder.join(part);
+        let is_folder = parts.peek().is_some()
+            || start.ends_with('/')
+            || std::fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_dir());
+        let is_known_cache =
+            is_folder && is_cache(part.as_bytes(), || folder.join("Cargo.toml").is_file());
+        if is_known_cache || ignored(&full, is_folder, ignores.as_deref()) {
+            return true;
+        }
+        ignores = with_ignore_file(&full, ignores);
+        folder = full;
+    }
+    false
 }
 
 /// Whether this is the plain name of something that may be part of the tree.

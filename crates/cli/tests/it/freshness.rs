@@ -1,0 +1,72 @@
+//! What a verdict is about: a pass that was found before something changed is not believed after it.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use crate::agent::{Agent, Answer};
+use crate::world::World;
+
+/// A task at work, in a repo with this check.
+fn at_work<'w>(world: &'w World, more: &str, check: &str) -> Agent<'w> {
+    world.config(&format!("{}{more}", world.counted("tests", check)));
+    world.commit();
+    let agent = Agent::new(world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    agent
+}
+
+/// The newest task's end and its check's runs.
+fn ended(world: &World) -> (String, usize) {
+    (world.ending(), world.runs("tests"))
+}
+
+#[test]
+fn what_inputs_name_counts_also_where_git_ignores_it() {
+    let world = World::new();
+    world.write(".gitignore", ".env\nnode_modules\n");
+    world.write(".env", "1");
+    world.write("node_modules/dep/i.js", "x");
+    let agent = at_work(
+        &world,
+        "inputs = [\"**\", \".env\", \"node_modules/**\"]\n",
+        "test -f node_modules/dep/i.js && grep -q 1 .env",
+    );
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
+    world.write(".env", "0");
+    agent.stop().sent_back();
+    world.write(".env", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    std::fs::remove_dir_all(world.root().join("node_modules/dep")).unwrap();
+    agent.stop().sent_back();
+}
+
+/// A second write through a mapping to a page that is dirty already: the file's times say nothing.
+#[test]
+fn a_write_through_a_mapping_is_seen() {
+    let world = World::new();
+    world.write("data.bin", "good data here");
+    let agent = at_work(&world, "", "grep -q good data.bin");
+    let mapped = "import mmap, sys, time\n\
+        f = open('data.bin', 'r+b'); m = mmap.mmap(f.fileno(), 0)\n\
+        m[0:4] = b'good'; time.sleep(0.3); print('dirty', flush=True)\n\
+        sys.stdin.readline(); m[0:4] = b'bad!'; print('bad', flush=True); sys.stdin.readline()\n";
+    let mut python = world.hermetic("python3");
+    python.args(["-c", mapped]);
+    python.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut python) = python.spawn() else {
+        return;
+    };
+    let (mut tell, said) = (python.stdin.take().unwrap(), python.stdout.take().unwrap());
+    let mut said = BufReader::new(said).lines();
+    assert_eq!(said.next().unwrap().unwrap(), "dirty");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
+    tell.write_all(b"\n").unwrap();
+    assert_eq!(said.next().unwrap().unwrap(), "bad");
+    agent.stop().sent_back();
+    drop(tell);
+    python.wait().unwrap();
+    assert_eq!(world.runs("tests"), 2);
+}
