@@ -255,6 +255,31 @@ fn told_by_name_and_arguments(root: &str) -> Vec<(&'static str, Value, bool)> {
             json!({"head": "tests/fix", "base": "main"}),
             false,
         ),
+        (
+            "rg",
+            json!({"pattern": "--fix", "path": "tests/a.py"}),
+            false,
+        ),
+        ("mypy", json!({"path": "tests/a.py"}), false),
+        ("cargo_test", json!({"path": "tests/a.py"}), false),
+        ("lint_file", json!({"path": "tests/a.py"}), false),
+        (
+            "lint_file",
+            json!({"path": "tests/a.py", "fix": true}),
+            true,
+        ),
+        (
+            "run_tests",
+            json!({"path": "src", "args": ["--junitxml=tests/a.xml"]}),
+            true,
+        ),
+        (
+            "execute_code",
+            json!({"source": "open('tests/a.py', 'w').write('2')"}),
+            true,
+        ),
+        ("ipython", json!({"cell": "!rm tests/a.py"}), true),
+        ("ipython", json!({"cell": "print(1)\n!pytest -q"}), false),
     ]
 }
 
@@ -295,6 +320,49 @@ fn a_file_tool_gets_the_same_answer_under_each_agents_hook() {
             );
         }
         world.replays(&agent.session);
+    }
+}
+
+#[test]
+fn code_that_a_tool_runs_meets_the_floor() {
+    let world = World::new();
+    let code = "import shutil; shutil.rmtree('/')";
+    let calls = [
+        ("python", json!({"code": code}), "deny"),
+        ("python", json!({"cmd": code}), "deny"),
+        ("ipython", json!({"cell": code}), "deny"),
+        ("run_cell", json!({"source": [code]}), "deny"),
+        ("execute_code", json!({"script": code}), "deny"),
+        (
+            "repl",
+            json!({"code": "require('fs').rmSync('/', {recursive: true})"}),
+            "deny",
+        ),
+        (
+            "python",
+            json!({"code": "import os\nprint(os.getcwd())"}),
+            "allow",
+        ),
+        (
+            "node",
+            json!({"code": "console.log([1, 2].map((n) => n + 1))"}),
+            "allow",
+        ),
+        (
+            "execute_code",
+            json!({"code": "df.plot(kind='bar')"}),
+            "allow",
+        ),
+    ];
+    for (nth, (tool, args, expected)) in calls.iter().enumerate() {
+        let line = json!({
+            "type": "tool_call", "session": "code", "id": nth.to_string(), "tool": tool, "args": args,
+        });
+        let said = feed(
+            &mut world.checkrein(&["hook", "generic"]),
+            line.to_string().as_bytes(),
+        );
+        assert_eq!(said.json()["decision"], *expected, "{tool} {args}");
     }
 }
 

@@ -29,7 +29,8 @@ if MODE == "any":
         "apply_diff", "compare", "create_pull_request", "get_screenshot", "git_add", "git_log", "helper", "open_file",
         "run_tests", "set_breakpoint", "text_editor", "tree_clear",
         "copy_file", "delete_directory", "delete_file", "edit_files", "fs_put", "list_directory", "move_file", "read_file",
-        "rename", "settle", "write_files")]
+        "rename", "settle", "write_files",
+        "cargo_test", "execute_code", "ipython", "lint_file", "mypy", "rg")]
 
 
 def log(line):

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::names::words;
-use super::{CallFolder, address, command, patch_headers};
+use super::{CallFolder, address, command, options, patch_headers};
 
 /// Objects and lists inside one another that are looked into.
 const MAX_DEPTH: usize = 16;
@@ -15,7 +15,7 @@ const MAX_JSON: usize = 1 << 20;
 /// Folders, and names below them, that are put together.
 const MAX_JOINED: usize = 32;
 
-/// Names of arguments with which a call asks for a change.
+/// Names of arguments with which a call asks for a change, whatever they hold.
 const SAID_TO_CHANGE: &[&str] = &[
     "apply",
     "autofix",
@@ -51,6 +51,8 @@ pub(super) struct FoundPaths {
     pub(super) has_content: bool,
     /// A file is opened to be written, or the call says that it changes what it finds.
     pub(super) opens_to_write: bool,
+    /// It is told only to check what it would change.
+    pub(super) only_checks: bool,
     /// What is read lies elsewhere: an address, or a number of something kept by others.
     pub(super) is_fetched: bool,
     /// There was more than is looked at.
@@ -60,6 +62,7 @@ pub(super) struct FoundPaths {
     /// Folders in which a command of the call may start.
     pub(super) starts: Vec<CallFolder>,
     relative: Vec<String>,
+    options: options::Options,
     texts: usize,
     /// A command stands among the arguments, and is read as one.
     runs: bool,
@@ -74,6 +77,8 @@ struct ArgumentRole {
     is_target: bool,
     is_log: bool,
     is_folder: bool,
+    /// Words for a program.
+    is_options: bool,
     start: Start,
     /// Text for a file, or for a person.
     is_content: bool,
@@ -169,6 +174,10 @@ impl FoundPaths {
         if nested && let Ok(value) = serde_json::from_str::<Value>(text) {
             self.value(&value, role, depth);
         }
+        if role.is_options {
+            let said = self.options.read(text);
+            said.into_iter().for_each(|said| self.heed(said));
+        }
         self.is_fetched |= address::is_elsewhere(text);
         self.start(text, role.start);
         // A name can hold the end of a line; and a text can be a list of names.
@@ -246,7 +255,21 @@ impl FoundPaths {
         let is_said =
             !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
         self.opens_to_write |= SAID_TO_CHANGE.contains(&joined.as_str()) && is_said;
+        if *value == Value::Bool(true)
+            && let Some(said) = options::switched_on(&words(name))
+        {
+            self.heed(said);
+        }
         self.is_fetched |= KEPT_BY_OTHERS.contains(&joined.as_str()) && !value.is_null();
+    }
+
+    /// Notes what options say.
+    fn heed(&mut self, said: options::Said) {
+        match said {
+            options::Said::Changes => self.opens_to_write = true,
+            options::Said::OnlyChecks => self.only_checks = true,
+            options::Said::ResultAt(path) => keep(&mut self.outputs, &path),
+        }
     }
 
     fn start(&mut self, text: &str, start: Start) {
@@ -315,6 +338,10 @@ impl ArgumentRole {
             is_target: matches!(last, "target" | "to") && !any(OUTPUTS),
             is_log: any(&["log"]) && matches!(last, "file" | "path"),
             is_folder,
+            is_options: matches!(
+                last,
+                "args" | "arguments" | "argv" | "flags" | "options" | "opts"
+            ),
             start: match STARTS.contains(&joined.as_str())
                 || matches!(last, "cwd" | "dir" | "directory" | "folder")
             {
@@ -364,7 +391,7 @@ pub(super) fn named_in_code(code: &str) -> Vec<String> {
 }
 
 /// Words of the names of arguments that hold a place for a result.
-const OUTPUTS: &[&str] = &[
+pub(super) const OUTPUTS: &[&str] = &[
     "dest",
     "destination",
     "dump",

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::ToolCommand;
 use super::arguments::is_content;
+use super::code::{self, CodeReader};
 use super::names::{BareName, words};
 
 /// Objects and lists inside one another that are looked into.
@@ -28,9 +29,6 @@ const PROGRAMS: &[&str] = &["executable", "program", "binary"];
 /// Names of arguments that hold the words behind a program.
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
-/// Names of arguments that hold code, in a tool that runs some.
-const CODES: &[&str] = &["code", "input", "line", "expression"];
-
 /// Names of arguments that hold what is typed at something that runs.
 const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
 
@@ -45,9 +43,8 @@ pub(super) fn is_part(name: &str) -> bool {
 /// The command of a tool that is known to run one.
 pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
     let value = match args {
-        Value::Object(map) => {
-            let command = of_any_tool(args).or_else(|| of_code(name, args));
-            return command.or_else(|| of_value(value_of(map, CODES)?));
+        Value::Object(_) => {
+            return of_any_tool(args, None).or_else(|| code::of_shell_tool(name, args));
         }
         Value::String(_) | Value::Array(_) => args,
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
@@ -55,7 +52,7 @@ pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCom
     of_value(value)
 }
 
-fn of_value(value: &Value) -> Option<ToolCommand> {
+pub(super) fn of_value(value: &Value) -> Option<ToolCommand> {
     match value {
         Value::String(script) => Some(ToolCommand::Script(script.clone())),
         Value::Array(_) => strings(value)
@@ -66,38 +63,19 @@ fn of_value(value: &Value) -> Option<ToolCommand> {
 }
 
 /// The command in the arguments of any tool, by the names that it commonly has, wherever it stands in
-/// them. A list is of words for no shell, unless something stands beside it.
-pub(super) fn of_any_tool(args: &Value) -> Option<ToolCommand> {
-    let mut found = Found::default();
+/// them, and the code of one that runs code. A list is of words for no shell, unless something stands
+/// beside it.
+pub(super) fn of_any_tool(args: &Value, code: Option<CodeReader>) -> Option<ToolCommand> {
+    let mut found = Found {
+        code,
+        ..Found::default()
+    };
     found.value(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => None,
+        (0, _) => code::as_command(code?.typed(args)),
         (1, Some(argv)) => Some(ToolCommand::Argv(argv)),
         _ => Some(ToolCommand::Script(found.lines.join("\n"))),
     }
-}
-
-/// Code in a language that the call names, as its interpreter is given it.
-pub(super) fn of_code(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
-    let map = args.as_object()?;
-    let code = value_of(map, CODES)?.as_str()?;
-    let said = value_of(map, &["language", "lang", "kernel", "runtime"]).and_then(Value::as_str);
-    let mut said: Vec<String> = said.map(words).unwrap_or_default();
-    said.extend(name.words().iter().cloned());
-    said.iter().find_map(|word| {
-        let interpreter = match word.as_str() {
-            "python" | "python3" | "py" | "ipython" | "jupyter" => ["python3", "-c"],
-            "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" => ["node", "-e"],
-            "ruby" => ["ruby", "-e"],
-            "perl" => ["perl", "-e"],
-            "bash" | "sh" | "shell" | "zsh" | "terminal" => {
-                return Some(ToolCommand::Script(code.to_owned()));
-            }
-            _ => return None,
-        };
-        let words = interpreter.into_iter().chain([code]);
-        Some(ToolCommand::Argv(words.map(str::to_owned).collect()))
-    })
 }
 
 /// What is typed at something that runs, if it can be a command: an answer is one word.
@@ -107,11 +85,6 @@ pub(super) fn typed(args: &Value) -> Option<ToolCommand> {
         .trim()
         .contains(|c: char| c.is_whitespace() || "/<>|&;".contains(c));
     is_command.then(|| ToolCommand::Script(text.to_owned()))
-}
-
-/// The code in the arguments of a tool that runs some.
-pub(super) fn codes(args: &Value) -> Option<&str> {
-    value_of(args.as_object()?, CODES)?.as_str()
 }
 
 /// The patch in the arguments of a tool that applies one.
@@ -125,7 +98,7 @@ pub(super) fn patch(args: &Value) -> Option<String> {
 }
 
 /// The first of these arguments that is there.
-fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Option<&'v Value> {
+pub(super) fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Option<&'v Value> {
     let named = |name: &str| map.iter().find(|(key, _)| words(key).concat() == name);
     names
         .iter()
@@ -136,6 +109,8 @@ fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Option<&'v Value
 /// Commands that were found.
 #[derive(Default)]
 struct Found {
+    /// How code is read, where it is run.
+    code: Option<CodeReader>,
     lines: Vec<String>,
     /// The words of the last one that is given as words.
     argv: Option<Vec<String>>,
@@ -166,13 +141,35 @@ impl Found {
         }
     }
 
-    /// The commands of one object, with the arguments that stand beside them.
     fn object(&mut self, map: &Map<String, Value>) {
+        self.commands(map);
+        let codes = self.code.map(|code| code.codes(map));
+        self.codes(&codes.unwrap_or_default());
+    }
+
+    fn codes(&mut self, codes: &[Vec<String>]) {
+        for words in codes {
+            self.lines.push(code::line(words));
+            // What is read as a script has no words.
+            self.argv = code::script(words).is_none().then(|| words.clone());
+        }
+    }
+
+    /// The commands of one object, with the arguments that stand beside them.
+    fn commands(&mut self, map: &Map<String, Value>) {
         let (mut lines, mut argv) = (Vec::new(), None);
         for name in COMMANDS {
             for value in values_of(map, name) {
                 match value {
-                    Value::String(script) => lines.push(script.clone()),
+                    Value::String(script) => {
+                        let code = self
+                            .code
+                            .and_then(|code| code.in_place_of_command(map, script));
+                        match code {
+                            Some(codes) => self.codes(&codes),
+                            None => lines.push(script.clone()),
+                        }
+                    }
                     _ => {
                         let list = strings(value).filter(|words| !words.is_empty());
                         match list {
@@ -243,7 +240,10 @@ impl Found {
     }
 }
 
-fn values_of<'v>(map: &'v Map<String, Value>, name: &str) -> impl Iterator<Item = &'v Value> {
+pub(super) fn values_of<'v>(
+    map: &'v Map<String, Value>,
+    name: &str,
+) -> impl Iterator<Item = &'v Value> {
     map.iter()
         .filter(move |(key, _)| words(key).concat() == name)
         .map(|(_, value)| value)
@@ -254,7 +254,7 @@ fn strings(value: &Value) -> Option<Vec<String>> {
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-fn joined(words: &[String]) -> String {
+pub(super) fn joined(words: &[String]) -> String {
     let quoted = words
         .iter()
         .map(|word| format!("'{}'", word.replace('\'', "'\\''")));

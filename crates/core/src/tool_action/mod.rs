@@ -4,8 +4,10 @@
 
 mod address;
 mod arguments;
+mod code;
 mod command;
 mod names;
+mod options;
 mod patch_headers;
 mod verbs;
 
@@ -13,6 +15,7 @@ use serde_json::Value;
 
 use crate::input::ToolKind;
 use arguments::FoundPaths;
+use code::CodeReader;
 use names::{BareName, KnownTool};
 use verbs::Says;
 
@@ -172,7 +175,7 @@ fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
             ..ToolAction::default()
         },
         Some(KnownTool::Agent) => ToolAction::default(),
-        None => match command::of_any_tool(args) {
+        None => match command::of_any_tool(args, CodeReader::of(name, args)) {
             Some(command) => runs(name, Some(command), args),
             None if name.may_type() => types(name, args),
             None => of_unknown(name, args),
@@ -253,16 +256,16 @@ fn of_unknown(name: &BareName<'_>, args: &Value) -> ToolAction {
     match name.says() {
         Says::Changes => writes(name, args),
         Says::Looks if !writes_for_all_its_name(name, &found) => reads(name, found),
-        Says::Leaves if found.has_content || found.opens_to_write => may_write(name, args),
-        Says::Elsewhere | Says::Leaves => ToolAction {
+        Says::Leaves | Says::Formats if found.has_content || found.opens_to_write => {
+            may_write(name, args)
+        }
+        Says::Formats if !found.only_checks => may_write(name, args),
+        Says::Elsewhere | Says::Leaves | Says::Formats => ToolAction {
             may_write: found.outputs.clone(),
             is_cut: found.is_cut,
             ..ToolAction::default()
         },
-        Says::Looks | Says::Nothing => match command::of_code(name, args) {
-            Some(command) if name.runs_code() => runs(name, Some(command), args),
-            _ => may_write(name, args),
-        },
+        Says::Looks | Says::Nothing => may_write(name, args),
     }
 }
 
@@ -295,12 +298,9 @@ fn may_write(name: &BareName<'_>, args: &Value) -> ToolAction {
     if names_no_file || name.is_about_patches() {
         may_write.extend(found.patched_in_content);
     }
-    if name.runs_code() {
-        may_write.extend(
-            command::codes(args)
-                .into_iter()
-                .flat_map(arguments::named_in_code),
-        );
+    if name.executes() {
+        let codes = code::texts(args);
+        may_write.extend(codes.iter().flat_map(|code| arguments::named_in_code(code)));
     }
     ToolAction {
         may_write,

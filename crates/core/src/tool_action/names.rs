@@ -87,9 +87,25 @@ impl<'a> BareName<'a> {
         self.has(&["apply", "diff", "hunk", "patch"])
     }
 
-    /// Whether it runs code.
+    /// Whether it runs code: its name has a verb of that, or holds nothing but a language and where it runs.
+    /// What runs in a page of a browser touches no file here.
     pub(super) fn runs_code(&self) -> bool {
-        self.has(&["eval", "evaluate", "exec", "execute", "run"])
+        let in_browser = BROWSERS
+            .iter()
+            .any(|word| self.whole.to_ascii_lowercase().contains(word));
+        let runs = self.executes() && !matches!(self.says(), Says::Leaves | Says::Elsewhere);
+        let is_code = |word: &String| CODE_WORDS.contains(&word.as_str());
+        !in_browser && (runs || !self.words.is_empty() && self.words.iter().all(is_code))
+    }
+
+    /// Whether its name has a verb of running.
+    pub(super) fn executes(&self) -> bool {
+        self.has(EXECUTES)
+    }
+
+    /// Whether it speaks of code.
+    pub(super) fn is_about_code(&self) -> bool {
+        self.has(CODE_WORDS)
     }
 
     /// The words of its name.
@@ -199,6 +215,62 @@ fn is_editor(last: &str) -> bool {
         "memory" | "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor"
     )
 }
+
+/// Verbs of tools that run code.
+const EXECUTES: &[&str] = &[
+    "eval",
+    "evaluate",
+    "exec",
+    "execute",
+    "execution",
+    "executor",
+    "interpret",
+    "run",
+    "runner",
+];
+
+/// Languages, and what code of them is run in.
+const CODE_WORDS: &[&str] = &[
+    "bun",
+    "cell",
+    "cells",
+    "code",
+    "deno",
+    "inline",
+    "interactive",
+    "interpreter",
+    "ipython",
+    "irb",
+    "javascript",
+    "js",
+    "jupyter",
+    "kernel",
+    "node",
+    "nodejs",
+    "notebook",
+    "perl",
+    "php",
+    "py",
+    "python",
+    "python3",
+    "repl",
+    "ruby",
+    "sandbox",
+    "snippet",
+    "tool",
+    "ts",
+    "typescript",
+];
+
+/// Words of tools whose code runs in a browser.
+const BROWSERS: &[&str] = &[
+    "browser",
+    "chrome",
+    "page",
+    "playwright",
+    "puppeteer",
+    "selenium",
+];
 
 const SHELLS: &[&str] = &[
     "bash",

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 
+mod code;
 mod known_to_read;
 
 fn classify(tool: &str, args: Value) -> ToolAction {

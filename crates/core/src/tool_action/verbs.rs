@@ -10,8 +10,10 @@ pub(super) enum Says {
     Looks,
     /// It works on something that is no file of the tree: an issue, a branch, a breakpoint.
     Elsewhere,
-    /// It leaves the files that it names as they are: it runs them as tests, or git keeps them.
+    /// It leaves the files that it names as they are: it runs them as tests, checks them, or git keeps them.
     Leaves,
+    /// It rewrites the files that it names, unless it is told only to check them.
+    Formats,
     /// Nothing that is known.
     Nothing,
 }
@@ -28,14 +30,19 @@ pub(super) fn of(words: &[String]) -> Says {
             .is_some_and(|word| GIT_KEEPS.contains(&word.as_str()))
         && !self::has(rest.get(1..).unwrap_or(&[]), CHANGES)
         && !self::has(rest.get(1..).unwrap_or(&[]), ALTERS);
-    let tests = has(TESTS)
-        && words
-            .iter()
-            .all(|word| is_one_of(word, TESTS) || is_one_of(word, WITH_TESTS));
+    // `run_mypy`, `cargo_test`; and `check_format`, where `format` alone writes.
+    let known = [CHECKERS, WITH_CHECKERS, FORMATS, LANGUAGE_TOOLS, THINGS];
+    let is_known = |word: &String| known.iter().any(|known| known.contains(&word.as_str()));
+    let runs_known = words.iter().all(is_known);
+    let formats = runs_known && has(FORMATS) && !has(&["check"]);
+    let checks = runs_known && !formats && (has(CHECKERS) || has(FORMATS));
     let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
     let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
-    if keeps || tests {
+    if keeps || checks {
         return Says::Leaves;
+    }
+    if formats {
+        return Says::Formats;
     }
     if no_file {
         return Says::Elsewhere;
@@ -47,10 +54,6 @@ pub(super) fn of(words: &[String]) -> Says {
         false if looks(words) => Says::Looks,
         _ => Says::Nothing,
     }
-}
-
-fn is_one_of(word: &str, known: &[&str]) -> bool {
-    known.contains(&word)
 }
 
 /// Whether one of the words is one of these.
@@ -65,8 +68,10 @@ fn looks(words: &[String]) -> bool {
     let first = words.first().map_or("", String::as_str);
     let is = |known: &[&str], word: &str| known.contains(&word);
     // `directory_tree`, `file_read`: a known thing, and then how it is looked at.
-    let of_a_thing =
-        before.iter().all(|word| is(THINGS, word)) && (is(LOOKS, last) || is(VIEWS, last));
+    let of_a_thing = before
+        .iter()
+        .all(|word| is(THINGS, word) || is(LANGUAGE_TOOLS, word))
+        && (is(LOOKS, last) || is(VIEWS, last));
     let by_verb = is(LOOKS, first) || is(SEARCHES, last);
     let makes = first == "get" && has(words, MADE);
     (by_verb || of_a_thing)
@@ -172,8 +177,10 @@ const ALTERS: &[&str] = &[
 
 /// Verbs of tools that look at something.
 const LOOKS: &[&str] = &[
+    "ag",
     "analyse",
     "analyze",
+    "bat",
     "blame",
     "cat",
     "check",
@@ -182,9 +189,11 @@ const LOOKS: &[&str] = &[
     "describe",
     "detect",
     "diff",
+    "display",
     "exists",
     "explain",
     "explore",
+    "fd",
     "find",
     "get",
     "glob",
@@ -195,8 +204,10 @@ const LOOKS: &[&str] = &[
     "head",
     "inspect",
     "is",
+    "less",
     "list",
     "load",
+    "locate",
     "lookup",
     "ls",
     "open",
@@ -205,6 +216,8 @@ const LOOKS: &[&str] = &[
     "query",
     "read",
     "review",
+    "rg",
+    "ripgrep",
     "scan",
     "search",
     "show",
@@ -216,6 +229,7 @@ const LOOKS: &[&str] = &[
     "validate",
     "verify",
     "view",
+    "wc",
 ];
 
 /// Those of them that are meant wherever they end a name: `semantic_search`.
@@ -229,7 +243,8 @@ const ALSO_THINGS: &[&str] = &["commit", "import", "merge", "record", "stash", "
 
 /// Those of them that bring a text as it is.
 pub(super) const READS_TEXT: &[&str] = &[
-    "cat", "get", "head", "list", "load", "ls", "open", "read", "show", "tail", "view",
+    "bat", "cat", "display", "get", "head", "less", "list", "load", "ls", "open", "read", "show",
+    "tail", "view",
 ];
 
 /// What a tool shows of a thing.
@@ -304,16 +319,56 @@ const RUNS: &[&str] = &[
     "build", "eval", "exec", "execute", "fix", "format", "run", "start", "sync",
 ];
 
-/// What is run is what it names, and stays as it is.
-const TESTS: &[&str] = &[
-    "jest", "pytest", "spec", "specs", "test", "tests", "unittest", "vitest",
+/// Tests, linters and type checkers: what they are given stays as it is.
+const CHECKERS: &[&str] = &[
+    "bandit",
+    "bats",
+    "clippy",
+    "ctest",
+    "cypress",
+    "eslint",
+    "flake8",
+    "hadolint",
+    "jest",
+    "lint",
+    "linter",
+    "linters",
+    "linting",
+    "lints",
+    "mocha",
+    "mypy",
+    "nextest",
+    "phpstan",
+    "phpunit",
+    "pylint",
+    "pyright",
+    "pytest",
+    "rspec",
+    "semgrep",
+    "shellcheck",
+    "spec",
+    "specs",
+    "stylelint",
+    "test",
+    "testing",
+    "tests",
+    "tslint",
+    "typecheck",
+    "typechecker",
+    "unittest",
+    "unittests",
+    "vitest",
+    "yamllint",
 ];
 
 /// Words that may stand with them.
-const WITH_TESTS: &[&str] = &[
+const WITH_CHECKERS: &[&str] = &[
     "all",
     "case",
     "cases",
+    "check",
+    "checker",
+    "checks",
     "debug",
     "e2e",
     "execute",
@@ -321,12 +376,68 @@ const WITH_TESTS: &[&str] = &[
     "file",
     "files",
     "integration",
+    "quick",
     "rerun",
     "run",
+    "runner",
     "single",
     "start",
+    "static",
     "suite",
     "unit",
+    "watch",
+];
+
+/// Those of them that rewrite files, unless they are only to check.
+const FORMATS: &[&str] = &[
+    "black",
+    "fmt",
+    "format",
+    "formatting",
+    "prettier",
+    "rustfmt",
+];
+
+/// Languages and programs by which a tool is told from others of its kind: `cargo_test`, `ruff_check`.
+const LANGUAGE_TOOLS: &[&str] = &[
+    "biome",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "deno",
+    "django",
+    "dotnet",
+    "go",
+    "gradle",
+    "java",
+    "javascript",
+    "js",
+    "just",
+    "maven",
+    "mix",
+    "mvn",
+    "node",
+    "npm",
+    "nx",
+    "php",
+    "pnpm",
+    "poetry",
+    "py",
+    "python",
+    "rails",
+    "rake",
+    "ruby",
+    "ruff",
+    "rust",
+    "swift",
+    "tox",
+    "ts",
+    "typescript",
+    "uv",
+    "xcode",
+    "yarn",
+    "zig",
 ];
 
 /// Things that are no files of the tree.

@@ -59,6 +59,29 @@ fn what_is_known_to_read_names_what_it_likes() {
         "get_commit",
         "show_merge_conflicts",
         "getDiagnostics",
+        "rg",
+        "ripgrep",
+        "bat",
+        "lint",
+        "lint_file",
+        "run_linter",
+        "mypy",
+        "run_mypy",
+        "typecheck",
+        "type_check",
+        "eslint",
+        "ruff_check",
+        "cargo_check",
+        "cargo_clippy",
+        "cargo_test",
+        "npm_test",
+        "npmRunTest",
+        "run_python_tests",
+        "pytest_run",
+        "test_runner",
+        "check_format",
+        "prettier_check",
+        "code_lint",
     ] {
         for name in [format!("mcp__x__{tool}"), tool.to_owned()] {
             let args = json!({"path": "t/a", "file": "t/b", "name": "t/c", "element": "t/d", "head": "t/e"});
@@ -79,6 +102,13 @@ fn what_is_known_to_read_names_what_it_likes() {
         ),
         ("set_breakpoint", json!({"uri": "vscode://file/t/a:12"})),
         ("memory", json!({"command": "view", "path": "t/a"})),
+        ("lint_file", json!({"path": "t/a", "fix": false})),
+        ("eslint", json!({"path": "t/a", "args": ["--no-fix"]})),
+        ("eslint", json!({"path": "t/a", "fix_dry_run": true})),
+        ("black", json!({"path": "t/a", "check": true})),
+        ("prettier", json!({"path": "t/a", "options": "--check"})),
+        ("rg", json!({"pattern": "--fix", "path": "t/a"})),
+        ("run_tests", json!({"path": "t/a", "args": ["-q", "-x"]})),
     ] {
         for name in [format!("mcp__x__{tool}"), tool.to_owned()] {
             assert!(changed(&name, &args).is_empty(), "{name} {args}");
@@ -159,7 +189,22 @@ fn what_is_not_known_to_read_only_may_write_what_it_names() {
         ("settle", json!({"uri": "vscode://file/t/x:12:3"})),
         ("settle", json!({"uri": "repo://t/x"})),
         ("settle", json!({"uri": "idea://open?file=t/x&line=3"})),
-        ("run_code", json!({"code": "open('t/x', 'w')"})),
+        // A linter or a runner of tests that is told to change.
+        ("lint_file", json!({"path": "t/x", "fix": true})),
+        ("lint_file", json!({"path": "t/x", "fix_all": true})),
+        ("eslint", json!({"path": "t/x", "args": ["--fix"]})),
+        ("prettier_check", json!({"path": "t/x", "flags": "--write"})),
+        ("run_tests", json!({"path": "t/x", "updateSnapshot": true})),
+        (
+            "run_tests",
+            json!({"path": "a", "args": ["--junitxml=t/x"]}),
+        ),
+        ("pytest", json!({"path": "a", "args": ["--output", "t/x"]})),
+        ("black", json!({"path": "t/x"})),
+        ("make_tests", json!({"path": "t/x"})),
+        ("create_test", json!({"path": "t/x"})),
+        ("lint_and_format", json!({"path": "t/x"})),
+        ("browser_run_code", json!({"code": "open('t/x', 'w')"})),
     ] {
         for name in [format!("mcp__x__{tool}"), tool.to_owned()] {
             let found = changed(&name, &args);

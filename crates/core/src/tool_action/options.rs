@@ -1,0 +1,85 @@
+//! What the options in the arguments of a tool ask for: `--fix`, `-o FILE`, and `"fix": true`.
+
+use super::arguments::OUTPUTS;
+use super::names::words;
+
+/// Words of options, and of arguments that are switched on, that ask for a change.
+const ASKS_FOR_CHANGE: &[&str] = &[
+    "apply",
+    "autofix",
+    "bless",
+    "fix",
+    "fixes",
+    "inplace",
+    "overwrite",
+    "write",
+];
+
+/// The same, as two words.
+const ASKS_IN_TWO: &[&str] = &[
+    "inplace",
+    "snapshotupdate",
+    "updatesnapshot",
+    "updatesnapshots",
+];
+
+/// Words with which one of them asks for no change.
+const ASKS_FOR_NONE: &[&str] = &["check", "diff", "dry", "no", "not", "preview", "without"];
+
+/// What an option says of the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It changes the files that it names.
+    Changes,
+    /// It only checks what it would change.
+    OnlyChecks,
+    /// It puts a result there.
+    ResultAt(String),
+}
+
+/// Options as they are read one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    /// Behind the last one the place for a result stands.
+    result_follows: bool,
+}
+
+impl Options {
+    /// What these words for a program say.
+    pub(super) fn read(&mut self, text: &str) -> Vec<Said> {
+        let mut said = Vec::new();
+        for word in text.split_whitespace() {
+            let is_result = std::mem::take(&mut self.result_follows);
+            let Some(option) = word.strip_prefix('-') else {
+                said.extend(is_result.then(|| Said::ResultAt(word.to_owned())));
+                continue;
+            };
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (option, None),
+            };
+            let words = words(name);
+            said.extend(switched_on(&words));
+            if words.iter().any(|word| names_result(word)) {
+                said.extend(value.map(|value| Said::ResultAt(value.to_owned())));
+                self.result_follows = value.is_none();
+            }
+        }
+        said
+    }
+}
+
+/// What an option of these words says, or an argument that is `true`.
+pub(super) fn switched_on(words: &[String]) -> Option<Said> {
+    let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let asks = any(ASKS_FOR_CHANGE) || ASKS_IN_TWO.contains(&words.concat().as_str());
+    match any(ASKS_FOR_NONE) {
+        true => (!any(&["no", "not", "without"])).then_some(Said::OnlyChecks),
+        false => asks.then_some(Said::Changes),
+    }
+}
+
+fn names_result(word: &str) -> bool {
+    matches!(word, "junit" | "junitxml" | "o" | "report")
+        || OUTPUTS.contains(&word) && word != "write"
+}
