@@ -94,7 +94,7 @@ impl Located {
 
     /// For who is judged in this folder.
     pub(crate) fn at(&self, root: &Path) -> Self {
-        let config = Some(root.join(CONFIG)).filter(|file| file.exists());
+        let config = Some(root.join(CONFIG)).filter(|file| whole::is_there(file));
         let mut place = self.place.clone();
         place.root = root.to_owned();
         Self {
@@ -240,8 +240,9 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         .ancestors()
         .take_while(|folder| folder.starts_with(top))
         .map(|folder| folder.join(CONFIG))
-        // Also what is no file: a pipe in its place is a mistake to tell, not a missing config.
-        .find(|file| file.exists());
+        // Also what is no file: a pipe in its place, or a link that leads nowhere, is a mistake to tell
+        // and no missing config.
+        .find(|file| whole::is_there(file));
     let root = config
         .as_deref()
         .and_then(Path::parent)

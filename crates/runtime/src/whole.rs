@@ -20,15 +20,24 @@ const LONGEST_LOCK: Duration = Duration::from_secs(3);
 /// Between two tries to lock.
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// Whether anything is at `path`, be it a link that leads nowhere. What nobody may look at is
+/// taken to be there.
+pub fn is_there(path: &Path) -> bool {
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !is_missing(&error),
+    }
+}
+
 /// The bytes of the file at `path`; `None` if there is none. The caller's error names it.
 ///
 /// # Errors
-/// If it is no regular file, is larger than `limit`, or cannot be read.
+/// If it is no regular file, a link that leads nowhere, larger than `limit`, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open(path) {
         Ok(file) => file,
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) if is_missing(&error) && !is_there(path) => return Ok(None),
+        Err(error) => return Err(with_remedy(path, error)),
     };
     let mut bytes = Vec::new();
     // A length is only a promise: what grows meanwhile ends here as well.
@@ -64,6 +73,27 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
 
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// What the system says of a file that is there, and what to do about it.
+fn with_remedy(path: &Path, error: io::Error) -> io::Error {
+    // What we say ourselves says so already.
+    if error.raw_os_error().is_none() {
+        return error;
+    }
+    let is_link = path
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink());
+    let what = match error.kind() {
+        ErrorKind::PermissionDenied => {
+            format!("{error}; make it readable for this account, or take it away")
+        }
+        _ if is_link => {
+            format!("it is a link that leads nowhere ({error}); make it a file, or take it away")
+        }
+        _ => return error,
+    };
+    io::Error::new(ErrorKind::InvalidData, what)
 }
 
 fn too_large(limit: u64) -> io::Error {
@@ -198,5 +228,20 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
         assert_eq!(read(&link, 3).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_that_leads_nowhere_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        for target in ["nowhere", "link"] {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert!(is_there(&link));
+            let error = read(&link, 3).unwrap_err().to_string();
+            assert!(error.contains("leads nowhere"), "{error}");
+            std::fs::remove_file(&link).unwrap();
+            assert!(!is_there(&link));
+        }
     }
 }

@@ -18,6 +18,9 @@ enum Config {
     Huge,
     Folder,
     Pipe,
+    Socket,
+    /// A link to this, beside it.
+    Link(&'static str),
 }
 
 const fn text(config: &'static str, told: &'static str) -> Mistake {
@@ -144,6 +147,18 @@ const MISTAKES: &[Mistake] = &[
         config: Config::Pipe,
         told: ": cannot be read: it is no regular file (a pipe, a device or a folder); take it away",
     },
+    Mistake {
+        config: Config::Socket,
+        told: ": cannot be read: it is no regular file (a pipe, a device or a folder); take it away",
+    },
+    Mistake {
+        config: Config::Link("nowhere"),
+        told: ": cannot be read: it is a link that leads nowhere (No such file or directory (os error 2)); make it a file, or take it away",
+    },
+    Mistake {
+        config: Config::Link("checkrein.toml"),
+        told: ": cannot be read: it is a link that leads nowhere (",
+    },
 ];
 
 impl Mistake {
@@ -155,6 +170,8 @@ impl Mistake {
             Config::Huge => std::fs::write(config, "#".repeat(9 << 20)).unwrap(),
             Config::Folder => std::fs::create_dir(config).unwrap(),
             Config::Pipe => std::os::unix::fs::symlink(world.pipe("pipe"), config).unwrap(),
+            Config::Socket => drop(std::os::unix::net::UnixListener::bind(config).unwrap()),
+            Config::Link(to) => std::os::unix::fs::symlink(to, config).unwrap(),
         }
     }
 

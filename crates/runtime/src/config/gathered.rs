@@ -298,7 +298,8 @@ fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> 
         .build();
     let mut found: Vec<PathBuf> = walk
         .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        // A link is read as what it leads to; what is no file is a mistake to tell.
+        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
         .map(ignore::DirEntry::into_path)
         .filter(|path| {
             path.strip_prefix(folder)

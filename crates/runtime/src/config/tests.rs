@@ -453,3 +453,31 @@ fn what_says_nothing_to_a_person_is_a_mistake() {
         "{said}"
     );
 }
+
+/// A file that a pattern means is read, or is a mistake to tell: it is never passed over.
+#[cfg(unix)]
+#[test]
+fn no_rules_file_is_passed_over_for_being_a_link() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("rules")).unwrap();
+    std::fs::write(at("rules/a.rules"), "# nothing\n").unwrap();
+    std::fs::write(at("b.rules"), "# linked\n").unwrap();
+    symlink("../b.rules", at("rules/b.rules")).unwrap();
+    let gathered = || {
+        Gathered::of(Source {
+            name: at("checkrein.toml"),
+            text: "[policy]\nrules = [\"rules/*.rules\"]\n".to_owned(),
+        })
+    };
+    let read = gathered().unwrap();
+    let texts: Vec<&str> = read.rules.iter().map(|source| &*source.text).collect();
+    assert_eq!(texts, ["# nothing\n", "# linked\n"]);
+    std::fs::remove_file(at("b.rules")).unwrap();
+    let error = gathered().unwrap_err().to_string();
+    assert!(
+        error.contains("rules/b.rules: cannot be read: it is a link that leads nowhere"),
+        "{error}"
+    );
+}
