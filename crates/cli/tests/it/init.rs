@@ -842,6 +842,11 @@ fn what_cannot_be_finished_is_not_begun() {
         "exclude",
     );
     check(
+        &|world| put(&world.root().join(".git/index"), b"DIRC"),
+        CLAUDE,
+        "it is not known which files git tracks",
+    );
+    check(
         &|world| put(&world.outside("home/.codex/config.toml"), b"\xff"),
         CODEX,
         "config.toml",

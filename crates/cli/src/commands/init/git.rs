@@ -1,13 +1,16 @@
 //! What `init` has to know of the git repository: where it is, which files it tracks, and which
 //! it ignores. Read in process: no git is started.
 
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitEnvironment, GitRepository, tracked_below};
+use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitRepository, tracked_below};
 use checkrein_verifiers::regular;
 use ignore::Match;
 use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
+
+use crate::ui::errors::CommandError;
 
 /// Longest reading of an index.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -28,12 +31,25 @@ pub(super) fn main_worktree(root: &Path) -> Option<PathBuf> {
 }
 
 /// Whether the file is committed, or about to be.
-pub(super) fn is_tracked(root: &Path, file: &Path) -> bool {
+pub(super) fn is_tracked(root: &Path, file: &Path) -> Result<bool, CommandError> {
     let Ok(name) = file.strip_prefix(root) else {
-        return false;
+        return Ok(false);
     };
-    let tracked = tracked_below(root, &GitEnvironment::default(), Instant::now() + LONGEST);
-    tracked.is_ok_and(|tracked| tracked.files.contains(name.as_os_str().as_encoded_bytes()))
+    let name = name.as_os_str().as_encoded_bytes();
+    tracked_below(root, &GitEnvironment::default(), Instant::now() + LONGEST)
+        .map(|tracked| tracked.files.contains(name))
+        .map_err(unknown)
+}
+
+fn unknown(error: GitReadError) -> CommandError {
+    let source = error.source().map(|source| format!(": {source}"));
+    CommandError::usage(
+        format!(
+            "it is not known which files git tracks, so your own could be committed: {error}{}",
+            source.unwrap_or_default()
+        ),
+        format!("{}; then run this again", error.remedy()),
+    )
 }
 
 /// Whether an ignore file has git pass the file over: those of the folders above it, the
@@ -104,8 +120,9 @@ fn person_excludes() -> Option<PathBuf> {
 }
 
 /// The file of patterns that are this person's own.
-pub(super) fn exclude(root: &Path) -> Option<PathBuf> {
-    Some(exclude_file(&repository(root)?))
+pub(super) fn exclude(root: &Path) -> Result<Option<PathBuf>, CommandError> {
+    let repository = GitRepository::discover(root).map_err(unknown)?;
+    Ok(repository.as_ref().map(exclude_file))
 }
 
 fn exclude_file(repository: &GitRepository) -> PathBuf {

@@ -52,7 +52,7 @@ pub(super) fn look_first(pen: &Pen<'_>, agents: &[&'static Agent]) -> Result<(),
         }
     }
     if pen.site.scope == Scope::Person
-        && let Some(exclude) = git::exclude(&pen.site.root)
+        && let Some(exclude) = git::exclude(&pen.site.root)?
     {
         file::read(&exclude)?;
     }
@@ -197,7 +197,7 @@ fn elsewhere(pen: &Pen<'_>, agent: &'static Agent, path: &Path) -> Result<bool, 
         Scope::Shared | Scope::User => Scope::Person,
     };
     let repo = agent.repo(site);
-    let tracked = site.scope == Scope::Person && git::is_tracked(&repo, path);
+    let tracked = site.scope == Scope::Person && git::is_tracked(&repo, path)?;
     let noted = pen
         .installed
         .of(path)
@@ -343,7 +343,7 @@ pub(super) fn keep_out_of_git(
     agents: &[&'static Agent],
 ) -> Result<(), CommandError> {
     let root = &pen.site.root;
-    let Some(exclude) = git::exclude(root) else {
+    let Some(exclude) = git::exclude(root)? else {
         return Ok(());
     };
     let now = file::read(&exclude)?;
@@ -361,7 +361,7 @@ pub(super) fn keep_out_of_git(
         };
         let line = format!("/{}", inside.display());
         let there = text.lines().any(|other| other == line);
-        if !there && !git::is_ignored(&repo, &path) && !git::is_tracked(&repo, &path) {
+        if !there && !git::is_ignored(&repo, &path) && !git::is_tracked(&repo, &path)? {
             let edited = with_line(&text, &line);
             inserted.extend(edited.inserted);
             text = edited.text;
