@@ -26,7 +26,7 @@ pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 const LARGEST_LIST: u64 = 256 << 20;
 
 /// Begins a list that is not known to be whole. No other list begins so: no name is empty.
-const UNKNOWN: char = '\0';
+const UNKNOWN: u8 = b'\0';
 
 /// The files that count whatever ignore files say.
 #[derive(Debug, Clone, Default)]
@@ -74,14 +74,35 @@ impl Place {
     /// ignore files say later. If that cannot be found out within `limit`, what is known from
     /// before counts, and that it is not all is taken down too.
     pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> Tracked {
-        let tracked = self.tracked_now(limit);
+        let mut tracked = self.tracked_now(limit);
         match tracked.unknown {
-            None => self.take_down(session, tracked),
+            None => {
+                let kept = self.known_before(session, &tracked.names);
+                tracked.names.extend(kept);
+                self.take_down(session, tracked)
+            }
             Some(_) => {
                 let names = self.taken_down(session).unwrap_or_default().names;
                 self.take_down(session, Tracked { names, ..tracked })
             }
         }
+    }
+
+    /// What git tracked when the session's last task began, and has no index for any more.
+    fn known_before(&self, session: &SessionId, now: &BTreeSet<String>) -> Vec<String> {
+        let before = whole::read(&self.tracked_file(session), LARGEST_LIST);
+        let Ok(Some(before)) = before else {
+            return Vec::new();
+        };
+        // Nearly always nothing has changed, and there may be hundreds of thousands.
+        if before == listed(now).as_bytes() {
+            return Vec::new();
+        }
+        let before = names_in(&before);
+        let gone = before.difference(now);
+        gone.filter(|name| is_of_an_index_that_is_gone(name, now))
+            .cloned()
+            .collect()
     }
 
     /// Whether it could not be found out, when the session's newest task began, nor since, which
@@ -107,9 +128,9 @@ impl Place {
     fn take_down(&self, session: &SessionId, tracked: Tracked) -> Tracked {
         let mut text = String::new();
         if tracked.unknown.is_some() {
-            text.push(UNKNOWN);
+            text.push(char::from(UNKNOWN));
         }
-        text.push_str(&tracked.names.iter().cloned().collect::<Vec<_>>().join("\0"));
+        text.push_str(&listed(&tracked.names));
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let file = self.tracked_file(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
@@ -122,12 +143,11 @@ impl Place {
 
     fn taken_down(&self, session: &SessionId) -> Option<Tracked> {
         let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
-        let text = String::from_utf8_lossy(&bytes.ok()??).into_owned();
-        let names = text.split('\0').filter(|name| !name.is_empty());
+        let bytes = bytes.ok()??;
         Some(Tracked {
-            names: names.map(str::to_owned).collect(),
-            unknown: text
-                .starts_with(UNKNOWN)
+            names: names_in(&bytes),
+            unknown: bytes
+                .starts_with(&[UNKNOWN])
                 .then(|| "the git index could not be read when the task began".to_owned()),
         })
     }
@@ -213,6 +233,36 @@ impl Place {
     pub(crate) fn root_text(&self) -> String {
         self.root.display().to_string()
     }
+}
+
+/// Names as they are kept.
+fn listed(names: &BTreeSet<String>) -> String {
+    names
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join("\0")
+}
+
+fn names_in(listed: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(listed);
+    let names = text.split('\0').filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+/// Whether a name that git tracked is not among those of now because there is no index any more that
+/// could have it: that of the repository, or that of the submodule which it is in.
+fn is_of_an_index_that_is_gone(name: &str, now: &BTreeSet<String>) -> bool {
+    let is_empty = |submodule: &str| {
+        let inside = format!("{submodule}/");
+        let first = now.range(inside.clone()..).next();
+        !first.is_some_and(|first| first.starts_with(&inside))
+    };
+    let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
+    now.is_empty()
+        || above
+            .into_iter()
+            .any(|folder| now.contains(folder) && is_empty(folder))
 }
 
 /// What went wrong, and what to do about it.

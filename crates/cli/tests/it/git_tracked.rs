@@ -245,6 +245,36 @@ fn a_task_does_not_pass_on_what_the_one_before_it_broke() {
     }
 }
 
+/// Nor does what is gone: git then says that nothing is tracked.
+#[test]
+fn what_was_tracked_counts_on_when_the_index_is_gone() {
+    let top = "echo '*.log' > .gitignore; echo good > made.log; git add -f -A";
+    for (made, setup, damage) in [
+        ("made.log", top, "rm .git/index"),
+        ("made.log", top, "rm .git/HEAD"),
+        ("made.log", top, "rm -rf .git/refs"),
+        ("made.log", top, "echo nowhere > .git/commondir"),
+        ("lib/made.gen", SUBMODULE, "rm lib/.git/index"),
+        ("lib/made.gen", SUBMODULE, "rm -rf lib/.git/objects"),
+    ] {
+        let world = with_made(made, setup);
+        let agent = Agent::new(&world, "claude-code");
+        agent.prompt("mend it");
+        world.write("work", "1");
+        shell(&world, damage);
+        assert_eq!(agent.stop(), Answer::Nothing, "{damage}");
+        assert_eq!(world.ending(), "task_complete", "{damage}");
+        agent.prompt("and now that");
+        world.write(made, "bad");
+        let answer = agent.stop();
+        assert!(
+            answer.sent_back().contains("failed"),
+            "{damage}: {answer:?}"
+        );
+        world.replays(&agent.session);
+    }
+}
+
 /// A question is no claim of done: nothing runs and nobody is sent back.
 #[test]
 fn a_question_is_answered_where_the_index_cannot_be_read() {
