@@ -41,6 +41,21 @@ fn a_false_claim_is_sent_back_and_a_true_one_accepted() {
     );
 }
 
+/// A session has fewer continuations than its tasks together.
+#[test]
+fn no_more_is_promised_than_the_session_leaves() {
+    let root = tempfile::tempdir().unwrap();
+    let config = format!("[session_caps]\ncontinues = 2\n{CONFIG}");
+    let engine = Engine::in_memory(root.path(), Some(&config));
+    let session = engine.session("test").unwrap().0;
+    session.prompt("write done.txt").unwrap();
+    let mut promised = Vec::new();
+    while let (StopDecision::Continue { feedback }, _) = session.stop("Done.").unwrap() {
+        promised.push(feedback.continues_left);
+    }
+    assert_eq!(promised, [1, 0]);
+}
+
 /// `[token_budget] mode = "target"`: passing work is sent on while there is budget left.
 #[test]
 fn a_budget_that_is_a_target_is_used_up() {

@@ -126,18 +126,18 @@ impl Runtime {
         let handled = self.handle(delivery, patience)?;
         let message = message.as_deref();
         let settled = self.settle(&session, handled, message, patience, progress)?;
-        let text = match &settled.answer.0 {
+        let (mut decision, why) = settled.answer;
+        if let Decision::Stop(StopDecision::Continue { feedback }) = &mut decision {
+            within_session(feedback, settled.session_continues, &settled.state);
+        }
+        let text = match &decision {
             // The entry that delivered it first says it in full: the agent pays for both.
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(BESIDE.to_owned())
             }
-            Decision::Stop(StopDecision::Continue { feedback }) => {
-                let limit = settled.session_continues;
-                Some(self.words(&within_session(feedback, limit, &settled.state)))
-            }
+            Decision::Stop(StopDecision::Continue { feedback }) => Some(self.words(feedback)),
             _ => None,
         };
-        let (decision, why) = settled.answer;
         Ok(Decided {
             seq: settled.seq,
             decision,
@@ -229,12 +229,9 @@ impl Runtime {
     }
 }
 
-/// The same, where the session leaves fewer continuations than the task does.
-fn within_session(feedback: &Feedback, limit: Option<u32>, state: &State) -> Feedback {
+/// Where the session leaves fewer continuations than the task does, that is what is promised.
+fn within_session(feedback: &mut Feedback, limit: Option<u32>, state: &State) {
     let given = state.totals.continues;
     let left = limit.map_or(u32::MAX, |limit| limit.saturating_sub(given));
-    Feedback {
-        continues_left: feedback.continues_left.min(left),
-        ..feedback.clone()
-    }
+    feedback.continues_left = feedback.continues_left.min(left);
 }
