@@ -129,6 +129,8 @@ pub struct Decided {
     pub verified_notice: VerifiedNotice,
     /// What was wrong with the config in whose place the sealed policy goes on.
     pub config_error: Option<String>,
+    /// Files that were too large to be read at this stop: they count by their size and times.
+    pub unread: Vec<String>,
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
 }

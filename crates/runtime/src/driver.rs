@@ -150,6 +150,7 @@ impl Runtime {
             notify: settled.notify,
             verified_notice: settled.verified_notice,
             config_error: settled.config_error,
+            unread: settled.unread,
             repeated: settled.repeated,
         })
     }

@@ -45,6 +45,8 @@ pub(crate) struct Settled {
     pub(crate) session_continues: Option<u32>,
     /// See [`crate::Decided`].
     pub(crate) config_error: Option<String>,
+    /// See [`crate::Decided`].
+    pub(crate) unread: Vec<String>,
 }
 
 impl Runtime {
@@ -63,6 +65,7 @@ impl Runtime {
         let verified_notice = first.policy.verified_notice;
         let session_continues = first.policy.session_caps.continues;
         let config_error = first.policy.config_error.clone();
+        let unread = first.unread.clone();
         let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
             return Ok(Settled {
@@ -77,6 +80,7 @@ impl Runtime {
                 verified_notice,
                 session_continues,
                 config_error,
+                unread,
             });
         }
         let mut handled = first;
@@ -122,6 +126,7 @@ impl Runtime {
                     verified_notice,
                     session_continues,
                     config_error,
+                    unread,
                 });
             }
         }
@@ -296,6 +301,7 @@ impl Runtime {
                     repeated: true,
                     rewritten: Rewritten::default(),
                     parked: None,
+                    unread: Vec::new(),
                 });
             }
             if patience.cancelled.load(Ordering::Relaxed) {

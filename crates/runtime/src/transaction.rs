@@ -46,6 +46,8 @@ pub(crate) struct Handled {
     pub(crate) rewritten: Rewritten,
     /// What a person has to be told of.
     pub(crate) parked: Option<Approval>,
+    /// Files of the tree that are too large to be read.
+    pub(crate) unread: Vec<String>,
 }
 
 /// What came of a look at the log.
@@ -104,7 +106,7 @@ impl Runtime {
         }
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
-        self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
+        let unread = self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
@@ -166,6 +168,7 @@ impl Runtime {
                 Some(outcome) => {
                     return outcome.map(|handled| Handled {
                         rewritten,
+                        unread,
                         ..handled
                     });
                 }
@@ -175,19 +178,20 @@ impl Runtime {
         }
     }
 
-    /// The tree, for inputs that are judged on it. Outside the transaction: it takes a while.
+    /// The tree, for inputs that are judged on it. Outside the transaction: it takes a while. Of a stop
+    /// the files that are too large to be read are given back.
     fn read_subjects(
         &self,
         delivery: &mut Delivery<'_>,
         message: &str,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Vec<String>, RuntimeError> {
         if !matches!(
             delivery.input,
             Input::PromptSubmitted(_) | Input::StopRequested(_)
         ) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let policy = match self.peek(&delivery.session)? {
             Some((_, policy)) => policy,
@@ -211,12 +215,15 @@ impl Runtime {
             Input::StopRequested(stop) => {
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
                 let reading = self.place.read(&tracked, &policy, patience.limits());
+                let unread = reading.as_ref().map(|reading| reading.unread.clone());
+                let unread = unread.unwrap_or_default();
                 stop.tree = tree_fact(reading)?;
                 stop.judges = judging::called(&policy, stop, message);
+                return Ok(unread);
             }
             _ => {}
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
@@ -286,6 +293,7 @@ impl Runtime {
                 repeated: true,
                 rewritten: Rewritten::default(),
                 parked: None,
+                unread: Vec::new(),
             };
             return Ok(Decided::Handled(Box::new((handled, None))));
         }
@@ -339,6 +347,7 @@ impl Runtime {
                 repeated: true,
                 rewritten: Rewritten::default(),
                 parked: None,
+                unread: Vec::new(),
             };
             return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
         }
@@ -424,6 +433,7 @@ impl Runtime {
             repeated: false,
             rewritten: Rewritten::default(),
             parked,
+            unread: Vec::new(),
         };
         Ok(Decided::Handled(Box::new((handled, Some(batch)))))
     }

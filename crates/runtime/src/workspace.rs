@@ -14,7 +14,9 @@ use checkrein_core::input::TreeFact;
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
-use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
+use checkrein_verifiers::tree::{
+    Limits, TreeError, TreeReader, TreeReading, View, large_files, tracked_files,
+};
 
 use crate::delivery::Patience;
 use crate::{environment, whole};
@@ -179,10 +181,7 @@ impl Place {
             .collect();
         let reader = TreeReader {
             root: self.root.clone(),
-            cache_file: self
-                .state
-                .join("tree")
-                .join(short_name(self.root.as_os_str().as_encoded_bytes())),
+            cache_file: self.cache_file(),
             always: tracked.names.union(&named).cloned().collect(),
             apart: Some(self.state.clone()),
         };
@@ -217,6 +216,16 @@ impl Place {
     /// Removes what is known of a session beside the store.
     pub(crate) fn forget_session(&self, session: &SessionId) -> bool {
         std::fs::remove_file(self.tracked_file(session)).is_ok()
+    }
+
+    /// Files that were too large to be read when the tree was read last. Nothing is walked for it.
+    pub fn large_files(&self) -> Vec<String> {
+        large_files(&self.cache_file())
+    }
+
+    fn cache_file(&self) -> PathBuf {
+        let name = short_name(self.root.as_os_str().as_encoded_bytes());
+        self.state.join("tree").join(name)
     }
 
     fn tracked_file(&self, session: &SessionId) -> PathBuf {

@@ -614,6 +614,11 @@ fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
         let held = matches!(located.held(), Ok(Some(_)));
         said.push(words::edited_line(edited, held));
     }
+    let ending = decided.ending();
+    let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
+    if !decided.unread.is_empty() && !is_no_change {
+        said.push(words::unread(&decided.unread));
+    }
     let repo = located.require_trust && located.repo.is_some();
     if repo && sources::repo_counts(located) == Some(false) {
         said.push(format!("checkrein: {}", trust::words(located)));

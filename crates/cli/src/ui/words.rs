@@ -542,13 +542,18 @@ pub(crate) fn dollars(millionths: u64) -> String {
 
 /// Files that are too large to be read.
 pub(crate) fn unread(names: &[String]) -> String {
+    format!(
+        "checkrein: larger than 512 MiB, so compared by size and times instead of content: {}",
+        first_three(names)
+    )
+}
+
+/// The first of these names, and how many more there are.
+pub(crate) fn first_three(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
     if names.len() > SHOWN {
         shown.push(format!("{} more", names.len() - SHOWN));
     }
-    format!(
-        "checkrein: larger than 512 MiB, so compared by size and times instead of content: {}",
-        shown.join(", ")
-    )
+    shown.join(", ")
 }

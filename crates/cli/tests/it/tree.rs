@@ -240,6 +240,25 @@ fn a_file_with_a_hole_of_20_gib_is_not_read_and_that_is_said() {
     std::os::unix::fs::FileExt::write_all_at(&large, b"x", 10 << 30).unwrap();
     large.set_modified(modified).unwrap();
     assert_eq!((check(), check()), (2, 2));
+
+    // So does the ending, to the person, and `doctor`; a question is answered without a word.
+    let agent = at_work(&world);
+    let answer = agent.stop();
+    assert_eq!(world.ending(), "task_complete");
+    let notice = answer.notice();
+    assert!(
+        notice.contains("512 MiB") && notice.contains("large.bin"),
+        "{notice}"
+    );
+    agent.prompt("what is it?");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    let said = world.says(&["doctor"]);
+    assert!(
+        said.stdout.contains("larger than 512 MiB: large.bin"),
+        "{said:?}"
+    );
+    let said = world.says(&["run", "--", "sh", "-c", "echo 7 > work"]);
+    assert!(said.stderr.contains("large.bin"), "{said:?}");
 }
 
 #[test]

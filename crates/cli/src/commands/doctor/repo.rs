@@ -12,6 +12,7 @@ use super::hooks::Installed;
 use super::places::{Agent, Near};
 use crate::locate::{self, CONFIG, Given, Located};
 use crate::masked::{SO, masked_checks};
+use crate::ui::words;
 use crate::{off, sources, trust};
 
 /// What else is looked at by.
@@ -104,6 +105,18 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             Finding::fault("repo", "off", off.words())
                 .so("no call is judged and no stop is checked")
                 .mend("checkrein on"),
+        );
+    }
+    let large = located.place.large_files();
+    if !large.is_empty() {
+        findings.push(
+            Finding::warning(
+                "repo",
+                "large_files",
+                format!("larger than 512 MiB: {}", words::first_three(&large)),
+            )
+            .so("they are not read: they count by their size and times")
+            .mend("name them in an ignore file, or in the `outputs` of the check that writes them"),
         );
     }
     Repo {

@@ -72,6 +72,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             autopilot::show(&told.criteria);
         }
     }
+    let large = located.place.large_files();
+    if !large.is_empty() {
+        ui::say(&words::unread(&large));
+    }
     if outcome.transition.reason != Reason::TaskComplete {
         let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
         ui::say(&words::ending_line(
