@@ -14,9 +14,7 @@ use checkrein_core::input::TreeFact;
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
-use checkrein_verifiers::tree::{
-    Limits, TreeError, TreeReader, TreeReading, View, large_files, tracked_files,
-};
+use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
 use crate::delivery::Patience;
 use crate::{environment, whole};
@@ -186,6 +184,7 @@ impl Place {
             apart: Some(self.state.clone()),
         };
         let mut reading = reader.read(&views, limits)?;
+        self.keep_large_files(&reading.unread);
         if tracked.unknown.is_some() {
             reading.fact = of_unknown_files(reading.fact);
         }
@@ -218,9 +217,27 @@ impl Place {
         std::fs::remove_file(self.tracked_file(session)).is_ok()
     }
 
-    /// Files that were too large to be read when the tree was read last. Nothing is walked for it.
+    /// Files that were too large to be read when the tree was read last.
     pub fn large_files(&self) -> Vec<String> {
-        large_files(&self.cache_file())
+        let listed = whole::read(&self.large_files_file(), whole::SMALL);
+        let names = listed.ok().flatten().map(|listed| names_in(&listed));
+        names.unwrap_or_default().into_iter().collect()
+    }
+
+    /// Only to be told of: without the list nothing is.
+    fn keep_large_files(&self, names: &[String]) {
+        let file = self.large_files_file();
+        if names.is_empty() {
+            // Nearly always it is not there.
+            let _ = std::fs::remove_file(file);
+            return;
+        }
+        let _ = file.parent().map_or(Ok(()), create_private_folder);
+        let _ = write_private_file(&file, names.join("\0").as_bytes());
+    }
+
+    fn large_files_file(&self) -> PathBuf {
+        self.cache_file().with_extension("large")
     }
 
     fn cache_file(&self) -> PathBuf {

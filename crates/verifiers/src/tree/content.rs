@@ -60,19 +60,12 @@ enum Content {
 /// Whether the file counts by its size and its times.
 pub(crate) fn is_too_large(entry: &Found) -> bool {
     match &entry.what {
-        What::File(stamp) => is_large(stamp),
+        #[cfg(unix)]
+        What::File(stamp) => stamp.size() > LARGEST_READ,
+        #[cfg(not(unix))]
+        What::File(_) => false,
         What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => false,
     }
-}
-
-#[cfg(unix)]
-pub(crate) fn is_large(stamp: &Stamp) -> bool {
-    stamp.size() > LARGEST_READ
-}
-
-#[cfg(not(unix))]
-pub(crate) fn is_large(_: &Stamp) -> bool {
-    false
 }
 
 pub(crate) fn contents(

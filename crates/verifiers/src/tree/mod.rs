@@ -115,13 +115,6 @@ impl TreeReader {
     }
 }
 
-/// The files of the tree with this cache that were too large to be read when it was read last.
-pub fn large_files(cache_file: &Path) -> Vec<String> {
-    let cache = StatCache::load(cache_file);
-    let large = cache.files().filter(|(_, stamp)| content::is_large(stamp));
-    large.map(|(path, _)| walk::text(path)).collect()
-}
-
 /// Why a tree could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {

@@ -176,11 +176,6 @@ impl StatCache {
         self.entries.push((path, stamp, *content.as_bytes()));
     }
 
-    /// The files that are known.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&[u8], &Stamp)> {
-        self.entries.iter().map(|(path, stamp, _)| (&**path, stamp))
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
