@@ -1,5 +1,5 @@
 //! Stores as earlier builds wrote them: each opens, for reading and for writing, and goes
-//! on. What is in them means something only to the layers above; `crates/cli/tests/it/skew.rs`
+//! on. What is in them means something only to the layers above; `crates/cli/tests/it/golden`
 //! makes them, replays them and goes on with their sessions.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -25,9 +25,13 @@ fn every_golden_store_opens_and_goes_on() {
         let read = SqliteStore::open_read_only(dir.path()).unwrap();
         let tasks = read.tasks(None, 100).unwrap();
         drop(read);
-        // With the third schema came questions to people.
-        let old = file.ends_with("schema-1.db") || file.ends_with("schema-2.db");
-        let (count, questions) = if old { (5, 0) } else { (9, 4) };
+        // With the third schema came questions to people, with the fourth conversations.
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let (count, questions, messages) = match name {
+            "schema-1.db" | "schema-2.db" => (5, 0, 0),
+            "schema-3.db" => (9, 4, 0),
+            _ => (10, 4, 5),
+        };
         assert_eq!(tasks.len(), count, "{file:?}");
 
         let store = SqliteStore::open(dir.path()).unwrap();
@@ -37,6 +41,11 @@ fn every_golden_store_opens_and_goes_on() {
         for row in &asked {
             assert!(!store.events(&row.session, Seq(0)).unwrap().is_empty());
         }
+        let said = tasks.iter().map(|task| {
+            let said = store.messages(&task.session, 100);
+            said.unwrap().len()
+        });
+        assert_eq!(said.max(), Some(messages), "{file:?}");
         let mut pending = 0;
         for session in ["fixed", "gave-up", "open", "pending"] {
             let session = SessionId::from(session);

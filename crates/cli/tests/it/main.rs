@@ -30,6 +30,7 @@ mod file_tools;
 mod freshness;
 mod git_tracked;
 mod git_traps;
+mod golden;
 mod hook;
 mod hostile;
 mod in_flight;
