@@ -20,12 +20,12 @@ const TIMEOUT: u64 = 120;
 
 /// A repo with a check, in which both agents' hooks are as they should be, and no agent on
 /// the PATH.
-struct Healthy {
+pub(crate) struct Healthy {
     world: World,
 }
 
 impl Healthy {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = World::with_check("true");
         let healthy = Self { world };
         healthy.tools();
@@ -123,7 +123,7 @@ impl Healthy {
         std::fs::write(file, text).unwrap();
     }
 
-    fn doctor(&self, more: &[&str], env: &[(&str, &str)]) -> Said {
+    pub(crate) fn doctor(&self, more: &[&str], env: &[(&str, &str)]) -> Said {
         let mut args = vec!["doctor"];
         args.extend(more);
         let output = self

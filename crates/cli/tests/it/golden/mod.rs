@@ -1,8 +1,9 @@
 //! What was recorded once is read, replayed and gone on with for ever. Golden files are what builds
-//! of their time wrote: logs and stores, each in its folder. Here today's build
+//! of their time wrote: logs, stores, `--json` documents, each in its folder. Here today's build
 //! does the same again, and must do it as the newest file of each name has it; that older ones
 //! still hold is tested beside them. `crates/core/tests/golden/README.md` says how one is added.
 
+mod documents;
 mod logs;
 mod shape;
 mod stores;
@@ -67,7 +68,7 @@ fn same(file: &Path, recorded: &[String], today: &[String]) {
 #[test]
 fn a_golden_file_is_small_and_all_of_them_are() {
     let mut all = 0;
-    for folder in [logs::FOLDER, stores::FOLDER] {
+    for folder in [logs::FOLDER, stores::FOLDER, documents::FOLDER] {
         for entry in std::fs::read_dir(in_repo(folder)).unwrap() {
             let entry = entry.unwrap();
             let size = entry.metadata().unwrap().len();
