@@ -16,6 +16,9 @@ const POSSIBLE_CODES: &[&str] = &["cell", "cellsource", "cells", "snippet", "sou
 /// Names of arguments that hold code where no other does, and else what is typed at it.
 const TYPED_CODES: &[&str] = &["input", "line", "expression", "statement", "statements"];
 
+/// Those that hold it only where a language is named.
+const CODES_OF_A_LANGUAGE: &[&str] = &["query", "content", "text", "body", "exec"];
+
 /// Names of arguments that say which language it is.
 const LANGUAGES: &[&str] = &[
     "language",
@@ -110,9 +113,17 @@ impl CodeReader {
             return Vec::new();
         };
         let reader = self.here(map);
-        let code = value_of(map, TYPED_CODES).and_then(text);
-        code.filter(|_| reader.is_sure())
-            .map_or_else(Vec::new, |code| reader.commands(&code))
+        let typed = value_of(map, TYPED_CODES).and_then(text);
+        // What is typed can be words for a person.
+        let expression = || {
+            value_of(map, &["expression"])
+                .and_then(text)
+                .filter(|code| calls(code))
+        };
+        let typed = typed.filter(|_| reader.is_sure()).or_else(expression);
+        let named = || reader.language.and(value_of(map, CODES_OF_A_LANGUAGE));
+        let code = typed.or_else(|| named().and_then(text));
+        code.map_or_else(Vec::new, |code| reader.commands(&code))
     }
 
     /// What an argument named like a command holds, if that is code.
@@ -169,16 +180,20 @@ fn said_language(map: &Map<String, Value>) -> Option<Interpreter> {
 pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
     let map = args.as_object()?;
     let value = value_of(map, &[CODES, TYPED_CODES].concat())?;
-    let language = language(name, args).unwrap_or(Interpreter::Shell);
-    match (language, value) {
-        (Interpreter::OneLiner(_), Value::String(code)) => {
+    let language = language(name, args);
+    // Of the names of shells this one is that of code as well.
+    let is_code = |code: &str| language.is_none() && name.words() == ["exec"] && calls(code);
+    match value {
+        Value::String(code)
+            if matches!(language, Some(Interpreter::OneLiner(_))) || is_code(code) =>
+        {
             let reader = CodeReader {
-                language: Some(language),
+                language,
                 is_of_code: true,
             };
             as_command(reader.commands(code))
         }
-        (_, value) => super::command::of_value(value),
+        value => super::command::of_value(value),
     }
 }
 

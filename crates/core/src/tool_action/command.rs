@@ -21,13 +21,18 @@ const COMMANDS: &[&str] = &[
     "shellcommand",
     "bashcommand",
     "shellscript",
+    "clicommand",
+    "commandstring",
+    "commandtext",
+    "fullcommand",
+    "terminalcommand",
 ];
 
 /// Names of arguments that hold a program, where its arguments stand beside it.
 const PROGRAMS: &[&str] = &["executable", "program", "binary"];
 
 /// Names of arguments that hold the words behind a program.
-const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+pub(super) const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
 /// Names of arguments that hold what is typed at something that runs.
 const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
@@ -249,7 +254,7 @@ pub(super) fn values_of<'v>(
         .map(|(_, value)| value)
 }
 
-fn strings(value: &Value) -> Option<Vec<String>> {
+pub(super) fn strings(value: &Value) -> Option<Vec<String>> {
     let words = value.as_array()?.iter();
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }

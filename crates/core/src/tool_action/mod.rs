@@ -9,6 +9,7 @@ mod command;
 mod names;
 mod options;
 mod patch_headers;
+mod program;
 mod verbs;
 
 use serde_json::Value;
@@ -175,12 +176,17 @@ fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
             ..ToolAction::default()
         },
         Some(KnownTool::Agent) => ToolAction::default(),
-        None => match command::of_any_tool(args, CodeReader::of(name, args)) {
+        None => match command_of_any_tool(name, args) {
             Some(command) => runs(name, Some(command), args),
             None if name.may_type() => types(name, args),
             None => of_unknown(name, args),
         },
     }
+}
+
+fn command_of_any_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
+    let command = command::of_any_tool(args, CodeReader::of(name, args));
+    program::of(name, args, command.as_ref()).or(command)
 }
 
 /// A tool that runs a command. What else its arguments name it may write.

@@ -204,6 +204,7 @@ const LOOKS: &[&str] = &[
     "head",
     "inspect",
     "is",
+    "jq",
     "less",
     "list",
     "load",
@@ -233,7 +234,7 @@ const LOOKS: &[&str] = &[
 ];
 
 /// Those of them that are meant wherever they end a name: `semantic_search`.
-const SEARCHES: &[&str] = &["exists", "grep", "lookup", "search"];
+const SEARCHES: &[&str] = &["check", "exists", "grep", "lint", "lookup", "search"];
 
 /// Those of them behind which a thing is named: `get_commit`, where `check_commit` may commit.
 const BRINGS: &[&str] = &["count", "describe", "get", "list", "show"];
@@ -357,6 +358,7 @@ const CHECKERS: &[&str] = &[
     "typechecker",
     "unittest",
     "unittests",
+    "vet",
     "vitest",
     "yamllint",
 ];
@@ -364,22 +366,30 @@ const CHECKERS: &[&str] = &[
 /// Words that may stand with them.
 const WITH_CHECKERS: &[&str] = &[
     "all",
+    "analysis",
     "case",
     "cases",
     "check",
     "checker",
     "checks",
+    "coverage",
     "debug",
     "e2e",
+    "exec",
     "execute",
     "failed",
     "file",
     "files",
+    "for",
+    "in",
     "integration",
+    "on",
     "quick",
     "rerun",
+    "results",
     "run",
     "runner",
+    "scan",
     "single",
     "start",
     "static",
@@ -419,6 +429,7 @@ const LANGUAGE_TOOLS: &[&str] = &[
     "mvn",
     "node",
     "npm",
+    "npx",
     "nx",
     "php",
     "pnpm",

@@ -29,6 +29,8 @@ fn code_is_the_one_liner_of_its_language() {
         ("ipython", json!({"cell": code})),
         ("PythonREPL", json!({"input": code})),
         ("python_repl", json!({"command": code})),
+        ("python_repl", json!({"query": code})),
+        ("run_script", json!({"language": "python", "content": code})),
         ("run", json!({"language": "Python 3.12", "code": code})),
         ("run_code", json!({"language": "python", "script": code})),
     ] {
@@ -44,6 +46,8 @@ fn code_is_the_one_liner_of_its_language() {
     for (tool, args) in [
         ("repl", json!({"code": code})),
         ("eval", json!({"code": code})),
+        ("eval", json!({"expression": code})),
+        ("exec", json!({"code": code})),
         ("execute", json!({"code": code})),
         ("execute_code", json!({"source": code})),
         ("run_code", json!({"script": code})),
@@ -125,7 +129,8 @@ fn what_runs_no_code_here_has_no_command() {
         ("run_tests", json!({"code": "f()"})),
         ("run_report", json!({"code": "US"})),
         ("run_pipeline", json!({"source": "tests/a.py"})),
-        ("execute_workflow", json!({"input": "please call (me)"})),
+        ("execute_workflow", json!({"input": "please mend f(x)"})),
+        ("run_code_search", json!({"query": "f(x)"})),
         ("mcp__playwright__browser_run_code", json!({"code": "f()"})),
         (
             "NotebookEdit",

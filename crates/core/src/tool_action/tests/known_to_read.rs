@@ -82,6 +82,13 @@ fn what_is_known_to_read_names_what_it_likes() {
         "check_format",
         "prettier_check",
         "code_lint",
+        "go_vet",
+        "syntax_check",
+        "jq",
+        "semgrep_scan",
+        "npx_jest",
+        "run_tests_in_file",
+        "bundle_exec_rspec",
     ] {
         for name in [format!("mcp__x__{tool}"), tool.to_owned()] {
             let args = json!({"path": "t/a", "file": "t/b", "name": "t/c", "element": "t/d", "head": "t/e"});
@@ -422,6 +429,50 @@ fn a_program_and_its_arguments_are_a_command() {
         ),
     ] {
         assert_eq!(command(tool, args), rm, "{tool}");
+    }
+    // The program is the tool's name.
+    let script = |text: &str| Some(ToolCommand::Script(text.to_owned()));
+    for (tool, args, expected) in [
+        (
+            "git",
+            json!({"args": ["push", "--force"]}),
+            words(&["git", "push", "--force"]),
+        ),
+        (
+            "mcp__x__git",
+            json!({"command": "push --force"}),
+            script("git push --force\npush --force"),
+        ),
+        (
+            "run_git",
+            json!({"command": "git push"}),
+            script("git push"),
+        ),
+        (
+            "git",
+            json!({"subcommand": "push", "args": "--force"}),
+            script("'git' 'push' --force"),
+        ),
+        (
+            "kubectl_cli",
+            json!({"operation": "delete", "args": ["ns", "prod"]}),
+            words(&["kubectl", "delete", "ns", "prod"]),
+        ),
+        (
+            "call_aws",
+            json!({"cli_command": "aws s3 rb s3://x"}),
+            script("aws s3 rb s3://x"),
+        ),
+        (
+            "python",
+            json!({"args": ["-c", "f()"]}),
+            words(&["python", "-c", "f()"]),
+        ),
+        ("docker_exec", json!({"args": ["x"]}), None),
+        ("git_log", json!({"args": ["x"]}), None),
+        ("helper", json!({"subcommand": "x"}), None),
+    ] {
+        assert_eq!(command(tool, args.clone()), expected, "{tool} {args}");
     }
     // A program that is to be debugged, and no command.
     assert_eq!(
