@@ -99,7 +99,8 @@ fn one_huge_file_is_judged_within_the_deadline() {
     agent.prompt("go");
     let big = std::fs::File::create(world.root().join("big.img")).unwrap();
     big.set_len(200 << 30).unwrap();
-    assert_eq!(agent.stop(), Answer::Nothing);
+    let answer = agent.stop();
+    assert!(answer.notice().contains("big.img"), "{answer:?}");
     assert_eq!(world.ending(), "task_complete");
     assert_eq!(world.runs("tests"), 1);
 }
