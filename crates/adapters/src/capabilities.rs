@@ -19,6 +19,8 @@ pub struct Capabilities {
     pub system_message: bool,
     /// After this many refused stops in a row it stops anyway, unless its environment says otherwise.
     pub block_cap: Option<u32>,
+    /// It makes up the ids of its sessions itself, and no two are alike.
+    pub own_session_ids: bool,
     /// It shows where a round ends.
     pub rounds: bool,
     /// Sub-agents are told apart from the main conversation.

@@ -1,8 +1,10 @@
 //! Which folder a session is judged in: that in which its policy was sealed, wherever its agent
 //! works by now and whatever configs and repos are made there. One that begins is judged where
 //! the nearest config lies.
+//!
+//! A session is looked for in the folder that its agent works in, further up, and then by its id.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::engine;
 use crate::locate::{self, Located};
+use crate::session_index;
 
 /// A place, and its store.
 pub(crate) struct Settled {
@@ -20,12 +23,21 @@ pub(crate) struct Settled {
     pub(crate) store: Arc<SqliteStore>,
 }
 
+impl Settled {
+    fn at(self, root: &Path) -> Self {
+        Self {
+            located: self.located.at(root),
+            ..self
+        }
+    }
+}
+
 /// Where a session is judged whose agent works in this place. `quick`: what its newest row says
-/// is enough.
+/// is enough. `by_id`: its id is no other session's, in whatever folder.
 pub(crate) fn of_session(
     located: Located,
     session: &SessionId,
-    quick: bool,
+    (quick, by_id): (bool, bool),
     busy: Duration,
     patience: Patience<'_>,
 ) -> Result<Settled, RuntimeError> {
@@ -49,6 +61,10 @@ pub(crate) fn of_session(
     if let Some(settled) = further_up(&located, session, busy)? {
         return Ok(settled);
     }
+    if by_id && let Some(settled) = elsewhere(&located, session, busy)? {
+        return Ok(settled);
+    }
+    session_index::enter(&located.place.state, session);
     let store = match here {
         Some(store) => store,
         None => engine::store_within(&located.place, busy)?,
@@ -97,22 +113,48 @@ fn further_up(
     busy: Duration,
 ) -> Result<Option<Settled>, RuntimeError> {
     for above in locate::with_states_above(located) {
-        let knows = match SqliteStore::open_read_only(&above.place.state) {
-            Ok(store) => store.knows(session)?,
-            Err(_) => false,
-        };
-        if !knows {
-            continue;
-        }
-        let store = engine::store_within(&above.place, busy)?;
-        let runtime = engine::runtime(&above, store.clone(), Driver::Hook);
-        let sealed = runtime.sealed_as(session)?.unwrap_or_default();
-        if let Some(root) = sealed.root.filter(|root| located.from.starts_with(root)) {
-            return Ok(Some(Settled {
-                located: above.at(&root),
-                store,
-            }));
+        let known = known_in(above, session, busy)?;
+        if let Some((known, root)) = known.filter(|(_, root)| located.from.starts_with(root)) {
+            return Ok(Some(known.at(&root)));
         }
     }
     Ok(None)
+}
+
+/// A session that began in a folder which this one is no part of: its agent has moved.
+fn elsewhere(
+    located: &Located,
+    session: &SessionId,
+    busy: Duration,
+) -> Result<Option<Settled>, RuntimeError> {
+    let Some(state) = session_index::find(&located.place.state, session) else {
+        return Ok(None);
+    };
+    let mut other = located.clone();
+    other.place.state = state;
+    let known = known_in(other, session, busy)?;
+    // A folder that is gone cannot be judged.
+    let there = known.filter(|(_, root)| root.is_dir());
+    Ok(there.map(|(known, root)| known.at(&root)))
+}
+
+/// The session in this state folder, and the folder that its policy was sealed for, if both are
+/// known.
+fn known_in(
+    located: Located,
+    session: &SessionId,
+    busy: Duration,
+) -> Result<Option<(Settled, PathBuf)>, RuntimeError> {
+    let knows = match SqliteStore::open_read_only(&located.place.state) {
+        Ok(store) => store.knows(session)?,
+        Err(_) => false,
+    };
+    if !knows {
+        return Ok(None);
+    }
+    let store = engine::store_within(&located.place, busy)?;
+    let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
+    let sealed = runtime.sealed_as(session)?.unwrap_or_default();
+    let settled = Settled { located, store };
+    Ok(sealed.root.map(|root| (settled, root)))
 }

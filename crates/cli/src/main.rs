@@ -15,6 +15,7 @@ mod notify;
 mod off;
 mod person;
 mod programs;
+mod session_index;
 mod settings;
 mod shell;
 mod signals;

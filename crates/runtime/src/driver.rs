@@ -26,7 +26,7 @@ use crate::{kept, load};
 use checkrein_redaction::Redactor;
 
 /// What a second installed entry says of a stop that the first one refuses in full.
-const BESIDE: &str = "checkrein: not done yet, for the reason given beside this.";
+pub(crate) const BESIDE: &str = "checkrein: not done yet, for the reason given beside this.";
 
 /// One engine over one repo. Sessions share nothing mutable but the store (law 8).
 pub struct Runtime {
@@ -231,7 +231,7 @@ impl Runtime {
 }
 
 /// Where the session leaves fewer continuations than the task does, that is what is promised.
-fn within_session(feedback: &mut Feedback, limit: Option<u32>, state: &State) {
+pub(crate) fn within_session(feedback: &mut Feedback, limit: Option<u32>, state: &State) {
     let given = state.totals.continues;
     let left = limit.map_or(u32::MAX, |limit| limit.saturating_sub(given));
     feedback.continues_left = feedback.continues_left.min(left);

@@ -17,6 +17,7 @@ use checkrein_verifiers::private_file::{create_private_folder, write_private_fil
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
 
 use crate::delivery::Patience;
+use crate::printed::printed_into;
 use crate::{environment, whole};
 
 /// At a prompt the tree is read only as long as nobody notices.
@@ -182,6 +183,7 @@ impl Place {
             cache_file: self.cache_file(),
             always: tracked.names.union(&named).cloned().collect(),
             apart: Some(self.state.clone()),
+            printed: printed_into(&self.state),
         };
         let mut reading = reader.read(&views, limits)?;
         self.keep_large_files(&reading.unread);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::tree::{
-    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
+    FileId, LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
 };
 use world::World;
 
@@ -30,6 +30,7 @@ fn reader(world: &World) -> TreeReader {
         cache_file: world.outside().join("state/tree-cache"),
         always: tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
         apart: None,
+        printed: BTreeSet::new(),
     }
 }
 
@@ -760,6 +761,25 @@ fn our_own_state_is_no_part_of_the_tree() {
     world.write("state/store.db", "2");
     assert_eq!(digest(&reader), before);
     world.write("other/store.db", "2");
+    assert_ne!(digest(&reader), before);
+}
+
+#[test]
+fn what_we_print_into_is_no_part_of_the_tree_unless_it_is_tracked() {
+    let world = project();
+    let id = |name: &str| FileId::of(&std::fs::metadata(world.path(name)).unwrap()).unwrap();
+    let plain = reader(&world);
+    let before = digest(&plain);
+    world.write("out.json", "1");
+    assert_ne!(digest(&plain), before);
+    let reader = TreeReader {
+        printed: [id("out.json"), id("app/core.py")].into(),
+        ..plain
+    };
+    assert_eq!(digest(&reader), before);
+    std::fs::rename(world.path("out.json"), world.path("other.json")).unwrap();
+    assert_eq!(digest(&reader), before);
+    world.write("app/core.py", "2");
     assert_ne!(digest(&reader), before);
 }
 

@@ -44,6 +44,7 @@ impl Adapter for ClaudeCode {
             halt: true,
             system_message: true,
             block_cap: Some(stop::DEFAULT_BLOCK_CAP),
+            own_session_ids: true,
             rounds: true,
             subagents: true,
             tool_outcomes: true,

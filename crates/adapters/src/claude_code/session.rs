@@ -45,11 +45,10 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
 
 /// The event also fires for what the program says to itself, such as the end of a background
 /// task. That must not open a task: it would reset every cap. A scheduled prompt is one that a
-/// person wrote for that time.
+/// person wrote for that time. Our own feedback, handed back as a prompt, is told by what we said.
 fn by_a_person(source: Option<&str>, text: &str) -> bool {
     !matches!(source, Some("system" | "poll_event" | "loop_wakeup"))
         && !text.trim_start().starts_with("<task-notification>")
-        && !text.starts_with("Stop hook feedback:")
 }
 
 #[cfg(test)]
@@ -70,6 +69,6 @@ mod tests {
         check(Some("loop_wakeup"), "anything", false);
         check(None, "<task-notification>\n<task-id>b</task-id>", false);
         check(None, "what is a <task-notification>?", true);
-        check(None, "Stop hook feedback:\nnot done", false);
+        check(None, "Stop hook feedback: what does this mean?", true);
     }
 }

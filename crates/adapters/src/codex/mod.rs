@@ -45,6 +45,7 @@ impl Adapter for Codex {
             halt: false,
             system_message: true,
             block_cap: None,
+            own_session_ids: true,
             rounds: false,
             subagents: true,
             // A tool that fails before it says anything has no `PostToolUse`.

@@ -35,6 +35,7 @@ impl Adapter for Generic {
             halt: true,
             system_message: true,
             block_cap: None,
+            own_session_ids: false,
             rounds: true,
             subagents: false,
             // Some only ask.

@@ -13,7 +13,7 @@ use checkrein_store::{SqliteStore, StoreError};
 use crate::args::Gc;
 use crate::ui::errors::CommandError;
 use crate::ui::style::{clock, size};
-use crate::{exit_code, locate, person, ui};
+use crate::{exit_code, locate, person, session_index, ui};
 
 pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
     if !args.dry_run {
@@ -34,6 +34,9 @@ pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
     let done = retain(&store, &located.place, retention, &named, args.dry_run)?;
     let now = checkrein_runtime::now();
     for gone in &done.gone {
+        if !args.dry_run {
+            session_index::forget(&located.place.state, &gone.session);
+        }
         let why = if gone.for_size {
             "the store is too large"
         } else {

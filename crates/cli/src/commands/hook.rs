@@ -373,6 +373,17 @@ fn judge(
         Err(error) => return Err(fail(error.to_string())),
     };
 
+    if let Some(Input::PromptSubmitted(prompt)) = &knock.input {
+        let ours = runtime.is_our_feedback(&knock.session, &prompt.text);
+        let fail = |error: RuntimeError| Failure {
+            why: error.to_string(),
+            stances: configured_stances(&located),
+        };
+        if ours.map_err(fail)? {
+            return Ok(Reply::nothing());
+        }
+    }
+
     let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
     // Under a desk the path is the agent's word: what is no file is not opened.
     let transcript = knock
@@ -476,8 +487,13 @@ fn runtime(
         knock.event,
         EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round
     );
+    // Where whoever speaks names the session, "main" may begin in every repo.
+    let by_id = adapters::find(&args.agent)
+        .is_some_and(|adapter| adapter.capabilities().own_session_ids)
+        || knock.event != EventKind::Prompt;
+    let known = (quick, by_id);
     let Settled { located, store } =
-        home::of_session(located.clone(), &knock.session, quick, busy, patience)?;
+        home::of_session(located.clone(), &knock.session, known, busy, patience)?;
     // Also a hook of another entry: `run` has exactly one task.
     let runtime = if from_run || std::env::var_os(UNDER_RUN).is_some() {
         engine::under_run(&located, store, args.attempts)

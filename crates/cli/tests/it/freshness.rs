@@ -70,3 +70,52 @@ fn a_write_through_a_mapping_is_seen() {
     python.wait().unwrap();
     assert_eq!(world.runs("tests"), 2);
 }
+
+/// Handed back as a prompt, in whatever wrapping, it is no new task: that would reset every cap. What
+/// a person asks about it is.
+#[test]
+fn our_own_feedback_opens_no_task_and_a_persons_question_does() {
+    let world = World::new();
+    let agent = at_work(&world, "", "test -f fixed");
+    let told = agent.stop().sent_back().to_owned();
+    let ours = [
+        told.clone(),
+        format!("Stop hook feedback:\n{told}"),
+        format!(
+            "<system-reminder>{}</system-reminder>",
+            told.replace(' ', "\n")
+        ),
+        format!("{}\n[truncated]", told.lines().next().unwrap()),
+    ];
+    for text in ours {
+        agent.prompt(&text);
+        assert_eq!(world.tasks().len(), 1, "{text}");
+    }
+    agent.prompt("Stop hook feedback: what does this mean? Change src.txt please");
+    assert_eq!(world.tasks().len(), 2);
+    assert_eq!(
+        world
+            .inputs("claude-code-session")
+            .iter()
+            .filter(|input| { matches!(input, checkrein_core::input::Input::PromptSubmitted(_)) })
+            .count(),
+        2
+    );
+}
+
+/// `checkrein run > out.json 2> err.log` in the repo: our own answer is no change of the tree, for `run`
+/// nor for the hooks inside of it.
+#[test]
+fn what_we_print_into_the_tree_is_no_change_of_it() {
+    let world = World::with_check("test -f ok.txt");
+    let file = |name: &str| std::fs::File::create(world.root().join(name)).unwrap();
+    let agent = "if [ -f first ]; then touch ok.txt; else touch first; fi; echo done";
+    let mut run = world.checkrein(&["run", "--json", "--task", "make ok.txt", "--"]);
+    run.args(["sh", "-c", agent]);
+    let status = run
+        .stdout(file("out.json"))
+        .stderr(file("err.log"))
+        .status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 2));
+}

@@ -87,6 +87,51 @@ fn a_sub_folder_belongs_to_its_repo() {
     assert_eq!(said.json()["verdict"], "pass");
 }
 
+/// The agent has moved to a folder that no check knows: the session is the same.
+#[test]
+fn a_stop_in_another_folder_is_the_same_sessions_stop() {
+    let world = World::with_check("test -f fixed");
+    let at = |folder: PathBuf| Elsewhere {
+        world: &world,
+        folder,
+        session: "moves",
+    };
+    let (here, other) = (at(world.root()), at(world.outside("other")));
+    std::fs::create_dir(&other.folder).unwrap();
+    here.prompt();
+    world.write("work", "1");
+    here.stop().sent_back();
+    other.stop().sent_back();
+    let task = world.task();
+    assert_eq!((task["stops"].as_u64(), world.tasks().len()), (Some(2), 1));
+    world.write("fixed", "");
+    assert_eq!(other.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    world.replays("moves");
+}
+
+/// Who speaks the generic protocol names the session: "main" may begin in every repo.
+#[test]
+fn a_session_of_a_name_that_is_not_its_own_begins_anew_in_another_folder() {
+    let world = World::with_check("test -f fixed");
+    let other = world.outside("other");
+    std::fs::create_dir(&other).unwrap();
+    let tell = |folder: &Path, message: Value| {
+        let mut hook = world.checkrein(&["hook", "generic"]);
+        let said = feed(hook.current_dir(folder), format!("{message}\n").as_bytes());
+        let answer: Value = serde_json::from_str(said.stdout.trim()).unwrap_or_default();
+        answer["transition"]["reason"].as_str().map(str::to_owned)
+    };
+    let prompt = json!({ "type": "user", "session": "main", "text": "mend it" });
+    let stop = json!({ "type": "stop", "session": "main", "text": "Done." });
+    tell(&world.root(), prompt.clone());
+    world.write("work", "1");
+    assert_eq!(tell(&world.root(), stop.clone()), None);
+    tell(&other, prompt);
+    std::fs::write(other.join("work"), "1").unwrap();
+    assert_eq!(tell(&other, stop).as_deref(), Some("unverified"));
+}
+
 #[test]
 fn a_linked_worktree_is_its_own_tree_in_the_same_store() {
     let world = World::with_check("test -f fixed");

@@ -59,6 +59,35 @@ pub struct TreeReader {
     pub always: BTreeSet<String>,
     /// A folder that is no part of the tree wherever it lies: our own state.
     pub apart: Option<PathBuf>,
+    /// Files that are no part of the tree unless `always` names them: what we print into.
+    pub printed: BTreeSet<FileId>,
+}
+
+/// A file, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    /// The file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl FileId {
+    /// Of a regular file.
+    #[cfg(unix)]
+    pub fn of(metadata: &std::fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        metadata.is_file().then(|| Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    }
+
+    /// It cannot be told here.
+    #[cfg(not(unix))]
+    pub fn of(_: &std::fs::Metadata) -> Option<Self> {
+        None
+    }
 }
 
 /// How long a reading may take, and who may end it.

@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::folders::{OURS, is_cache, is_version_control};
 use super::globs::Reach;
 use super::stat_cache::Stamp;
-use super::{LeftOut, Time, TreeError, TreeReader};
+use super::{FileId, LeftOut, Time, TreeError, TreeReader};
 
 /// Something that counts.
 #[derive(Debug, Clone)]
@@ -64,11 +64,13 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
         root,
         always,
         apart,
+        printed,
         ..
     } = reader;
     let mut walk = Walk {
         always,
         apart: apart.as_deref(),
+        printed,
         found: Vec::with_capacity(always.len()),
         left_out: LeftOut::default(),
     };
@@ -100,11 +102,17 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
 struct Walk<'a> {
     always: &'a BTreeSet<String>,
     apart: Option<&'a Path>,
+    printed: &'a BTreeSet<FileId>,
     found: Vec<Found>,
     left_out: LeftOut,
 }
 
 impl Walk<'_> {
+    fn is_printed(&self, metadata: &Metadata) -> bool {
+        let id = || FileId::of(metadata);
+        !self.printed.is_empty() && id().is_some_and(|id| self.printed.contains(&id))
+    }
+
     fn add(&mut self, path: Vec<u8>, what: What) {
         self.found.push(Found {
             path,
@@ -172,6 +180,7 @@ impl Walk<'_> {
                 continue;
             }
             match entry.metadata() {
+                Ok(metadata) if self.is_printed(&metadata) => {}
                 Ok(metadata) => self.add(relative, what(&metadata)),
                 // Gone since the folder was listed.
                 Err(err) if err.kind() == ErrorKind::NotFound => {}

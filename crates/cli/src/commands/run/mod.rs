@@ -20,6 +20,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::config::Driver;
+use checkrein_runtime::printed::announce;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -49,6 +50,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     let located = home::of_new(located, &SessionId::new("run"))?;
     let state = state_root(&located);
     confine::mend(&state);
+    let _printed = announce(&located.place.state);
     // What is wrong with the config is said by whoever needs it.
     let policy = located.compile(Driver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);

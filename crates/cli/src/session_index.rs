@@ -1,0 +1,55 @@
+//! Which state folder knows a session, by the session's id: its agent may work in any other folder by
+//! now. One small file a session, beside the state folders. A file that is lost or wrong costs nothing but
+//! that: the store that it names has the last word.
+
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::SessionId;
+use checkrein_runtime::whole;
+use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
+
+/// Beside the state folders; no repo's folder is named so, since those end with a digest.
+const FOLDER: &str = "sessions";
+
+/// Takes down that the session begins in this state folder. The first entry stays.
+pub(crate) fn enter(state: &Path, session: &SessionId) {
+    let (Some(file), Some(name)) = (file(state, session), state.file_name()) else {
+        return;
+    };
+    if file.exists() {
+        return;
+    }
+    // Without the entry the session is found in its own folder, as ever.
+    let _ = file.parent().map_or(Ok(()), create_private_folder);
+    let _ = write_private_file(&file, name.as_encoded_bytes());
+}
+
+/// The state folder that this session began in, if it is another than `state`.
+pub(crate) fn find(state: &Path, session: &SessionId) -> Option<PathBuf> {
+    let name = whole::read_text(&file(state, session)?, whole::SMALL).ok()??;
+    let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+    let other = state.parent()?.join(name);
+    (is_plain && other != state && other.is_dir()).then_some(other)
+}
+
+/// Forgets a session of this state folder.
+pub(crate) fn forget(state: &Path, session: &SessionId) {
+    let ours = |name: String| state.file_name().is_some_and(|own| own == name.as_str());
+    let Some(file) = file(state, session) else {
+        return;
+    };
+    if whole::read_text(&file, whole::SMALL)
+        .ok()
+        .flatten()
+        .is_some_and(ours)
+    {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+fn file(state: &Path, session: &SessionId) -> Option<PathBuf> {
+    let mut name = Digest::of(session.as_str().as_bytes()).to_hex();
+    name.truncate(24);
+    Some(state.parent()?.join(FOLDER).join(name))
+}

@@ -1,0 +1,154 @@
+//! Whether a prompt is nothing but our own feedback, handed back by an agent that takes a refused stop
+//! for a prompt. Taken for a person's it would open a new task and reset every cap; a person's question
+//! about it, taken for ours, would never be heard.
+
+use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::event::{DecisionMade, Event};
+use checkrein_core::ids::{Seq, SessionId};
+
+use crate::driver::{BESIDE, Runtime, within_session};
+use crate::error::RuntimeError;
+use crate::load;
+
+/// What all feedback has.
+const OURS: &str = "checkrein:";
+/// What agents put before a text that a hook gave them.
+const WRAPPERS: &[&str] = &["Stop hook feedback:", "Hook feedback:"];
+/// More words behind ours than this are somebody's own, whatever they say of themselves.
+const LONGEST_MARK: usize = 12;
+
+impl Runtime {
+    /// Whether this prompt is the newest feedback of the session and nothing else.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn is_our_feedback(&self, session: &SessionId, prompt: &str) -> Result<bool, RuntimeError> {
+        if !prompt.contains(OURS) {
+            return Ok(false);
+        }
+        let mut newest = None;
+        for raw in self.store.events(session, Seq(0))? {
+            if let Some(Event::DecisionMade(DecisionMade {
+                decision: Decision::Stop(StopDecision::Continue { feedback }),
+                scope,
+                ..
+            })) = load::decode(session, &raw)?
+                && scope.is_main()
+            {
+                newest = Some(feedback);
+            }
+        }
+        let (Some(mut feedback), Some((state, policy))) = (newest, self.peek(session)?) else {
+            return Ok(false);
+        };
+        within_session(&mut feedback, policy.session_caps.continues, &state);
+        let told = self.words(&feedback);
+        Ok(is_echo(prompt, &told) || is_echo(prompt, BESIDE))
+    }
+}
+
+/// Whether `prompt` is `ours`: wrapped, broken into lines anew, or cut behind its first line.
+fn is_echo(prompt: &str, ours: &str) -> bool {
+    let first_line = ours.lines().next().unwrap_or(ours);
+    let needed = first_line.split_whitespace().count();
+    let mut prompt = without_tags(prompt);
+    for wrapper in WRAPPERS {
+        prompt = prompt.strip_prefix(wrapper).unwrap_or(prompt).trim_start();
+    }
+    // `[checkrein hook claude-code]: ...`
+    if let Some((_, rest)) = prompt.split_once("]: ").filter(|_| prompt.starts_with('[')) {
+        prompt = rest;
+    }
+    let (mut theirs, mut own) = (
+        prompt.split_whitespace().peekable(),
+        ours.split_whitespace(),
+    );
+    let (mut same, mut cut) = (0, false);
+    while let (Some(word), Some(meant)) = (theirs.peek(), own.next()) {
+        if *word != meant {
+            cut = true;
+            // In the middle of a word.
+            let begun = word.trim_end_matches(['.', '…']);
+            if !begun.is_empty() && meant.starts_with(begun) {
+                theirs.next();
+            }
+            break;
+        }
+        theirs.next();
+        same += 1;
+    }
+    let rest: Vec<&str> = theirs.collect();
+    same >= needed && (rest.is_empty() || cut && is_mark_of_a_cut(&rest))
+}
+
+/// `... [truncated 2,000 characters]` and the like.
+fn is_mark_of_a_cut(words: &[&str]) -> bool {
+    let begins = words
+        .first()
+        .is_some_and(|word| word.starts_with(['[', '(', '<', '.', '…']));
+    let ends = words
+        .last()
+        .is_some_and(|word| word.ends_with([']', ')', '>', '.', '…']));
+    begins && ends && words.len() <= LONGEST_MARK && !words.iter().any(|word| word.contains('?'))
+}
+
+/// The text between `<tag>` and `</tag>`, if it is all in one.
+fn without_tags(text: &str) -> &str {
+    let text = text.trim();
+    let inside = || {
+        let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
+        let name = tag.split_whitespace().next()?;
+        let (inside, end) = rest.rsplit_once("</")?;
+        (end == format!("{name}>")).then_some(inside.trim())
+    };
+    inside().unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = "checkrein: not done yet. These checks do not pass (stop 1):\n\n\
+        tests: failed, exit code 1\n  reproduce: sh check.sh\n\nFix only these, then stop again.";
+
+    fn check(prompt: &str, expected: bool) {
+        assert_eq!(is_echo(prompt, OURS), expected, "{prompt}");
+    }
+
+    #[test]
+    fn wrapped_and_cut_it_is_ours() {
+        check(OURS, true);
+        check(&format!("Stop hook feedback:\n{OURS}"), true);
+        check(
+            &format!("Stop hook feedback:\n[checkrein hook claude-code]: {OURS}\n"),
+            true,
+        );
+        check(
+            &format!("<system-reminder>\n{OURS}\n</system-reminder>"),
+            true,
+        );
+        check(&OURS.replace(' ', "\n"), true);
+        check(
+            "checkrein: not done yet. These checks do not pass (stop 1):",
+            true,
+        );
+        let begun = OURS.get(..90).unwrap();
+        check(begun, true);
+        check(&format!("{begun}..."), true);
+        check(&format!("{begun}\n[truncated 40 characters]"), true);
+    }
+
+    #[test]
+    fn with_a_word_of_a_persons_it_is_theirs() {
+        check(
+            "Stop hook feedback: what does this mean? Change src.txt please",
+            false,
+        );
+        check(&format!("{OURS}\n\nWhat does this mean?"), false);
+        check(&format!("I got this:\n{OURS}"), false);
+        check("checkrein: not done yet.", false);
+        check(&format!("{OURS} (do the lint as well, please?)"), false);
+        check("checkrein: another text altogether, of another day", false);
+        check("", false);
+    }
+}

@@ -1,0 +1,102 @@
+//! The files that Checkrein itself prints into: `checkrein run > out.json` grows a file of the tree while
+//! checks run. What stands in them is no part of the tree.
+//!
+//! `run` also says so to the hooks inside of it, which are processes of their own: by a file in the state
+//! folder, since an agent can set the environment of its hooks and could hide any file that way.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
+use checkrein_verifiers::tree::FileId;
+
+use crate::whole;
+
+/// In the state folder, one file for each `run` at work, named by its process.
+const FOLDER: &str = "printed";
+
+/// Lasts as long as the run, however that ends: the file is locked.
+#[derive(Debug)]
+pub struct Announced {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Tells every process that judges in this state folder what this one prints into. `None` if that is no
+/// file.
+pub fn announce(state: &Path) -> Option<Announced> {
+    let ids = of_this_process();
+    if ids.is_empty() {
+        return None;
+    }
+    let lines: Vec<String> = ids
+        .iter()
+        .map(|FileId { device, inode }| format!("{device} {inode}\n"))
+        .collect();
+    let path = state.join(FOLDER).join(std::process::id().to_string());
+    create_private_folder(&state.join(FOLDER)).ok()?;
+    let mut file = open_private_file(&path, File::options().write(true).truncate(true)).ok()?;
+    file.try_lock().ok()?;
+    file.write_all(lines.concat().as_bytes()).ok()?;
+    Some(Announced {
+        path,
+        _locked: file,
+    })
+}
+
+/// What this process prints into, and each run that is at work in this state folder.
+pub(crate) fn printed_into(state: &Path) -> BTreeSet<FileId> {
+    let mut ids = of_this_process();
+    let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
+        return ids;
+    };
+    for entry in entries.flatten() {
+        if is_held(&entry.path()) {
+            let text = whole::read_text(&entry.path(), whole::SMALL);
+            ids.extend(
+                text.ok()
+                    .flatten()
+                    .iter()
+                    .flat_map(|text| text.lines())
+                    .filter_map(read),
+            );
+        }
+    }
+    ids
+}
+
+fn read(line: &str) -> Option<FileId> {
+    let (device, inode) = line.split_once(' ')?;
+    Some(FileId {
+        device: device.parse().ok()?,
+        inode: inode.parse().ok()?,
+    })
+}
+
+#[cfg(unix)]
+fn of_this_process() -> BTreeSet<FileId> {
+    use std::os::fd::AsFd as _;
+    let (out, err) = (std::io::stdout(), std::io::stderr());
+    let copies = [out.as_fd(), err.as_fd()].map(|fd| fd.try_clone_to_owned().ok());
+    let of = |fd| FileId::of(&File::from(fd).metadata().ok()?);
+    copies.into_iter().flatten().filter_map(of).collect()
+}
+
+#[cfg(not(unix))]
+fn of_this_process() -> BTreeSet<FileId> {
+    BTreeSet::new()
+}
+
+/// Whether who made it still runs: what a process left that was killed does not count.
+fn is_held(file: &Path) -> bool {
+    File::open(file)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
