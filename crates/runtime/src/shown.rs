@@ -144,10 +144,18 @@ fn commands(facts: &ToolFacts, script: &str) -> Vec<String> {
 /// So that it can be seen where a word ends.
 fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '\'');
-    match !word.is_empty() && word.chars().all(plain) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("{word:?}")),
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
     }
+    let mut text = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '\'' => text.push(c),
+            other => text.extend(other.escape_debug()),
+        }
+    }
+    text.push('"');
+    Cow::Owned(text)
 }
 
 #[cfg(test)]
@@ -159,6 +167,27 @@ mod tests {
         let one = shown(&Redactor::default(), text);
         assert!(one.hidden > 0 || text.len() > SHOWN, "{text}");
         one.unseen.is_some()
+    }
+
+    /// It is kept with the question, so these bytes stay what they were when `Debug` wrote them.
+    #[test]
+    fn a_word_that_is_quoted_shows_all_its_characters() {
+        for (word, expected) in [
+            ("plain-\u{e9}", "plain-\u{e9}"),
+            ("", r#""""#),
+            ("a b", r#""a b""#),
+            ("it's", r#""it's""#),
+            ("a\tb\r\n\0", r#""a\tb\r\n\0""#),
+            (r#"say "no" \ "#, r#""say \"no\" \\ ""#),
+            (
+                "a \u{1b}[0m\u{202e}\u{200b}",
+                r#""a \u{1b}[0m\u{202e}\u{200b}""#,
+            ),
+            // What would join the character before it stands alone.
+            ("e\u{301} \u{301}", r#""e\u{301} \u{301}""#),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
     }
 
     #[test]
