@@ -1,6 +1,7 @@
-//! What is printed for programs: every `--json`, what the generic hook answers, and what a plug-in
-//! is shown. Numbers, paths and sentences are masked. A field that went, or that is of another type,
-//! fails here; new fields are allowed, and come into a golden file with the next one.
+//! What other programs and other builds read: every `--json`, what the generic hook answers, what
+//! a plug-in is shown, files beside the store. Numbers, paths and sentences are masked. A field that
+//! went, or that is of another type, fails here; new fields are allowed, and come into a golden file
+//! with the next one.
 
 use std::process::Command;
 
@@ -15,6 +16,7 @@ use crate::approvals::{PUSH, RULES, deny, unattended, waiting};
 use crate::coder;
 #[cfg(target_os = "linux")]
 use crate::doctor::Healthy;
+use crate::terminal::Terminal;
 use crate::world::{Said, World, feed};
 
 pub(super) const FOLDER: &str = "crates/cli/tests/golden";
@@ -26,12 +28,15 @@ impl Document {
     fn of(said: &Said) -> Self {
         let read = serde_json::Deserializer::from_str(&said.stdout).into_iter::<Value>();
         let documents: Vec<Value> = read
-            .map(|document| {
-                shape::of(&document.unwrap_or_else(|error| panic!("{error}: {said:?}")))
-            })
+            .map(|document| document.unwrap_or_else(|error| panic!("{error}: {said:?}")))
             .collect();
         assert!(!documents.is_empty(), "{said:?}");
-        Self(json!({ "exit status": said.code, "documents": documents }))
+        Self::new(said.code, &documents)
+    }
+
+    fn new(status: Option<i32>, documents: &[Value]) -> Self {
+        let documents: Vec<Value> = documents.iter().map(shape::of).collect();
+        Self(json!({ "exit status": status, "documents": documents }))
     }
 
     #[track_caller]
@@ -266,4 +271,27 @@ fn of_a_plug_in() {
     agent.tell(&agent.message("SessionEnd", json!({ "reason": "exit" })));
     let said = Said::of(&Command::new("cat").arg(seen).output().unwrap());
     holds("plug-in", &said);
+}
+
+/// What is kept beside the store: another build reads it.
+#[test]
+fn of_files_in_the_state_folder() {
+    let world = world(CHECK);
+    let agent = Agent::named(&world, "claude-code", "files");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    world.config("[caps]\ntool_calls = 5\n");
+    agent.stop().sent_back();
+    Terminal::new(&world).says(&["off", "--for", "1h", "--reason", "it is down"]);
+    let kept = |name: &str| {
+        let text = std::fs::read_to_string(world.store_folder().join(name)).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let mut off = kept("off.json");
+    // Whoever started the tests.
+    off["by"]["ancestors"] = json!(["sh"]);
+    for (name, file) in [("file-off", off), ("file-held", kept("held.json"))] {
+        Document::new(None, &[file]).holds(name);
+    }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{
     in_repo, is_writing, newest, next, same, shape, stories, stories_of_models, stories_of_people,
+    stories_of_the_library,
 };
 use crate::world::World;
 
@@ -118,7 +119,7 @@ macro_rules! stories {
         /// A log that no story tells any more cannot rot unseen: core and runtime replay it.
         #[test]
         fn every_golden_log_has_its_story() {
-            let stories = [$(stringify!($name).replace('_', "-")),*];
+            let stories = [$(stringify!($name).replace('_', "-"),)* MCP_PROXY.to_owned()];
             for entry in std::fs::read_dir(in_repo(FOLDER)).unwrap() {
                 let file = entry.unwrap().file_name().into_string().unwrap();
                 let name = file.split('.').next().unwrap();
@@ -133,8 +134,8 @@ stories! {
     hooks_of_claude_code: stories::hooks_of_claude_code();
     hooks_of_codex: stories::hooks_of_codex();
     middleware: stories::middleware();
-    middleware_of_the_library: stories::middleware_of_the_library();
-    host_verifiers: stories::host_verifiers();
+    middleware_of_the_library: stories_of_the_library::middleware();
+    host_verifiers: stories_of_the_library::host_verifiers();
     patches: stories::patches();
     sub_agents: stories::sub_agents();
     config_edited: stories::config_edited();
@@ -145,6 +146,7 @@ stories! {
     wrapped_command: stories::wrapped_command();
     out_of_time: stories::out_of_time();
     interrupted: stories::interrupted();
+    token_use: stories::token_use();
     schema_verifier: stories::schema_verifier();
     asked_of_people: stories_of_people::asked();
     reviewed_by_people: stories_of_people::reviewed();
@@ -156,4 +158,35 @@ stories! {
     vetoed: stories_of_models::vetoed();
     progress: stories_of_models::progress();
     autopilot: stories_of_models::autopilot();
+}
+
+const MCP_PROXY: &str = "mcp-proxy";
+
+#[test]
+fn mcp_proxy() {
+    if let Some(told) = stories::mcp_proxy() {
+        told.holds(MCP_PROXY);
+    }
+}
+
+/// Where a reader of transcripts stood is in the log, and only its adapter reads it: today's goes
+/// on from there, and counts nothing twice.
+#[test]
+fn the_place_in_a_transcript_is_read_again() {
+    let (_, file) = newest(FOLDER, "token-use", "jsonl").unwrap();
+    let text = std::fs::read_to_string(file).unwrap();
+    let cursors = text.lines().filter_map(|line| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let input = event["input"]["input"].as_object()?;
+        let cursor = &input.values().next()?["tokens"]["cursor"];
+        cursor.as_str().map(str::to_owned)
+    });
+    let adapter = checkrein_adapters::find("claude-code").unwrap();
+    let mut count = 0;
+    for cursor in cursors {
+        let used = adapter.usage(b"", &cursor).unwrap();
+        assert_eq!((used.output, used.input, &used.cursor), (0, 0, &cursor));
+        count += 1;
+    }
+    assert!(count > 2, "{count}");
 }

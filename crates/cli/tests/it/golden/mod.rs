@@ -10,6 +10,7 @@ mod stores;
 mod stories;
 mod stories_of_models;
 mod stories_of_people;
+mod stories_of_the_library;
 
 use std::path::{Path, PathBuf};
 

@@ -89,7 +89,7 @@ impl Fields {
             Value::Object(_) => "an object",
         });
         match value {
-            Value::String(text) if is_name(text) => {
+            Value::String(text) if !text.is_empty() && is_name(text) => {
                 field.names.insert(text.clone());
             }
             Value::Array(values) => {

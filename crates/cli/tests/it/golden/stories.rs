@@ -1,22 +1,15 @@
 //! What agents did and what became of it, one small story for each thing that a log can hold.
 
-use std::sync::Arc;
-
-use checkrein::models::{
-    Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
-};
-use checkrein::{
-    AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, ResultSays, Shell, Stage,
-    ToolResult,
-};
-use checkrein_store::MemoryStore;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::logs::Told;
 use crate::agent::{Agent, Answer, read};
+use crate::mcp_client::Client;
 use crate::terminal::Terminal;
 use crate::world::{Said, World, feed, gone, read_line, signal, start};
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_server.py");
 
 /// Fails with a finding until `fixed` is there.
 pub(super) const CHECK: &str = "[[verifier]]\nname = \"tests\"\ntimeout = \"60s\"\nrun = \"test -f fixed || { echo 'src/a.py:3: it is broken'; exit 1; }\"\n";
@@ -129,117 +122,6 @@ pub(super) fn middleware() -> Told {
     agent.stop();
     agent.tell(&agent.message("SessionEnd", json!({ "reason": "logout" })));
     Told::of(&world, "layers")
-}
-
-/// A model in this process that says one thing after the other.
-struct InOrder(Vec<Reply>);
-
-impl Model for InOrder {
-    fn name(&self) -> &str {
-        "openai/gpt-4.1"
-    }
-
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
-        let before = request.messages.iter();
-        let answers = before.filter(|one| matches!(one, Message::Assistant { .. }));
-        let reply = self.0[answers.count()].clone();
-        Box::pin(async move { Ok(reply) })
-    }
-}
-
-/// Runs this command, or says that it is done.
-fn reply(command: Option<&str>) -> Reply {
-    let call = |command: &str| Call {
-        id: "call".to_owned(),
-        tool: "shell".to_owned(),
-        arguments: Ok(json!({ "command": command })),
-        kept: None,
-    };
-    let calls: Vec<Call> = command.map(call).into_iter().collect();
-    Reply {
-        text: "Done.".to_owned(),
-        ended: match calls.is_empty() {
-            true => Ended::Turn,
-            false => Ended::Calls,
-        },
-        calls,
-        usage: Usage {
-            input: Some(1000),
-            output: Some(100),
-            ..Usage::default()
-        },
-    }
-}
-
-/// What is recorded of a loop of the library.
-fn looped(replies: Vec<Reply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -> Told {
-    let root = tempfile::tempdir().unwrap();
-    let store = Arc::new(MemoryStore::new());
-    let agent = AgentLoop::new(Arc::new(InOrder(replies)))
-        .root(root.path())
-        .store(store.clone())
-        .tool(Shell::in_folder(root.path()));
-    let agent = with(agent);
-    let result = wait(agent.run("Do it.")).unwrap();
-    Told::in_store(&*store, &result.session)
-}
-
-struct Cut;
-
-impl Middleware for Cut {
-    fn before_tool(&self, call: &BeforeTool) -> CallSays {
-        match format!("{}", call.args).contains("forbidden") {
-            true => CallSays::Deny("not that".to_owned()),
-            false => CallSays::Pass,
-        }
-    }
-
-    fn after_tool(&self, result: &ToolResult) -> ResultSays {
-        match result.text.contains("hunter") {
-            true => ResultSays::Text("[cut]".to_owned()),
-            false => ResultSays::Keep,
-        }
-    }
-
-    fn persist_result(&self, _: &ToolResult) -> ResultSays {
-        ResultSays::CannotTell("no room for it".to_owned())
-    }
-}
-
-pub(super) fn middleware_of_the_library() -> Told {
-    let commands = [Some("echo forbidden"), Some("echo hunter"), None];
-    looped(commands.map(reply).to_vec(), |agent| {
-        let layer = Layer::new("cut", Stage::ALL, Cut).lets_pass();
-        agent.middleware().add(layer);
-        agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n")
-    })
-}
-
-pub(super) fn host_verifiers() -> Told {
-    let commands = [None, Some("echo ada > owner"), None, None];
-    let wants = |file: &'static str, root: std::path::PathBuf, can_retry| {
-        move || match root.join(file).exists() {
-            true => HardVerifier::passed(),
-            false => HardVerifier::failed(format!("there is no {file}"), can_retry),
-        }
-    };
-    let root = tempfile::tempdir().unwrap();
-    let owner = wants("owner", root.path().to_owned(), true);
-    let never = wants("approval", root.path().to_owned(), false);
-    let first = std::sync::atomic::AtomicU32::new(0);
-    looped(commands.map(reply).to_vec(), |agent| {
-        let shell = Shell::in_folder(root.path());
-        agent
-            .root(root.path())
-            .tool(shell)
-            .verifier(HardVerifier::new("owner", move |_| {
-                // Only what it says at its second stop can never be mended.
-                match first.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-                    0 => owner(),
-                    _ => never(),
-                }
-            }))
-    })
 }
 
 pub(super) fn patches() -> Told {
@@ -482,4 +364,62 @@ pub(super) fn interrupted() -> Told {
     assert_eq!(said.code, Some(130), "{said:?}");
     gone(&world);
     Told::of(&world, world.task()["session"].as_str().unwrap())
+}
+
+/// What an agent's transcripts tell, read from where the last reading ended.
+pub(super) fn token_use() -> Told {
+    let world = world(&format!("[caps]\ntoken_budget = 100_000\n\n{CHECK}"));
+    let agent = Agent::named(&world, "claude-code", "tokens");
+    let transcript = world.outside("transcript.jsonl");
+    let mut text = String::new();
+    let mut answers = |id: &str, output: u64| {
+        let usage =
+            json!({ "input_tokens": 100, "output_tokens": output, "cache_read_input_tokens": 7 });
+        let row = json!({ "type": "assistant", "message": { "id": id, "usage": usage } });
+        text += &format!("{row}\n");
+        std::fs::write(&transcript, &text).unwrap();
+    };
+    let tell = |mut message: Value| {
+        message["transcript_path"] = json!(transcript);
+        agent.tell(&message)
+    };
+    answers("before", 5);
+    tell(agent.message("SessionStart", json!({ "source": "resume" })));
+    tell(agent.message("UserPromptSubmit", json!({ "prompt": "mend it" })));
+    answers("first", 40);
+    tell(agent.call("call", "ls"));
+    tell(agent.result("call", "ls", "work"));
+    answers("first", 60);
+    answers("second", 70);
+    world.write("work", "1");
+    tell(agent.stop_message(false, "Done.")).sent_back();
+    answers("third", 80);
+    world.write("fixed", "");
+    assert_eq!(tell(agent.stop_message(true, "Done.")), Answer::Nothing);
+    Told::of(&world, "tokens")
+}
+
+/// A plug-in that cuts what a server says.
+const CUTS: &str = r#"
+[[middleware]]
+name = "cut"
+on = ["after_tool"]
+run = '''grep -q hunter && echo '{"answer": "rewrite", "text": "[cut]"}' || echo '{"answer": "pass"}' '''
+"#;
+
+/// A client and a server that know nothing of it; `None` where there is no Python for the server.
+pub(super) fn mcp_proxy() -> Option<Told> {
+    let world = world(&format!("[policy]\nrules = [\"own.rules\"]\n{CUTS}"));
+    if feed(world.hermetic("python3").args(["-c", "pass"]), b"").code != Some(0) {
+        return None;
+    }
+    let rule = "prefix_rule(['mcp', 'files', 'delete'], 'forbidden', justification = 'nothing is deleted here')\n";
+    world.write("own.rules", rule);
+    world.commit();
+    let mut client = Client::greeted(&world, &["mcp-proxy", "--", "python3", SERVER], "files");
+    client.ran("echo", json!({ "text": "hunter2" }));
+    client.refused("delete", json!({ "name": "x" }));
+    client.ran("release", json!({}));
+    client.bye();
+    Some(Told::of(&world, world.task()["session"].as_str().unwrap()))
 }

@@ -1,0 +1,113 @@
+//! Stories of a host that embeds the loop: its functions as verifiers and as middleware.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use checkrein::models::{
+    Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
+};
+use checkrein::{
+    AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, ResultSays, Shell, Stage,
+    ToolResult,
+};
+use checkrein_store::MemoryStore;
+use serde_json::json;
+
+use super::logs::Told;
+
+/// A model in this process that says one thing after the other.
+struct InOrder(Vec<Reply>);
+
+impl Model for InOrder {
+    fn name(&self) -> &str {
+        "openai/gpt-4.1"
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+        let before = request.messages.iter();
+        let answers = before.filter(|one| matches!(one, Message::Assistant { .. }));
+        let reply = self.0[answers.count()].clone();
+        Box::pin(async move { Ok(reply) })
+    }
+}
+
+/// Runs this command, or says that it is done.
+fn reply(command: Option<&str>) -> Reply {
+    let call = |command: &str| Call {
+        id: "call".to_owned(),
+        tool: "shell".to_owned(),
+        arguments: Ok(json!({ "command": command })),
+        kept: None,
+    };
+    let calls: Vec<Call> = command.map(call).into_iter().collect();
+    Reply {
+        text: "Done.".to_owned(),
+        ended: match calls.is_empty() {
+            true => Ended::Turn,
+            false => Ended::Calls,
+        },
+        calls,
+        usage: Usage {
+            input: Some(1000),
+            output: Some(100),
+            ..Usage::default()
+        },
+    }
+}
+
+/// What is recorded of a loop of the library.
+fn looped(replies: Vec<Reply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -> Told {
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(MemoryStore::new());
+    let agent = AgentLoop::new(Arc::new(InOrder(replies)))
+        .root(root.path())
+        .store(store.clone())
+        .tool(Shell::in_folder(root.path()));
+    let agent = with(agent);
+    let result = wait(agent.run("Do it.")).unwrap();
+    Told::in_store(&*store, &result.session)
+}
+
+struct Cut;
+
+impl Middleware for Cut {
+    fn before_tool(&self, call: &BeforeTool) -> CallSays {
+        match format!("{}", call.args).contains("forbidden") {
+            true => CallSays::Deny("not that".to_owned()),
+            false => CallSays::Pass,
+        }
+    }
+
+    fn after_tool(&self, result: &ToolResult) -> ResultSays {
+        match result.text.contains("hunter") {
+            true => ResultSays::Text("[cut]".to_owned()),
+            false => ResultSays::Keep,
+        }
+    }
+
+    fn persist_result(&self, _: &ToolResult) -> ResultSays {
+        ResultSays::CannotTell("no room for it".to_owned())
+    }
+}
+
+pub(super) fn middleware() -> Told {
+    let commands = [Some("echo forbidden"), Some("echo hunter"), None];
+    looped(commands.map(reply).to_vec(), |agent| {
+        let layer = Layer::new("cut", Stage::ALL, Cut).lets_pass();
+        agent.middleware().add(layer);
+        agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n")
+    })
+}
+
+/// What is missing can be mended, and what is missing then cannot.
+pub(super) fn host_verifiers() -> Told {
+    let stops = AtomicU32::new(0);
+    let owner = HardVerifier::new("owner", move |_| {
+        match stops.fetch_add(1, Ordering::Relaxed) {
+            0 => HardVerifier::failed("there is no owner", true),
+            _ => HardVerifier::failed("there is no approval", false),
+        }
+    });
+    let commands = [None, Some("echo ada > owner"), None];
+    looped(commands.map(reply).to_vec(), |agent| agent.verifier(owner))
+}
