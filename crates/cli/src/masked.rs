@@ -30,7 +30,8 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
         let matters = |(command, _): &(CheckCommand, StatusHider)| match command.kind {
             CommandKind::Tests(_) | CommandKind::Checker => true,
             CommandKind::ProjectScript => false,
-            CommandKind::Program => {
+            CommandKind::Program if reading.hides_its_subject(command) => true,
+            CommandKind::Utility | CommandKind::Question | CommandKind::Program => {
                 let plain = !command.program.contains(['/', '$', '`', '~']);
                 plain && !reading.changes_path && on_path(&command.program).is_none()
             }

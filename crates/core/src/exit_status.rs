@@ -11,6 +11,26 @@ pub struct StatusReading {
     pub changes_path: bool,
 }
 
+impl StatusReading {
+    /// Whether the status of another program decides, so that this one may fail.
+    pub fn decides_without(&self, command: &CheckCommand) -> bool {
+        self.commands.iter().any(|other| {
+            other.hidden_by.is_none()
+                && other.kind != CommandKind::Utility
+                && other.program != command.program
+        })
+    }
+
+    /// Whether the failure of this hidden program, which nobody knows, is what the check is about.
+    pub fn hides_its_subject(&self, command: &CheckCommand) -> bool {
+        // What is printed or turned round is looked at in another way.
+        let looked_at = command.hidden_by.as_ref().is_some_and(|hider| {
+            matches!(hider.form, HidingForm::Substitution | HidingForm::Negation)
+        });
+        command.kind == CommandKind::Program && !looked_at && !self.decides_without(command)
+    }
+}
+
 /// A command of a check that could matter to its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckCommand {
@@ -107,7 +127,11 @@ pub enum CommandKind {
     Checker,
     /// Runs a script of the project that cannot be read.
     ProjectScript,
-    /// Any other program. It matters only if it is missing.
+    /// A program of the system that judges no project: `git`, `curl`. It matters only if it is missing.
+    Utility,
+    /// One that answers a question about files: `grep`, `diff`. The same, but its answer decides.
+    Question,
+    /// Any other program. It is what the check is about where nothing else decides.
     Program,
 }
 

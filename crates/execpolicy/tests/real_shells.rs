@@ -65,6 +65,10 @@ impl Choices {
             "trap - EXIT",
             "f",
             "g",
+            "h pytest",
+            "h pytest -q || exit 1",
+            "command pytest",
+            "set -n",
             "x=$(pytest)",
             "y=$(pytest; echo)",
             "eval 'pytest'",
@@ -126,8 +130,16 @@ impl Choices {
 
     fn script(&mut self) -> String {
         let mut script = format!(
-            "t={}\nf() {{ {}; {}; }}\ng() {{ {}; }}\n",
+            "t={}\nh() {{ {}; }}\nf() {{ {}; {}; }}\ng() {{ {}; }}\n",
             self.pick(&["pytest", "true", "'pytest || true'", "'pytest || exit 1'"]),
+            self.pick(&[
+                "\"$@\"",
+                "\"$@\"; echo",
+                "echo \"$*\"; $*",
+                "\"$@\" || return",
+                "\"$@\" || true",
+                "shift; \"$@\"",
+            ]),
             self.statement(1).replace("$t", "pytest"),
             match self.simple().as_str() {
                 // Functions do not call one another without end.
@@ -160,7 +172,11 @@ fn hides(script: &str, sh_is_bash: bool) -> bool {
         has_program: &|_| true,
     };
     let reading = read_exit_statuses(script, &project);
-    let is_runner = |text: &str| text.contains("pytest") || text.contains("$t");
+    let is_runner = |text: &str| {
+        ["pytest", "$t", "$@", "$*"]
+            .iter()
+            .any(|name| text.contains(name))
+    };
     reading
         .commands
         .iter()

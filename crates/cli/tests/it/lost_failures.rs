@@ -271,6 +271,42 @@ fn makefiles_that_pass_failures_over() {
 }
 
 #[test]
+fn makefiles_that_run_nothing() {
+    let fails = &[("pytest", PYTEST_FAILS, 4), ("ruff", "E501", 1)];
+    for makefile in [
+        "there:\n\tpytest\n",
+        "there:\n\truff check .\n",
+        "all:\n\tpytest\n",
+        ".PHONY: there\nthere:\n",
+        "there:\nifdef CI\n\tpytest\nendif\n",
+        "ifndef CI\nRUN = true\nelse\nRUN = pytest\nendif\nthere:\n\t$(RUN)\n",
+        ".SHELLFLAGS = -nc\n.PHONY: there\nthere:\n\tpytest\n",
+        ".SHELLFLAGS = -c true\n.PHONY: there\nthere:\n\tpytest\n",
+    ] {
+        let makefile = makefile.replace("there", "test");
+        none_passes(
+            &["env -u CI make test"],
+            &[("Makefile", &makefile), ("test/a.py", "")],
+            fails,
+        );
+    }
+    all_pass(
+        &["make test"],
+        &[
+            ("Makefile", ".PHONY: test\ntest:\n\truff check .\n"),
+            ("test/a.py", ""),
+        ],
+        PASSES,
+    );
+    // Its tests are seen to have run.
+    all_pass(
+        &["CI=1 make test"],
+        &[("Makefile", "test:\nifdef CI\n\tpytest\nendif\n")],
+        PASSES,
+    );
+}
+
+#[test]
 fn failures_beside_tests_that_all_passed() {
     for (runner, says) in [
         ("pytest", PYTEST_COVERAGE),
@@ -439,6 +475,81 @@ fn files_of_other_tools() {
             ),
         ],
         &[("npm", PYTEST_PASSES, 0)],
+    );
+}
+
+/// Shells that run nothing, functions that are no runners, and what a shell reads first.
+#[test]
+fn runners_that_are_none() {
+    none_passes(
+        &[
+            "set -n; pytest",
+            "bash -n honest.sh",
+            "bash -o noexec honest.sh || exit 1",
+            "pytest() { true; }; pytest",
+            "ruff() { :; }; ruff check .",
+            "BASH_ENV=./start.sh bash honest.sh",
+        ],
+        &[
+            ("honest.sh", "#!/bin/bash -e\npytest\n"),
+            ("start.sh", "exit 0\n"),
+        ],
+        &[("pytest", "", 0)],
+    );
+    all_pass(
+        &[
+            "bash -eu honest.sh",
+            "pytest() { command pytest -q \"$@\"; }; pytest tests",
+            "ENV=test ruff check .",
+        ],
+        &[("honest.sh", "#!/bin/bash -e\npytest\n")],
+        PASSES,
+    );
+}
+
+/// What a program is called that is hidden makes no difference, if nothing else decides.
+#[test]
+fn a_program_that_nobody_knows() {
+    let fails = &[("dune", "Fatal error: exception Failure", 2)];
+    none_passes(
+        &[
+            "dune runtest || true",
+            "dune build && dune runtest || true",
+            "dune runtest | tail -5",
+            "dune runtest; echo done",
+            "git status || true; dune runtest; exit 0",
+            "npm run $T",
+            "$T",
+            "run() { \"$@\"; echo; }; run dune runtest",
+        ],
+        &[],
+        &[
+            ("dune", "Fatal error: exception Failure", 2),
+            ("npm", "Scripts available:", 0),
+        ],
+    );
+    assert_eq!(checked("dune runtest", &[], fails).0, "fail");
+    assert_eq!(
+        checked("dune runtest; rc=$?; echo; exit $rc", &[], fails).0,
+        "fail"
+    );
+    all_pass(
+        &[
+            "dune install || true; pytest",
+            "dune fetch || true; ruff check .",
+            "dune build || true; git diff --exit-code",
+            "git fetch || true; dune runtest",
+            "dune runtest; rc=$?; echo; exit $rc",
+            "grep -q x nosuch || true",
+            "test -z \"$(dune format-diff)\"",
+            "run() { \"$@\"; }; run ruff check .",
+        ],
+        &[("README", "x")],
+        &[
+            ("pytest", PYTEST_PASSES, 0),
+            ("ruff", "All checks passed!", 0),
+            ("dune", "", 0),
+        ],
     );
 }
 

@@ -1,7 +1,10 @@
 //! Shell scripts of the project that a check calls.
 
+use checkrein_core::exit_status::{CommandKind, StatusHider};
+
 use super::expansion::Expansion;
 use super::flow::parsed_size;
+use super::known_programs::IDLE;
 use super::script::Script;
 use super::script_reader::read_code_apart;
 use super::{Position, Reader};
@@ -54,21 +57,38 @@ pub(super) fn is_shell(name: &str) -> bool {
     )
 }
 
+/// Options with which a shell runs nothing.
+const RUNS_NOTHING: &[&str] = &[
+    "--dump-po-strings",
+    "--dump-strings",
+    "--help",
+    "--pretty-print",
+    "--rpm-requires",
+    "--version",
+];
+
 /// What options given to a shell switch on before it reads anything.
 pub(super) fn with_options(options: &[&str], text: &str) -> String {
     let mut prelude = String::new();
     let mut words = options.iter();
     while let Some(word) = words.next() {
+        if RUNS_NOTHING.contains(word) {
+            prelude.push_str("set -n; ");
+        }
         let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
             continue;
         };
         if letters.contains('e') {
             prelude.push_str("set -e; ");
         }
+        if letters.contains(['n', 'D']) {
+            prelude.push_str("set -n; ");
+        }
         for _ in letters.matches('o') {
             match words.next() {
                 Some(&"pipefail") => prelude.push_str("set -o pipefail; "),
                 Some(&"errexit") => prelude.push_str("set -e; "),
+                Some(&"noexec") => prelude.push_str("set -n; "),
                 _ => {}
             }
         }
@@ -77,6 +97,15 @@ pub(super) fn with_options(options: &[&str], text: &str) -> String {
         true => text.to_owned(),
         false => format!("{prelude}\n{text}"),
     }
+}
+
+/// The program that the first line of a script names, if it is one that runs no scripts: `true`.
+fn idle_interpreter(text: &str) -> Option<&str> {
+    let line = text.strip_prefix("#!")?.lines().next()?;
+    let mut words = line.split_whitespace();
+    let name = words.find(|word| basename(word) != "env" && !word.starts_with('-'))?;
+    let runs = matches!(basename(name), "awk" | "sed" | "xargs");
+    (IDLE.contains(&basename(name)) && !runs).then_some(name)
 }
 
 /// Files that a script takes functions from.
@@ -128,6 +157,16 @@ impl Reader<'_> {
         let Some(text) = text.filter(|text| parsed_size(text)) else {
             return false;
         };
+        if let Some(name) = idle_interpreter(&text).filter(|_| shell.is_none()) {
+            let hider = StatusHider::unread(format!("its first line names `{name}`"));
+            self.note(
+                path,
+                path,
+                CommandKind::Tests(None),
+                &position.hidden(hider),
+            );
+            return true;
+        }
         let Some(shebang) = shebang_options(&text) else {
             return false;
         };

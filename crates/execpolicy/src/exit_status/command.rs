@@ -8,9 +8,10 @@ use super::called::{is_shell, joined, with_options};
 use super::flow::Flow;
 use super::recipes::RecipeLanguage;
 use super::recognise::{Recognised, recognise};
-use super::{Position, shortened};
+use super::unsure_programs::may_be_left_out;
+use super::{MAX_WORK, Position, shortened};
 use crate::rules::basename;
-use crate::shell::{Feed, Inner, Word, read_word, unfold};
+use crate::shell::{Feed, Inner, Known, Word, read_word, unfold};
 
 /// Commands like `timeout 5 COMMAND` inside one another.
 const MAX_WRAPPERS: usize = 20;
@@ -26,13 +27,15 @@ impl<'t> Flow<'_, '_, 't> {
                 "variable_assignment" => {
                     self.sets_path(*child);
                     self.sets_make_flags(*child);
+                    self.sets_read_first(self.source(*child));
                 }
                 _ => match self.constant_words(self.source(*child)) {
                     Some(constant) => words.extend(constant),
-                    None => match read_word(*child, self.text) {
-                        Some(word) => words.push(word),
-                        None => return,
-                    },
+                    // Where the grammar and the shell do not agree, it is some word.
+                    None => words.push(
+                        read_word(*child, self.text)
+                            .unwrap_or_else(|| Word::open(self.source(*child), Known::Many)),
+                    ),
                 },
             }
         }
@@ -43,6 +46,16 @@ impl<'t> Flow<'_, '_, 't> {
         let position = match self.matters(&words) {
             true => self.position_of(node, position),
             false => position.clone(),
+        };
+        for word in words.iter().filter(|word| word.is_assignment()) {
+            self.sets_read_first(&word.text);
+        }
+        let position = match &self.read_first {
+            Some(text) if position.reach().is_ok() => position.hidden(StatusHider {
+                form: HidingForm::Tool,
+                text: text.clone(),
+            }),
+            _ => position,
         };
         let here = Position {
             folder: self.shell.folder.clone(),
@@ -57,7 +70,7 @@ impl<'t> Flow<'_, '_, 't> {
     /// and are known for nothing fail as they like.
     fn matters(&self, words: &[Word]) -> bool {
         let Some(program) = words.first().and_then(Word::as_program) else {
-            return false;
+            return !words.is_empty();
         };
         let name = basename(program);
         if self.functions.contains_key(program) {
@@ -69,7 +82,11 @@ impl<'t> Flow<'_, '_, 't> {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         match recognise(&texts) {
             Recognised::Idle => !unfold(name, words, &Feed::Nothing).is_empty(),
-            Recognised::Known(CommandKind::Program) => {
+            // Where there is much to ask, the form says enough of what nobody knows.
+            Recognised::Known(CommandKind::Program) if self.reader.work > MAX_WORK / 2 => true,
+            Recognised::Known(
+                CommandKind::Program | CommandKind::Utility | CommandKind::Question,
+            ) => {
                 program.contains('/')
                     || name == "cargo"
                     || !(self.reader.project.has_program)(name)
@@ -93,18 +110,14 @@ impl<'t> Flow<'_, '_, 't> {
             return;
         }
         let Some(program) = words.first().and_then(Word::as_program) else {
-            return;
+            return self.unknown_program(words, text, fed, position, depth);
         };
         let name = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let arguments = texts.get(1..).unwrap_or(&[]);
-        if let Some(body) = self.functions.get(program).copied() {
-            if !self.calling.iter().any(|known| known == program) {
-                self.calling.push(program.to_owned());
-                self.visit(body, position);
-                self.calling.pop();
-            }
-            return;
+        // `command pytest`, `timeout 5 pytest`: no function is meant.
+        if depth == 0 && self.script.functions.contains_key(program) {
+            return self.function_call(words, &texts, text, position);
         }
         if let Some(alias) = self.aliases.get(program).cloned() {
             // What it stands for, only the shell knows.
@@ -201,6 +214,16 @@ impl<'t> Flow<'_, '_, 't> {
         if name == "tox" {
             self.reader.tox(arguments, position);
         }
+        if may_be_left_out(words) {
+            // Without that word, which may come to none, it lists what there is, or helps.
+            let here = Position {
+                may_not_run: true,
+                ..position.clone()
+            };
+            self.reader
+                .note(text, program, CommandKind::Tests(None), &here);
+            return;
+        }
         match recognise(&texts) {
             Recognised::Idle => {
                 self.wraps(name, words, text, fed, position, depth);
@@ -232,12 +255,13 @@ impl<'t> Flow<'_, '_, 't> {
                 self.reader
                     .note(text, program, CommandKind::ProjectScript, position);
             }
-            Recognised::Known(CommandKind::Program) => {
+            Recognised::Known(
+                kind @ (CommandKind::Program | CommandKind::Utility | CommandKind::Question),
+            ) => {
                 if !self.wraps(name, words, text, fed, position, depth)
                     && !self.guarded.iter().any(|known| known == program)
                 {
-                    self.reader
-                        .note(text, program, CommandKind::Program, position);
+                    self.reader.note(text, program, kind, position);
                 }
             }
             Recognised::Known(kind) => self.reader.note(text, program, kind, position),
@@ -255,21 +279,17 @@ impl<'t> Flow<'_, '_, 't> {
         depth: usize,
     ) -> bool {
         let mut wraps = false;
+        // A word of the shell's own: what follows may be a function.
+        let deeper = if name == "time" { depth } else { depth + 1 };
         for inner in unfold(name, words, &Feed::Nothing) {
             match inner {
                 Inner::From(at) => {
                     wraps = true;
-                    self.words(
-                        words.get(at..).unwrap_or(&[]),
-                        text,
-                        fed,
-                        position,
-                        depth + 1,
-                    );
+                    self.words(words.get(at..).unwrap_or(&[]), text, fed, position, deeper);
                 }
                 Inner::Command(inner) => {
                     wraps = true;
-                    self.words(&inner, text, fed, position, depth + 1);
+                    self.words(&inner, text, fed, position, deeper);
                 }
                 Inner::Script { text, .. } => {
                     wraps = true;

@@ -7,11 +7,12 @@ use std::ops::Range;
 use checkrein_core::exit_status::{HidingForm, StatusHider};
 use tree_sitter::Node;
 
+use super::called::joined;
 use super::makefile::flags_pass_over;
 use super::script::Script;
 use super::script_reader::{is_negated, read_code};
 use super::simulation::Answer;
-use super::{Position, Reader, shortened};
+use super::{Position, ProjectEntry, Reader, shortened};
 use crate::shell::Word;
 
 /// Statements inside one another, of all scripts. What goes deeper is not read further.
@@ -53,9 +54,14 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         return;
     }
     let Some(tree) = reader.scripts.tree(text) else {
+        reader.unread = Some("it could not be parsed");
         return;
     };
     let root = tree.root_node();
+    if root.has_error() {
+        // What stands there may be anything: `((a); b)` is two subshells.
+        reader.unread = Some("a part of it could not be parsed");
+    }
     let mut script = read_code(root, text);
     reader.add_sourced(&mut script, &position.folder);
     let mut flow = Flow {
@@ -77,8 +83,10 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         background: Vec::new(),
         guarded: Vec::new(),
         calling: Vec::new(),
+        arguments: Vec::new(),
         aliases: HashMap::new(),
         make_flags: None,
+        read_first: None,
         fed: None,
     };
     flow.find_functions();
@@ -125,10 +133,14 @@ pub(super) struct Flow<'a, 'f, 't> {
     /// Programs that run only if they are there: `command -v x && x`.
     pub(super) guarded: Vec<String>,
     pub(super) calling: Vec<String>,
+    /// What each of these functions was given.
+    pub(super) arguments: Vec<Vec<Word>>,
     /// Other names of commands, each with its definition.
     pub(super) aliases: HashMap<String, String>,
     /// What `MAKEFLAGS` lets make pass over.
     pub(super) make_flags: Option<&'static str>,
+    /// What every shell that is called reads first: `BASH_ENV=file`.
+    pub(super) read_first: Option<String>,
     /// A heredoc that the next command reads.
     pub(super) fed: Option<String>,
 }
@@ -207,11 +219,25 @@ impl<'a, 't> Flow<'a, '_, 't> {
         let braced = name
             .strip_prefix('{')
             .and_then(|name| name.strip_suffix('}'));
-        let value = self.constants.get(braced.unwrap_or(name))?;
+        let name = braced.unwrap_or(name);
+        if matches!(name, "@" | "*") {
+            return self.given();
+        }
+        let value = self.constants.get(name)?;
         Some(match quoted {
             Some(_) => vec![Word::fixed(value.as_str())],
             None => value.split_whitespace().map(Word::fixed).collect(),
         })
+    }
+
+    /// What the function that is being read was given, if it keeps that as it is.
+    fn given(&self) -> Option<Vec<Word>> {
+        let name = self.calling.last()?;
+        let body = self.functions.get(name)?;
+        let moves = ["shift", "set "]
+            .iter()
+            .any(|word| self.source(*body).contains(word));
+        self.arguments.last().filter(|_| !moves).cloned()
     }
 
     /// Statements one after the other.
@@ -316,6 +342,7 @@ impl<'a, 't> Flow<'a, '_, 't> {
             "function_definition" => {}
             "variable_assignment" | "variable_assignments" => {
                 self.sets_path(node);
+                self.sets_read_first(self.source(node));
                 // The status of `x=$(command)` is that of the command.
                 let inner = first_substitution(node);
                 match inner {
@@ -329,6 +356,7 @@ impl<'a, 't> Flow<'a, '_, 't> {
             "declaration_command" => {
                 self.sets_path(node);
                 self.sets_make_flags(node);
+                self.sets_read_first(self.source(node));
                 self.substitutions(node, position);
             }
             _ => self.substitutions(node, position),
@@ -358,6 +386,29 @@ impl<'a, 't> Flow<'a, '_, 't> {
             .or_else(|| source.strip_prefix("GNUMAKEFLAGS="));
         if let Some(value) = value {
             self.make_flags = flags_pass_over(value.trim_matches(['"', '\'']));
+        }
+    }
+
+    /// `export BASH_ENV=file`: what shells read first, or are told to do.
+    pub(super) fn sets_read_first(&mut self, source: &str) {
+        let Some((name, value)) = source.split_once('=') else {
+            return;
+        };
+        let name = name.split_whitespace().last().unwrap_or("");
+        let value = value.trim_matches(['"', '\'']);
+        let is_file = || {
+            let path = joined(&self.shell.folder, value);
+            let entry = path.and_then(|path| (self.reader.project.entry)(&path));
+            matches!(entry, Some(ProjectEntry::File { .. }))
+        };
+        let matters = match name {
+            "BASH_ENV" | "SHELLOPTS" => !value.is_empty(),
+            // Everybody's name for something else.
+            "ENV" => is_file(),
+            _ => false,
+        };
+        if matters {
+            self.read_first = Some(shortened(source));
         }
     }
 

@@ -1,14 +1,14 @@
 //! Justfiles: their recipes and settings.
 
-use super::makefile::{heeds_scripts, logical_lines};
-use super::recipes::{Recipe, RecipeFile};
+use super::makefile::logical_lines;
+use super::recipe_file::{Recipe, RecipeFile};
 
 pub(super) fn read_justfile(text: &str) -> RecipeFile {
     let mut file = RecipeFile::default();
     for line in logical_lines(text) {
         if line.starts_with([' ', '\t']) {
             if let Some(recipe) = file.recipes.last_mut() {
-                recipe.lines.push(line.trim_start().to_owned());
+                recipe.lines.push((line.trim_start().to_owned(), None));
             }
             continue;
         }
@@ -21,10 +21,8 @@ pub(super) fn read_justfile(text: &str) -> RecipeFile {
                 set_shell(&mut file, value);
                 continue;
             }
-            file.variables.push((
-                name.trim_start_matches("export ").to_owned(),
-                value.trim_matches(['"', '\'']).to_owned(),
-            ));
+            let name = name.trim_start_matches("export ").to_owned();
+            file.set(name, "=", value.trim_matches(['"', '\'']).to_owned(), false);
             continue;
         }
         let Some((head, needs)) = line.split_once(':') else {
@@ -41,7 +39,7 @@ pub(super) fn read_justfile(text: &str) -> RecipeFile {
             needs: needs
                 .map(|word| word.trim_matches(['(', ')']).to_owned())
                 .collect(),
-            lines: Vec::new(),
+            ..Recipe::default()
         });
     }
     file.settle();
@@ -56,10 +54,7 @@ fn set_shell(file: &mut RecipeFile, list: &str) {
         .map(|word| word.trim().trim_matches(['"', '\'']))
         .collect();
     if let Some((shell, flags)) = words.split_first() {
-        if !heeds_scripts(shell) {
-            file.ignores = Some(format!("set shell := {list}"));
-        }
-        file.shell = Some((*shell).to_owned());
-        file.shell_flags = Some(flags.join(" "));
+        file.set("SHELL".to_owned(), "=", (*shell).to_owned(), false);
+        file.set(".SHELLFLAGS".to_owned(), "=", flags.join(" "), false);
     }
 }

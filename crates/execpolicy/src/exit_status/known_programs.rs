@@ -126,6 +126,55 @@ pub(super) const IDLE: &[&str] = &[
     "yes",
 ];
 
+/// Programs that answer a question about files.
+pub(super) const QUESTIONS: &[&str] = &[
+    "ag", "cmp", "comm", "diff", "egrep", "fgrep", "find", "gfind", "grep", "jq", "pgrep", "rg",
+    "xmllint", "yq", "zgrep",
+];
+
+/// Words with which git answers one.
+pub(super) const GIT_QUESTIONS: &[&str] =
+    &["--exit-code", "--quiet", "diff-index", "grep", "ls-files"];
+
+/// Programs of the system, and of its services, that judge no project.
+pub(super) const UTILITIES: &[&str] = &[
+    "apk",
+    "apt",
+    "apt-get",
+    "aws",
+    "brew",
+    "bzip2",
+    "codecov",
+    "curl",
+    "dnf",
+    "docker",
+    "docker-compose",
+    "gh",
+    "git",
+    "gunzip",
+    "gzip",
+    "lsof",
+    "nc",
+    "notify-send",
+    "ping",
+    "podman",
+    "ps",
+    "readlink",
+    "realpath",
+    "rsync",
+    "scp",
+    "ss",
+    "ssh",
+    "sudo",
+    "systemctl",
+    "tar",
+    "unzip",
+    "wget",
+    "xz",
+    "yum",
+    "zip",
+];
+
 /// Test runners, each with what prints its counts.
 pub(super) const TEST_RUNNERS: &[(&str, Option<TestRunner>)] = &[
     ("pytest", Some(TestRunner::Pytest)),

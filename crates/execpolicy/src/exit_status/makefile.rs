@@ -1,7 +1,7 @@
 //! Makefiles: their rules, and what in them lets failures pass.
 
 use super::called::{is_shell, joined};
-use super::recipes::{Recipe, RecipeFile};
+use super::recipe_file::{Branch, Recipe, RecipeFile};
 use crate::rules::basename;
 
 /// Files inside one another.
@@ -22,10 +22,12 @@ pub(super) fn read_makefile(text: &str, includes: Includes<'_>) -> RecipeFile {
 fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut usize) {
     let mut open = false;
     let mut defined: Option<(String, Vec<String>)> = None;
+    // Conditionals that are open: where each began, and the way of it that is being read.
+    let mut under: Vec<Branch> = Vec::new();
     for line in logical_lines(text) {
         if let Some((name, mut lines)) = defined.take() {
             match line.trim() == "endef" {
-                true => file.variables.push((name, lines.join("\n"))),
+                true => assign(file, name, "=", lines.join("\n"), !under.is_empty()),
                 false => {
                     lines.push(line);
                     defined = Some((name, lines));
@@ -35,7 +37,9 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
         }
         if let Some(command) = line.strip_prefix('\t') {
             if let Some(recipe) = file.recipes.last_mut().filter(|_| open) {
-                recipe.lines.push(command.to_owned());
+                // Those around the whole rule are the rule's.
+                let branch = under.get(recipe.depth).copied();
+                recipe.lines.push((command.to_owned(), branch));
             }
             continue;
         }
@@ -53,46 +57,74 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
                 include(code, rest, includes, file, included);
                 continue;
             }
+            first if first.starts_with("ifeq") || first.starts_with("ifneq") => {
+                under.push(file.begin_conditional());
+                continue;
+            }
+            "ifdef" | "ifndef" => {
+                under.push(file.begin_conditional());
+                continue;
+            }
+            "else" => {
+                if let Some(branch) = under.last_mut() {
+                    branch.way += 1;
+                    file.next_way(branch.conditional, rest.is_empty());
+                }
+                continue;
+            }
+            "endif" => {
+                under.pop();
+                continue;
+            }
             _ => {}
         }
-        if let Some((name, value)) = assignment(code) {
-            assign(file, name, value);
+        if code.contains("$(eval") || code.contains("${eval") {
+            file.ignores = Some(code.to_owned());
+        }
+        if let Some((name, operator, value)) = assignment(code) {
+            assign(file, name, operator, value, !under.is_empty());
             continue;
         }
         let Some((names, rest)) = code.split_once(':') else {
             continue;
         };
+        let twice = rest.starts_with(':');
         let rest = rest.trim_start_matches(':');
         // `test: SHELL = /bin/true`
-        if let Some((name, value)) = assignment(rest) {
-            assign(file, name, value);
+        if let Some((name, operator, value)) = assignment(rest) {
+            assign(file, name, operator, value, true);
             continue;
         }
         let (needs, inline) = rest
             .split_once(';')
             .map_or((rest, None), |(needs, line)| (needs, Some(line)));
-        let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
-        let needs: Vec<String> = needs
-            .split_whitespace()
-            .filter(|word| *word != "|")
-            .map(str::to_owned)
-            .collect();
+        let names: Vec<String> = words(&file.expanded(names));
+        let (needs, after) = needs.split_once('|').unwrap_or((needs, ""));
+        let (needs, after) = (words(&file.expanded(needs)), words(&file.expanded(after)));
         match names.first().map(String::as_str) {
             Some(".ONESHELL") => file.one_shell = true,
             Some(".IGNORE") if needs.is_empty() => file.ignores = Some(".IGNORE".to_owned()),
             Some(".IGNORE") => file.ignored.extend(needs.iter().cloned()),
+            Some(".PHONY") => file.phony.extend(needs.iter().cloned()),
             _ => {}
         }
         open = true;
         file.recipes.push(Recipe {
             names,
+            always: twice && needs.is_empty(),
             needs,
+            after,
+            depth: under.len(),
             lines: inline
-                .map(|line| line.trim().to_owned())
+                .map(|line| (line.trim().to_owned(), None))
                 .into_iter()
                 .collect(),
         });
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn include(
@@ -124,16 +156,21 @@ fn include(
     }
 }
 
-fn assign(file: &mut RecipeFile, name: String, value: String) {
+/// Gives a variable a value; `perhaps`: under a condition, or for one target only.
+fn assign(file: &mut RecipeFile, name: String, operator: &str, value: String, perhaps: bool) {
     match name.as_str() {
         "MAKEFLAGS" | "GNUMAKEFLAGS" if flags_pass_over(&value).is_some() => {
             file.ignores = Some(format!("{name} = {value}"));
         }
-        "SHELL" => file.shell = Some(value.clone()),
-        ".SHELLFLAGS" => file.shell_flags = Some(value.clone()),
+        "SHELL" | ".SHELLFLAGS" if operator != "!=" => {}
+        // Which character begins a recipe, or what a command prints.
+        "SHELL" | ".SHELLFLAGS" | ".RECIPEPREFIX" => {
+            file.ignores = Some(format!("{name} = {value}"))
+        }
+        "BASH_ENV" if !value.is_empty() => file.ignores = Some(format!("{name} = {value}")),
         _ => {}
     }
-    file.variables.push((name, value));
+    file.set(name, operator, value, perhaps);
 }
 
 /// The flag with which make passes failures over, or runs nothing. The first word of
@@ -156,6 +193,10 @@ pub(super) fn flag_passes_over(option: &str) -> Option<&'static str> {
         "--dry-run" | "--just-print" | "--recon" => return Some("make -n"),
         "--touch" => return Some("make -t"),
         "--question" => return Some("make -q"),
+        option if option.starts_with("--eval") => return Some("make --eval"),
+        option if option.starts_with("--old-file") || option.starts_with("--assume-old") => {
+            return Some("make -o");
+        }
         option if option.starts_with("--") => return None,
         _ => {}
     }
@@ -165,8 +206,11 @@ pub(super) fn flag_passes_over(option: &str) -> Option<&'static str> {
             'n' => return Some("make -n"),
             't' => return Some("make -t"),
             'q' => return Some("make -q"),
+            'v' => return Some("make -v"),
+            'E' => return Some("make --eval"),
+            'o' => return Some("make -o"),
             // What follows is a value.
-            'C' | 'E' | 'I' | 'O' | 'W' | 'f' | 'j' | 'l' | 'o' => return None,
+            'C' | 'I' | 'O' | 'W' | 'f' | 'j' | 'l' => return None,
             _ => {}
         }
     }
@@ -175,14 +219,45 @@ pub(super) fn flag_passes_over(option: &str) -> Option<&'static str> {
 
 /// Whether a program heeds what it is given to run, as far as its name says so.
 pub(super) fn heeds_scripts(shell: &str) -> bool {
-    let words = shell.split_whitespace();
-    let mut names = words.map(|word| basename(word).trim_end_matches(')'));
-    let name = names.find(|name| *name != "env" && !name.starts_with('-'));
-    name.is_some_and(|name| {
-        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-        let plain = plain.strip_suffix(".exe").unwrap_or(plain);
-        is_shell(plain) || matches!(plain, "python" | "fish" | "pwsh" | "powershell" | "node")
-    }) || shell.starts_with('$') && shell.trim_end_matches(')').ends_with("sh")
+    let mut words = shell
+        .split_whitespace()
+        .skip_while(|word| basename(word) == "env" || word.starts_with('-'));
+    let Some(program) = words.next() else {
+        return false;
+    };
+    let flags = words.collect::<Vec<_>>().join(" ");
+    if program.starts_with('$') {
+        return shell.trim_end_matches(')').ends_with("sh");
+    }
+    // One of the project's own may do as it likes.
+    let own = program.contains(['/', '\\']) && !program.starts_with('/') && !program.contains(':');
+    let name = basename(program).trim_end_matches(')');
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let plain = plain.strip_suffix(".exe").unwrap_or(plain);
+    let known =
+        is_shell(plain) || matches!(plain, "python" | "fish" | "pwsh" | "powershell" | "node");
+    known && !own && (!is_shell(plain) || shell_flags_heed(&flags))
+}
+
+/// Whether a shell with these flags runs what it is given next: `-ec`, `-eu -o pipefail -c`.
+pub(super) fn shell_flags_heed(flags: &str) -> bool {
+    let mut words = flags.split_whitespace();
+    while let Some(word) = words.next() {
+        if matches!(word, "--login" | "--noprofile" | "--norc" | "--posix") {
+            continue;
+        }
+        let Some(letters) = word.strip_prefix('-') else {
+            return false;
+        };
+        let known = |c: char| "abcefhiklmoprtuvxBCEHPT".contains(c);
+        if !letters.chars().all(known) {
+            return false;
+        }
+        if letters.ends_with('o') && words.next().is_none_or(|option| option == "noexec") {
+            return false;
+        }
+    }
+    true
 }
 
 /// Lines with their continuations.
@@ -202,18 +277,20 @@ pub(super) fn logical_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// `NAME = value` in any of make's spellings.
-fn assignment(code: &str) -> Option<(String, String)> {
-    let (name, value) = code.split_once('=')?;
-    let name = name.trim().trim_end_matches([':', '?', '+', '!']).trim();
+/// `NAME = value` in any of make's spellings: name, operator and value.
+fn assignment(code: &str) -> Option<(String, &str, String)> {
+    let at = code.find('=')?;
+    let (name, value) = (code.get(..at)?, code.get(at + 1..)?);
+    let plain = name.trim_end_matches([':', '?', '+', '!']);
+    let operator = code.get(plain.len()..=at)?;
     let name = ["override ", "export ", "private "]
         .iter()
-        .fold(name, |name, word| {
+        .fold(plain.trim(), |name, word| {
             name.strip_prefix(word).unwrap_or(name).trim()
         });
     let plain = !name.is_empty()
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    plain.then(|| (name.to_owned(), value.trim().to_owned()))
+    plain.then(|| (name.to_owned(), operator, value.trim().to_owned()))
 }

@@ -13,6 +13,7 @@ mod launchers;
 mod makefile;
 mod packages;
 mod questions;
+mod recipe_file;
 mod recipes;
 mod recognise;
 mod script;
@@ -20,6 +21,7 @@ mod script_reader;
 mod simulation;
 mod tool_calls;
 mod tool_files;
+mod unsure_programs;
 
 use crate::shell::ParsedScripts;
 use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
@@ -214,6 +216,43 @@ impl Reader<'_> {
         self.calls.push(name);
         read(self);
         self.calls.pop();
+    }
+
+    /// Reads each of several ways of which one will run; only the run knows which. Where not all of them
+    /// judge something, none does for certain.
+    fn either(&mut self, ways: usize, why: &str, read: impl Fn(&mut Self, usize)) {
+        let from = self.reading.commands.len();
+        let mut all_judge = true;
+        for way in 0..ways {
+            let before = self.reading.commands.len();
+            read(self, way);
+            let commands = self.reading.commands.get(before..).unwrap_or(&[]);
+            all_judge &= commands
+                .iter()
+                .any(|command| command.kind != CommandKind::Utility);
+        }
+        if !all_judge {
+            self.doubt_from(from, why);
+        }
+    }
+
+    /// What was noted since then may not be what runs.
+    fn doubt_from(&mut self, from: usize, why: &str) {
+        let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
+        for command in commands {
+            command
+                .hidden_by
+                .get_or_insert_with(|| StatusHider::unread(why));
+        }
+    }
+
+    /// What was noted at this place may not be what runs.
+    fn doubt(&mut self, at: usize, why: &str) {
+        if let Some(command) = self.reading.commands.get_mut(at) {
+            command
+                .hidden_by
+                .get_or_insert_with(|| StatusHider::unread(why));
+        }
     }
 
     fn text_of(&self, folder: &str, path: &str) -> Option<String> {

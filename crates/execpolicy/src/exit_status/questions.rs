@@ -212,6 +212,19 @@ impl<'t> Flow<'_, '_, 't> {
             if matches!(answer, Answer::No | Answer::TooMuch) {
                 skipped = checkers;
             }
+        } else {
+            let others = of_kind(self, &|kind| {
+                matches!(kind, CommandKind::ProjectScript | CommandKind::Program)
+            });
+            let at = places(&others);
+            if !others.is_empty() && self.ask(Question::RunsOne, &at) == Answer::No {
+                for (_, range) in others {
+                    for place in range {
+                        self.reader
+                            .doubt(place, "the script can end well only without it");
+                    }
+                }
+            }
         }
         for (_, range) in skipped {
             for command in self

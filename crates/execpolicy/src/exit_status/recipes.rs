@@ -5,34 +5,11 @@ use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 
 use super::called::{joined, with_options};
 use super::justfile::read_justfile;
-use super::makefile::{heeds_scripts, logical_lines, read_makefile};
+use super::makefile::{logical_lines, read_makefile};
+use super::recipe_file::{Recipe, RecipeFile, Remade};
+use super::recognise::names_tests;
 use super::tool_calls::RecipeCall;
 use super::{Position, ProjectEntry, Reader};
-
-/// Recipes of one file, as far as they matter here.
-#[derive(Debug, Default)]
-pub(super) struct RecipeFile {
-    pub(super) recipes: Vec<Recipe>,
-    /// Values of plain variables.
-    pub(super) variables: Vec<(String, String)>,
-    /// The whole recipe is one script: `.ONESHELL`.
-    pub(super) one_shell: bool,
-    /// What lets failures of every recipe pass: `.IGNORE:`, `MAKEFLAGS += -i`, a file that
-    /// cannot be read.
-    pub(super) ignores: Option<String>,
-    /// Recipes whose failures are passed over: `.IGNORE: a`.
-    pub(super) ignored: Vec<String>,
-    /// What runs the lines, and how it is called.
-    pub(super) shell: Option<String>,
-    pub(super) shell_flags: Option<String>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Recipe {
-    pub(super) names: Vec<String>,
-    pub(super) needs: Vec<String>,
-    pub(super) lines: Vec<String>,
-}
 
 /// Which language a file of recipes is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,15 +63,25 @@ impl Reader<'_> {
         let Some((folder, name, source)) = found else {
             return self.note(text, program, CommandKind::Tests(None), position);
         };
-        let file = match language {
+        let mut file = match language {
             RecipeLanguage::Make => self.makefile(&folder, &source),
             RecipeLanguage::Just => read_justfile(&source),
         };
+        for (name, value) in &call.variables {
+            file.set(name.clone(), "=", value.clone(), false);
+        }
         let mut targets = call.targets.clone();
         if targets.is_empty() {
+            let goal = file.expanded("$(.DEFAULT_GOAL)");
             let first = file.recipes.iter().flat_map(|recipe| &recipe.names);
-            targets.extend(first.filter(|name| !name.starts_with('.')).take(1).cloned());
+            match goal.starts_with('$') {
+                true => {
+                    targets.extend(first.filter(|name| !name.starts_with('.')).take(1).cloned())
+                }
+                false => targets.push(goal),
+            }
         }
+        let judges = targets.iter().any(|target| names_check(target));
         let ignored = file.ignores.clone().map(|text| {
             position.hidden(StatusHider {
                 form: HidingForm::Tool,
@@ -103,40 +90,93 @@ impl Reader<'_> {
         });
         let position = ignored.as_ref().unwrap_or(position);
         let place = joined(&folder, &name).unwrap_or(name);
+        let mut has_lines = false;
         let mut seen: Vec<String> = Vec::new();
         while let Some(target) = targets.pop() {
             if seen.contains(&target) {
                 continue;
             }
             let recipes = file.recipes_of(&target);
-            for recipe in &recipes {
-                targets.extend(recipe.needs.iter().cloned());
-                let shell = file.shell.as_deref().unwrap_or("sh");
-                let mut within = Position {
-                    folder: folder.clone(),
-                    bash: self.knows_bash(shell.split_whitespace().last().unwrap_or(shell)),
-                    place: Some(format!("{place}, {target}")),
-                    ..position.within(false)
-                };
-                if file.ignored.contains(&target) {
-                    let text = format!(".IGNORE: {target}");
-                    within = within.hidden(StatusHider {
-                        form: HidingForm::Tool,
-                        text,
-                    });
-                }
-                let name = format!("{place}, {target}");
-                self.called(name, |reader| reader.recipe(&file, recipe, &within));
+            let shell = file.shell();
+            let mut within = Position {
+                folder: folder.clone(),
+                bash: self.knows_bash(shell.split_whitespace().last().unwrap_or("sh")),
+                place: Some(format!("{place}, {target}")),
+                ..position.within(false)
+            };
+            if file.ignored.contains(&target) {
+                let text = format!(".IGNORE: {target}");
+                within = within.hidden(StatusHider {
+                    form: HidingForm::Tool,
+                    text,
+                });
             }
-            // A target without a rule fails, or is a file.
-            if recipes.is_empty()
-                && call.targets.contains(&target)
-                && language == RecipeLanguage::Make
-            {
-                self.note(text, program, CommandKind::Tests(None), position);
+            for recipe in &recipes {
+                targets.extend(recipe.needs.iter().chain(&recipe.after).cloned());
+            }
+            let before = self.reading.commands.len();
+            let full = recipes.iter().filter(|recipe| !recipe.lines.is_empty());
+            let full: Vec<&&Recipe> = full.collect();
+            let perhaps = full.iter().any(|recipe| recipe.depth > 0);
+            let name = format!("{place}, {target}");
+            has_lines |= !full.is_empty();
+            self.called(name, |reader| {
+                if !perhaps {
+                    return full
+                        .iter()
+                        .for_each(|recipe| reader.recipe(&file, recipe, &within));
+                }
+                // One that stands alone need not be there.
+                reader.either(full.len().max(2), IN_CONDITIONAL, |reader, way| {
+                    if let Some(recipe) = full.get(way) {
+                        reader.recipe(&file, recipe, &within);
+                    }
+                });
+            });
+            if language == RecipeLanguage::Make {
+                self.doubt_remade(&file, &folder, &target, before);
+                // Then make fails, or makes it in its own way.
+                if recipes.is_empty() && call.targets.contains(&target) {
+                    let hider =
+                        StatusHider::unread(format!("no rule for `{target}` could be read"));
+                    let here = position.hidden(hider);
+                    self.note(text, program, CommandKind::Tests(None), &here);
+                }
             }
             seen.push(target);
         }
+        if judges && !has_lines {
+            let hider = StatusHider::unread("it has no recipe, so that there is nothing to do");
+            self.note(
+                text,
+                program,
+                CommandKind::Tests(None),
+                &position.hidden(hider),
+            );
+        }
+    }
+
+    /// Marks what make need not run, because what it would make is there.
+    fn doubt_remade(&mut self, file: &RecipeFile, folder: &str, target: &str, from: usize) {
+        let is_there = |target: &str| {
+            let path = joined(folder, target);
+            path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectEntry::Nothing))
+        };
+        let why = match file.remade(target, &is_there, 0) {
+            Remade::Always => return,
+            Remade::Never => {
+                format!("`{target}` is there and not .PHONY, so that make has nothing to do")
+            }
+            Remade::IfOld => {
+                // What is built is there already. Of tests, nobody knows.
+                let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
+                for command in commands {
+                    command.may_not_run |= matches!(command.kind, CommandKind::Tests(_));
+                }
+                return;
+            }
+        };
+        self.doubt_from(from, &why);
     }
 
     /// A makefile with the files that it includes.
@@ -154,19 +194,81 @@ impl Reader<'_> {
     }
 
     fn recipe(&mut self, file: &RecipeFile, recipe: &Recipe, position: &Position) {
-        let lines = recipe.lines.iter().flat_map(|line| file.lines_of(line));
-        let flags = file.shell_flags.as_deref().unwrap_or("");
-        let flags: Vec<&str> = flags.split_whitespace().collect();
         let is_script = recipe
             .lines
             .first()
-            .is_some_and(|line| line.starts_with("#!"));
+            .is_some_and(|(line, _)| line.starts_with("#!"));
         if file.one_shell || is_script {
-            let text = lines.collect::<Vec<_>>().join("\n");
+            let texts: Vec<&str> = recipe.lines.iter().map(|(line, _)| line.as_str()).collect();
+            let perhaps = recipe.lines.iter().any(|(_, branch)| branch.is_some());
+            let from = self.reading.commands.len();
+            self.recipe_text(file, &texts.join("\n"), position, true);
+            if perhaps {
+                self.doubt_from(from, IN_CONDITIONAL);
+            }
+            return;
+        }
+        let mut lines = recipe.lines.iter().peekable();
+        while let Some((line, branch)) = lines.next() {
+            let Some(branch) = branch else {
+                self.recipe_text(file, line, position, false);
+                continue;
+            };
+            let (ways, is_full) = file
+                .conditionals
+                .get(branch.conditional)
+                .copied()
+                .unwrap_or((1, false));
+            let mut texts: Vec<Vec<&str>> = vec![Vec::new(); if is_full { ways } else { ways + 1 }];
+            let mut own = Some((line, *branch));
+            while let Some((line, one)) = own.take() {
+                if let Some(way) = texts.get_mut(one.way) {
+                    way.push(line);
+                }
+                let next = lines.next_if(|(_, next)| {
+                    next.is_some_and(|next| next.conditional == branch.conditional)
+                });
+                own = next.and_then(|(line, next)| Some((line, (*next)?)));
+            }
+            self.either(texts.len(), IN_CONDITIONAL, |reader, way| {
+                for line in texts.get(way).into_iter().flatten() {
+                    reader.recipe_text(file, line, position, false);
+                }
+            });
+        }
+    }
+
+    /// A line of a recipe, or all of it, with whatever its variables may be.
+    fn recipe_text(&mut self, file: &RecipeFile, text: &str, position: &Position, is_whole: bool) {
+        let all = file.expansions(text);
+        let read = |reader: &mut Self, way: usize| {
+            let expanded = all.get(way).map_or("", String::as_str);
+            reader.expanded_text(file, expanded, position, is_whole);
+        };
+        match all.len() {
+            1 => read(self, 0),
+            ways => self.either(ways, IN_CONDITIONAL, read),
+        }
+    }
+
+    fn expanded_text(
+        &mut self,
+        file: &RecipeFile,
+        text: &str,
+        position: &Position,
+        is_whole: bool,
+    ) {
+        let flags = file.expanded("$(.SHELLFLAGS)");
+        let flags: Vec<&str> = match flags.starts_with("$(") {
+            true => Vec::new(),
+            false => flags.split_whitespace().collect(),
+        };
+        if is_whole {
             let marks = text.trim_start_matches(['@', '+']);
             return self.script(&with_options(&flags, marks), position);
         }
-        for line in lines {
+        // What `define` names are several lines.
+        for line in logical_lines(text) {
             let line = line.trim_start();
             let marks: String = line
                 .chars()
@@ -185,68 +287,19 @@ impl Reader<'_> {
     }
 }
 
-impl RecipeFile {
-    /// Decides what depends on the last value of a variable.
-    pub(super) fn settle(&mut self) {
-        let shell = self.shell.as_ref().map(|shell| self.expanded(shell));
-        if let Some(shell) = shell.filter(|shell| !heeds_scripts(shell)) {
-            self.ignores = Some(format!("SHELL = {shell}"));
-        }
-        let flags = self.shell_flags.as_deref().unwrap_or("");
-        let reads_only =
-            |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('n');
-        if flags.split_whitespace().any(reads_only) {
-            self.ignores = Some(format!(".SHELLFLAGS = {flags}"));
-        }
-    }
+/// Why it is not known what runs.
+const IN_CONDITIONAL: &str =
+    "it stands under a condition of the makefile, and another way of it runs nothing that judges";
 
-    /// The recipes that make this target: its own, or those of a pattern.
-    fn recipes_of(&self, target: &str) -> Vec<&Recipe> {
-        let own = |recipe: &&Recipe| recipe.names.iter().any(|name| name == target);
-        let mut found: Vec<&Recipe> = self.recipes.iter().filter(own).collect();
-        if found.iter().all(|recipe| recipe.lines.is_empty()) {
-            let fits = |name: &String| {
-                name.split_once('%').is_some_and(|(before, after)| {
-                    let rest = target.strip_prefix(before);
-                    rest.and_then(|rest| rest.strip_suffix(after))
-                        .is_some_and(|stem| !stem.is_empty())
-                })
-            };
-            let patterns = self.recipes.iter();
-            found.extend(patterns.filter(|recipe| recipe.names.iter().any(fits)));
-        }
-        found
-    }
-
-    /// The lines that a line comes to: what `define` names are several.
-    fn lines_of(&self, line: &str) -> Vec<String> {
-        logical_lines(&self.expanded(line))
-    }
-
-    /// A line with its plain variables filled in.
-    pub(super) fn expanded(&self, line: &str) -> String {
-        let mut text = line.to_owned();
-        // Variables may stand in variables.
-        for _ in 0..4 {
-            let before = text.clone();
-            for (name, value) in &self.variables {
-                for form in [
-                    format!("$({name})"),
-                    format!("${{{name}}}"),
-                    format!("{{{{{name}}}}}"),
-                    format!("{{{{ {name} }}}}"),
-                ] {
-                    if text.len() < 10_000 {
-                        text = text.replace(&form, value);
-                    }
-                }
-            }
-            if text == before {
-                break;
-            }
-        }
-        text.replace("$(MAKE)", "make")
-            .replace("${MAKE}", "make")
-            .replace("$$", "$")
-    }
+/// Whether a target is one of checks by its name.
+fn names_check(target: &str) -> bool {
+    names_tests(target)
+        || target
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|part| {
+                matches!(
+                    part,
+                    "check" | "checks" | "ci" | "lint" | "verify" | "typecheck"
+                )
+            })
 }

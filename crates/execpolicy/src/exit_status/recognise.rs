@@ -5,8 +5,8 @@ use checkrein_core::exit_status::{CommandKind, TestRunner};
 
 use super::called::is_shell;
 use super::known_programs::{
-    CHECKERS, CHECKERS_WITH, IDLE, ONLY_SHOWS, RUNNERS_OF_COMMANDS, RUNNERS_OF_TASKS, TASK_RUNNERS,
-    TEST_RUNNERS, TESTERS_WITH,
+    CHECKERS, CHECKERS_WITH, GIT_QUESTIONS, IDLE, ONLY_SHOWS, QUESTIONS, RUNNERS_OF_COMMANDS,
+    RUNNERS_OF_TASKS, TASK_RUNNERS, TEST_RUNNERS, TESTERS_WITH, UTILITIES,
 };
 use super::launchers::{launched, launched_script};
 use super::tool_calls::{
@@ -113,6 +113,10 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         CommandKind::Checker
     } else if IDLE.contains(&named) {
         return Recognised::Idle;
+    } else if QUESTIONS.contains(&named) || named == "git" && has(GIT_QUESTIONS) {
+        CommandKind::Question
+    } else if UTILITIES.contains(&named) {
+        CommandKind::Utility
     } else {
         CommandKind::Program
     };
@@ -137,7 +141,7 @@ fn launched_command(program: &str, words: &[&str], at: usize) -> Recognised {
 }
 
 /// Whether a task is one of tests by its name: `test`, `test:unit`.
-fn names_tests(task: &str) -> bool {
+pub(super) fn names_tests(task: &str) -> bool {
     !task.starts_with('-')
         && task
             .split(|c: char| !c.is_ascii_alphanumeric())

@@ -39,7 +39,11 @@ fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {
         code,
         functions: reading.functions,
         size: reading.size,
-        reads: names_read(text),
+        // Of a part, those of the whole count.
+        reads: match root.kind() {
+            "program" => names_read(text),
+            _ => BTreeSet::new(),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 
 mod endings;
+mod makefiles;
 
 /// Commands that matter, each with what hides it: `pytest <- || true`. Programs like any other
 /// are left out unless they are hidden.
@@ -53,7 +54,13 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
         match command.hidden_by {
             Some(hider) => Some(format!("{} <- {}{place}", command.text, hider.text)),
             None if command.may_not_run => Some(format!("{} ?{place}", command.text)),
-            None if command.kind == CommandKind::Program => None,
+            None if matches!(
+                command.kind,
+                CommandKind::Program | CommandKind::Utility | CommandKind::Question
+            ) =>
+            {
+                None
+            }
             None => Some(format!("{}{place}", command.text)),
         }
     });
@@ -378,6 +385,8 @@ fn what_is_too_much_to_read_is_told() {
         format!("pytest || true{}", many(" && ruff check", 100)),
         format!("{}pytest || true", many("eslint .\n", 600)),
         format!("{}pytest || true", many("timeout 1 ", 30)),
+        "((pytest; true); trap 'exit 0' EXIT && echo)".to_owned(),
+        "echo )( ; pytest".to_owned(),
     ] {
         let told = read(&script, &[]);
         assert!(

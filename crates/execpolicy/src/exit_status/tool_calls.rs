@@ -1,6 +1,6 @@
 //! Calls of tools that run what the project wrote down: `npm run build`, `make -C dir test`.
 
-use super::makefile::{flag_passes_over, flags_pass_over, heeds_scripts};
+use super::makefile::{flag_passes_over, flags_pass_over, heeds_scripts, shell_flags_heed};
 
 /// A call like `npm run build`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(super) struct RecipeCall {
     pub(super) file: Option<String>,
     /// The option with which failures are passed over.
     pub(super) passed_over: Option<&'static str>,
+    /// Variables that are given a value.
+    pub(super) variables: Vec<(String, String)>,
 }
 
 pub(super) fn operands(rest: &[&str]) -> Vec<String> {
@@ -141,7 +143,7 @@ pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
         match *word {
             "-C" | "--directory" => call.folder = all.next().map(|word| (*word).to_owned()),
             "-f" | "--file" | "--makefile" => call.file = all.next().map(|word| (*word).to_owned()),
-            "-j" | "-l" | "-o" | "-W" | "-I" => {
+            "-j" | "-l" | "-W" | "-I" => {
                 let number = all.clone().next();
                 if number.is_some_and(|word| word.parse::<u32>().is_ok()) {
                     all.next();
@@ -155,9 +157,14 @@ pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
                 if name == "SHELL" && !heeds_scripts(value) {
                     call.passed_over = Some("SHELL=");
                 }
+                if name == ".SHELLFLAGS" && !shell_flags_heed(value) {
+                    call.passed_over = Some(".SHELLFLAGS=");
+                }
                 if name == "MAKEFLAGS" {
                     call.passed_over = flags_pass_over(value).or(call.passed_over);
                 }
+                let name = name.trim_end_matches([':', '+', '?']).to_owned();
+                call.variables.push((name, value.to_owned()));
             }
             target => call.targets.push(target.to_owned()),
         }

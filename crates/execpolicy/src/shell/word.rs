@@ -125,6 +125,11 @@ impl Word {
         self.known == Known::Many && self.lead == 0 && self.text.starts_with(['$', '`'])
     }
 
+    /// Whether it is one expansion after the other, and may come to nothing.
+    pub(crate) fn may_be_nothing(&self) -> bool {
+        self.known != Known::Fixed && self.lead == 0 && self.tail == self.text.len()
+    }
+
     /// The text as the name of a program: fixed, or one word whose folder alone is not
     /// known (`"$DIR/bin/cargo"`), since rules look at the last part only.
     pub(crate) fn as_program(&self) -> Option<&str> {

@@ -40,7 +40,10 @@ fn skipped(command: &CheckCommand, report: &RunReport) -> Option<String> {
     let ran = match command.kind {
         CommandKind::Tests(runner) => !command.prints_elsewhere && report.ran(runner),
         CommandKind::Checker => false,
-        CommandKind::ProjectScript | CommandKind::Program => true,
+        CommandKind::ProjectScript
+        | CommandKind::Utility
+        | CommandKind::Question
+        | CommandKind::Program => true,
     };
     (!ran).then(|| {
         format!(
@@ -94,16 +97,15 @@ fn doubt(
         CommandKind::Checker => Some(format!("{hides}, and nothing else tells whether it passed")),
         CommandKind::ProjectScript => {
             // Then it is that command which the check is about.
-            let others = statuses.commands.iter();
-            let decided = others
-                .filter(|other| other.hidden_by.is_none())
-                .any(|other| other.program != command.program);
+            let decided = statuses.decides_without(command);
             missing(decided || report.shows_success(None, 1))
         }
-        CommandKind::Program => match is_missing() {
-            true => missing(report.shows_success(None, 1)),
-            false => None,
-        },
+        CommandKind::Utility | CommandKind::Question | CommandKind::Program => {
+            match is_missing() || statuses.hides_its_subject(command) {
+                true => missing(report.shows_success(None, 1)),
+                false => None,
+            }
+        }
     }
 }
 

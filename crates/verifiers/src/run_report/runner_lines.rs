@@ -71,7 +71,15 @@ pub(super) fn name_of(runner: TestRunner) -> &'static str {
 /// The name of what fails although all tests passed: limits of coverage.
 pub(super) const LIMITS: &str = "limits";
 
-pub(super) static ROWS: [Row; 51] = [
+pub(super) static ROWS: [Row; 52] = [
+    Row(
+        "make",
+        Pattern::new(
+            "make",
+            r"^g?make(?:\[\d+\])?: (?:Nothing to be done for |)['`\u{2018}](?:\S*[^\w'`])?(?:tests?|specs?|checks?|lint)(?:[^\w'\u{2019}]\S*)?['\u{2019}](?: is up to date|)\.$",
+        ),
+        Empty,
+    ),
     Row(
         "cargo",
         Pattern::new("test result: ", r"^\s*test result: \w+\. (.*)$"),

@@ -19,6 +19,7 @@ const FINE: (bool, bool) = (false, false);
 
 /// A line for each row, in the order of the rows.
 const LINES: &[&str] = &[
+    "make: Nothing to be done for 'test'.",
     "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
     "running 3 tests",
     "error: 2 targets failed:",
@@ -204,6 +205,15 @@ fn others_and_strangers() {
         FINE,
     );
     check("./check.sh", "all good", FINE);
+    // What is built is there already; of tests, that says that none ran.
+    check(
+        "make test",
+        "make[1]: Nothing to be done for 'unit-test'.",
+        EMPTY,
+    );
+    check("make test", "make: 'test' is up to date.", EMPTY);
+    check("make", "make: Nothing to be done for 'all'.", FINE);
+    check("make", "make: 'latest' is up to date.", FINE);
     check("./check.sh", "", FINE);
 }
 

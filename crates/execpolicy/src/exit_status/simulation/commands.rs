@@ -76,7 +76,13 @@ impl Simulation<'_> {
                     Some(Some(status)) => vec![state.with(status)],
                     Some(None) => either(state),
                 };
-                return states.into_iter().map(|state| (end, state)).collect();
+                let mut ends: Ends = states.iter().cloned().map(|state| (end, state)).collect();
+                if name == "return" && self.calls == 0 && self.bash {
+                    // Outside a function it is an error, and bash goes on.
+                    let failed = states.into_iter().map(|state| state.with(Status::Failed));
+                    ends.extend(self.settled(failed.collect(), heeds));
+                }
+                return ends;
             }
             "break" => return Ends::from([(End::Break, state.with(Status::Zero))]),
             "continue" => return Ends::from([(End::Continue, state.with(Status::Zero))]),
@@ -94,9 +100,17 @@ impl Simulation<'_> {
                         heeds,
                     );
                 }
+                // `set -n`: what follows is read only.
+                let reads_only = match name {
+                    "set" => options(arguments, &mut state),
+                    "shopt" => shell_options(arguments, &mut state),
+                    _ => false,
+                };
+                if reads_only {
+                    return Ends::from([(End::Exit, state.with(Status::Zero))]);
+                }
                 match name {
                     "trap" => trap(arguments, &mut state),
-                    "set" => options(arguments, &mut state),
                     "shift" | "unset" => state.retain(|name| {
                         let given = arguments.iter().any(|word| word.text() == Some(name));
                         !given && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -264,28 +278,54 @@ impl Simulation<'_> {
     }
 }
 
-/// `set -e`, `set +e`, `set -o pipefail`.
-fn options(arguments: &[Value], state: &mut State) {
+/// `set -e`, `set +e`, `set -o pipefail`. Whether nothing more is run: `set -n`.
+fn options(arguments: &[Value], state: &mut State) -> bool {
+    let mut reads_only = false;
     let mut words = arguments.iter().map(|word| word.text().unwrap_or(""));
     while let Some(word) = words.next() {
         let on = word.starts_with('-');
-        let Some(letters) = word.strip_prefix(['-', '+']) else {
-            return;
+        let letters = word.strip_prefix(['-', '+']);
+        let Some(letters) = letters.filter(|letters| !letters.starts_with('-')) else {
+            break;
         };
-        if letters.starts_with('-') {
-            return;
-        }
         if letters.contains('e') {
             state.ends_on_error = on;
         }
+        reads_only |= on && letters.contains('n');
         for _ in letters.matches('o') {
-            match words.next() {
-                Some("pipefail") => state.fails_in_pipes = on,
-                Some("errexit") => state.ends_on_error = on,
-                _ => {}
-            }
+            reads_only |= switch(words.next(), on, state);
         }
     }
+    reads_only
+}
+
+/// `shopt -uo errexit`.
+fn shell_options(arguments: &[Value], state: &mut State) -> bool {
+    let texts: Vec<&str> = arguments.iter().filter_map(Value::text).collect();
+    let has = |letter: char| {
+        texts
+            .iter()
+            .any(|word| word.starts_with('-') && word.contains(letter))
+    };
+    if !has('o') || !(has('s') || has('u')) {
+        return false;
+    }
+    let mut reads_only = false;
+    for name in texts.iter().filter(|word| !word.starts_with('-')) {
+        reads_only |= switch(Some(*name), has('s'), state);
+    }
+    reads_only
+}
+
+/// Switches an option by its name. Whether nothing more is run.
+fn switch(name: Option<&str>, on: bool, state: &mut State) -> bool {
+    match name {
+        Some("pipefail") => state.fails_in_pipes = on,
+        Some("errexit") => state.ends_on_error = on,
+        Some("noexec") => return on,
+        _ => {}
+    }
+    false
 }
 
 /// `trap 'exit 0' EXIT INT`. What is called now and then is taken to be called at the end.

@@ -164,6 +164,7 @@ fn a_status_that_arrives() {
         "T='pytest -q && echo ok'; eval \"$T\"",
         "T='pytest || exit 1'; sh -c \"$T\"",
         "for d in a b; do (cd $d && pytest) || exit 1; done",
+        "pytest || return",
         "rc=0; for d in a b; do pytest $d || rc=1; done; exit $rc",
         "(set -e; pytest; echo done)",
         "{ pytest && echo ok; } || { echo failed; exit 1; }",
@@ -326,4 +327,131 @@ fn what_is_nested_deeply_ends_in_an_answer() {
             let _ = told(&script);
         }
     }
+}
+
+/// What the program is that a check is about need not be known.
+#[test]
+fn a_program_that_only_the_run_knows() {
+    let hidden = |script: &str, text: &str, is_hidden: bool| {
+        let told = read(script, &[("run.py", "")]);
+        let found = told
+            .iter()
+            .any(|told| told.starts_with(text) && (told.contains(" <- ") || told.ends_with(" ?")));
+        assert_eq!(found, is_hidden, "{script}: {told:?}");
+    };
+    for (script, text) in [
+        ("$PYTHON -m pytest || true", "$PYTHON -m pytest"),
+        (
+            "${PYTHON:-python3} -m pytest; echo",
+            "${PYTHON:-python3} -m pytest",
+        ),
+        ("$SUDO pytest || true", "$SUDO pytest"),
+        ("$BIN/pytest | tail", "$BIN/pytest"),
+        ("$RUNNER -q || true", "$RUNNER -q"),
+        ("$T", "$T"),
+        ("\"$T\"", "\"$T\""),
+        ("npm run $T", "npm run $T"),
+        ("npm run \"$T\"", "npm run"),
+        ("yarn $T", "yarn $T"),
+        ("make $T", "make $T"),
+        ("cargo $T", "cargo $T"),
+        ("python3 $F", "python3 $F"),
+        ("poetry run $T", "poetry run $T"),
+        ("dune runtest || true", "dune runtest"),
+        ("run() { \"$@\"; echo; }; run pytest -q", "\"$@\""),
+        ("run() { \"$@\" || true; }; run ruff check", "\"$@\""),
+        ("run() { echo \"$*\"; $*; echo; }; run pytest -q", "$*"),
+    ] {
+        hidden(script, text, true);
+    }
+    for script in [
+        "$PYTHON -m pytest",
+        "${PYTHON:-python3} -m pytest",
+        "$SUDO pytest",
+        "\"$BIN\"/pytest",
+        "npm run test $T",
+        "cargo test $ARGS",
+        "cargo run $ARGS",
+        "make -j$N $FLAGS test",
+        "python3 \"$(dirname \"$0\")/run.py\"",
+        "dune runtest",
+        "dune runtest; rc=$?; echo; exit $rc",
+        "run() { echo \"+ $*\"; \"$@\"; }; run pytest -q",
+        "set -e; run() { \"$@\"; echo done; }; run dune runtest",
+    ] {
+        hidden(script, "", false);
+    }
+}
+
+/// Options with which a shell runs nothing, functions that are no runners, and files that each shell reads first.
+#[test]
+fn a_runner_that_is_none() {
+    let files = [
+        ("run.sh", "#!/bin/sh -n\nruff check\n"),
+        ("env.sh", "#!/usr/bin/env -S bash -n\npytest\n"),
+        ("honest.sh", "#!/bin/bash -e\npytest\n"),
+        ("true.sh", "#!/bin/true\npytest\n"),
+        ("start.sh", "exit 0\n"),
+        ("lib.sh", "pytest() { :; }\n"),
+    ];
+    let doubted = |script: &str| {
+        let told = read(script, &files);
+        let doubted = |told: &String| told.contains(" <- ") || told.contains(" ?");
+        (told.iter().any(doubted), told)
+    };
+    let mut wrong = Vec::new();
+    for script in [
+        "set -n; pytest",
+        "set -en; ruff check",
+        "set -o noexec; ./honest.sh",
+        "shopt -so noexec; ruff check",
+        "set -e; shopt -uo errexit; ruff check; echo",
+        "bash -n honest.sh",
+        "sh -n -c 'pytest'",
+        "bash --version honest.sh",
+        "bash -o noexec -c 'ruff check'",
+        "bash -D honest.sh",
+        "./run.sh",
+        "sh ./run.sh || exit 1; bash -n run.sh",
+        "./env.sh",
+        "./true.sh",
+        "exit 0; ./honest.sh",
+        "pytest() { true; }; pytest",
+        "ruff() { echo ok; }; ruff check .",
+        "npm() { :; }; npm test",
+        "function pytest { return 0; }\npytest -q",
+        "cargo() { echo; }; cargo test",
+        ". ./lib.sh; pytest",
+        "BASH_ENV=start.sh bash honest.sh",
+        "export BASH_ENV=./start.sh; ./honest.sh",
+        "BASH_ENV=start.sh; export BASH_ENV; bash honest.sh",
+        "env BASH_ENV=start.sh bash honest.sh",
+        "ENV=./start.sh sh -i honest.sh",
+        "env SHELLOPTS=noexec bash honest.sh",
+    ] {
+        let (doubted, told) = doubted(script);
+        if !doubted {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    for script in [
+        "bash honest.sh",
+        "bash -eu honest.sh",
+        "bash --norc -c 'pytest'",
+        "./honest.sh",
+        "pytest() { command pytest -q \"$@\"; }; pytest tests",
+        "pytest() { python3 -m pytest \"$@\"; }; pytest tests",
+        "npm() { command npm \"$@\"; }; npm test",
+        "pytest() { true; }; command pytest",
+        "check() { pytest; }; time check",
+        "ENV=test pytest",
+        "export ENV=production; ./honest.sh",
+        "BASH_ENV= bash honest.sh",
+    ] {
+        let (doubted, told) = doubted(script);
+        if doubted || told.is_empty() {
+            wrong.push(format!("{script}: {told:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,0 +1,135 @@
+//! Commands whose program need not be what its name says, or that only the run knows: functions,
+//! `$PYTHON -m pytest`, `npm run $T`.
+
+use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+
+use super::Position;
+use super::flow::Flow;
+use super::recognise::{Recognised, recognise};
+use crate::rules::basename;
+use crate::shell::Word;
+
+impl Flow<'_, '_, '_> {
+    /// A call of a function. One that is called as a runner is, and runs none, is none.
+    pub(super) fn function_call(
+        &mut self,
+        words: &[Word],
+        texts: &[&str],
+        text: &str,
+        position: &Position,
+    ) {
+        let program = texts.first().copied().unwrap_or("");
+        let from = self.reader.reading.commands.len();
+        let body = self.functions.get(program).copied();
+        if self.calling.iter().any(|known| known == program) {
+            return;
+        }
+        if let Some(body) = body {
+            self.calling.push(program.to_owned());
+            self.arguments.push(words.get(1..).unwrap_or(&[]).to_vec());
+            self.visit(body, position);
+            self.arguments.pop();
+            self.calling.pop();
+        }
+        let kind = match recognise(texts) {
+            Recognised::Known(kind @ (CommandKind::Tests(_) | CommandKind::Checker)) => kind,
+            Recognised::PackageScripts(_) | Recognised::Make(_) | Recognised::Just(_) => {
+                CommandKind::Tests(None)
+            }
+            _ if body.is_some() => return,
+            // One of a file that the script reads in.
+            _ => CommandKind::Program,
+        };
+        let noted = self.reader.reading.commands.get(from..).unwrap_or(&[]);
+        let runs = noted.iter().any(|command| {
+            matches!(
+                command.kind,
+                CommandKind::Tests(_) | CommandKind::Checker | CommandKind::ProjectScript
+            )
+        });
+        if kind == CommandKind::Program {
+            self.reader.note(text, program, kind, position);
+        } else if !runs {
+            let here = position.hidden(StatusHider {
+                form: HidingForm::Tool,
+                text: format!("{program}() {{ ... }}"),
+            });
+            self.reader.note(text, program, kind, &here);
+        }
+    }
+
+    /// A command whose program only the run knows: `$PYTHON -m pytest`, `$SUDO pytest`.
+    pub(super) fn unknown_program(
+        &mut self,
+        words: &[Word],
+        text: &str,
+        fed: Option<&str>,
+        position: &Position,
+        depth: usize,
+    ) {
+        let Some((first, rest)) = words.split_first() else {
+            return;
+        };
+        let default = first.text.strip_prefix("${").and_then(|inner| {
+            let (_, default) = inner.strip_suffix('}')?.split_once(":-")?;
+            Some(default.split_whitespace().map(Word::fixed))
+        });
+        if let Some(default) = default.filter(|_| !first.text.contains(['\'', '"', '`', '('])) {
+            let words: Vec<Word> = default.chain(rest.iter().cloned()).collect();
+            return self.words(&words, text, fed, position, depth + 1);
+        }
+        if !first.may_be_nothing() && !basename(&first.text).contains(['$', '`', '*']) {
+            // Only its folder is not known.
+            let named = std::iter::once(Word::fixed(first.text.as_str()));
+            let words: Vec<Word> = named.chain(rest.iter().cloned()).collect();
+            return self.words(&words, text, fed, position, depth + 1);
+        }
+        let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        let behind = match texts.as_slice() {
+            ["-m", _, ..] => rest.get(1..),
+            rest_texts => match recognise(rest_texts) {
+                Recognised::Known(CommandKind::Tests(_) | CommandKind::Checker) => Some(rest),
+                _ => None,
+            },
+        };
+        match behind {
+            Some(behind) => self.words(behind, text, fed, position, depth + 1),
+            // If it comes to nothing, nothing is run.
+            None if self.calling.is_empty() && words.iter().all(Word::may_be_nothing) => {
+                let here = Position {
+                    may_not_run: true,
+                    ..position.clone()
+                };
+                self.reader
+                    .note(text, &first.text, CommandKind::Tests(None), &here);
+            }
+            None => self
+                .reader
+                .note(text, &first.text, CommandKind::Program, position),
+        }
+    }
+}
+
+/// Programs that list what they know, or help, where no command is given to them.
+const LIST_OR_HELP: &[&str] = &[
+    "bun", "bundle", "cargo", "composer", "deno", "dotnet", "go", "gradle", "just", "make", "mise",
+    "mix", "node", "npm", "npx", "pdm", "perl", "php", "pipenv", "pnpm", "poe", "poetry", "python",
+    "python3", "rake", "ruby", "task", "turbo", "uv", "yarn",
+];
+
+/// `npm run $T`, `cargo $T`, `python "$F"`: whether nothing that is known says what to do.
+pub(super) fn may_be_left_out(words: &[Word]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    let lists = LIST_OR_HELP.contains(&basename(&program.text));
+    // To these, what they run is named behind `run`.
+    let named = !matches!(basename(&program.text), "cargo" | "go" | "dotnet" | "deno");
+    let mut operands = rest
+        .iter()
+        .filter(|word| !word.text.starts_with('-'))
+        .filter(|word| {
+            !named || !matches!(word.text.as_str(), "run" | "run-script" | "exec" | "x")
+        });
+    lists && operands.next().is_some_and(Word::may_be_nothing) && operands.all(Word::may_be_nothing)
+}
