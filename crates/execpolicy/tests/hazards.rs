@@ -48,7 +48,7 @@ fn the_question_names_the_command_the_reason_and_what_to_do_instead() {
     let reason = |script: &str| judge_script(&shipped(), script).reason.unwrap_or_default();
     assert_eq!(
         reason("cd x && git push origin +main"),
-        "policy asks: `git push origin` replaces or removes what others have: add to it instead (a \
+        "policy asks: `git push origin +main` replaces or removes what others have: add to it instead (a \
          new commit, a new version), or leave that to the person"
     );
     assert_eq!(

@@ -19,6 +19,8 @@ const MAX_WORDS: usize = 64;
 const MAX_TOUCHED: usize = 256;
 /// Bytes of a word or piece that are kept.
 const MAX_BYTES: usize = 256;
+/// Bytes of a command that a person is told.
+const MAX_SHOWN: usize = 60;
 
 /// Why a command would be asked about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -288,17 +290,21 @@ fn reason(hit: &Match) -> String {
     }
 }
 
-/// How a command begins.
+/// A command, or how it begins.
 fn shown(words: &[Word]) -> String {
-    let texts = words.iter().take(3).map(|word| word.text.as_str());
-    bounded(&texts.collect::<Vec<_>>().join(" "))
+    let texts = words.iter().take(MAX_SHOWN).map(|word| word.text.as_str());
+    cut(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
+}
+
+fn bounded(text: &str) -> String {
+    cut(text, MAX_BYTES)
 }
 
 /// At most so many bytes, cut between characters.
-fn bounded(text: &str) -> String {
-    if text.len() <= MAX_BYTES {
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(MAX_BYTES - '…'.len_utf8());
+    let end = text.floor_char_boundary(most - '…'.len_utf8());
     text.get(..end).unwrap_or("").to_owned() + "…"
 }
