@@ -36,7 +36,15 @@ pub(crate) fn command(program: &str, words: &[&str]) -> Option<String> {
     let arguments = words.get(1..).unwrap_or_default();
     match program {
         "checkrein" => {
-            let first = arguments.iter().find(|word| !word.starts_with('-'))?;
+            let at = arguments.iter().position(|word| !word.starts_with('-'))?;
+            let first = arguments.get(at)?;
+            let next = arguments.get(at + 1);
+            // It is read before anything else; what reads its words itself is not believed.
+            if next.is_some_and(|word| matches!(*word, "--help" | "-h"))
+                && !["confined-exec", "hook", "notify-a-person"].contains(first)
+            {
+                return None;
+            }
             CHANGES.contains(first).then(|| {
                 format!("`checkrein {first}` is for the person, at a terminal of their own; say what you need and why")
             })
@@ -54,6 +62,8 @@ pub(crate) enum Change {
     Written,
     /// It goes, with all that is in it.
     Removed,
+    /// What is put into it has names that are not known, or it becomes another folder.
+    Filled,
 }
 
 /// Why this place is left as it is, if it is one that decides whether anybody is judged, or holds
@@ -78,10 +88,21 @@ pub(crate) fn changed(
             "{shown} is part of what judges this work: the person changes it"
         ));
     }
+    if change == Change::Filled && parts.last().is_some_and(is_agents) {
+        let shown = shown(spot);
+        return Some(format!(
+            "{shown} holds what judges this work: the person changes it"
+        ));
+    }
     (change == Change::Removed && holds(&parts, ground, protected)).then(|| {
         let shown = shown(spot);
         format!("{shown} holds what judges this work: the person removes it")
     })
+}
+
+/// Whether this is the folder of an agent.
+fn is_agents(name: &&str) -> bool {
+    SETTINGS.iter().any(|(folder, _)| names(name, folder))
 }
 
 /// Settings of an agent by the end of a path. `**` stands for any folders, also for none.
@@ -128,8 +149,7 @@ fn holds(parts: &[&str], ground: &Ground, protected: &[String]) -> bool {
         }
         Some(_) => return false,
     };
-    let agents = |name: &&str| SETTINGS.iter().any(|(folder, _)| names(name, folder));
-    if top.last().is_some_and(agents) || is_state(top) {
+    if top.last().is_some_and(is_agents) || is_state(top) {
         return true;
     }
     let above_state = (1..STATE.len()).any(|depth| {
@@ -269,12 +289,17 @@ mod tests {
             "echo '{}' | checkrein hook claude-code",
             "$(which checkrein; echo) ; checkrein approve 1",
             "timeout 5 checkrein deny 1",
+            "checkrein off --reason --help",
+            "checkrein hook --help",
             "[ \"$1\" = -- ] && checkrein off",
         ] {
             check(script, no);
         }
         for script in [
             "checkrein check",
+            "checkrein off --help",
+            "checkrein seal -h",
+            "checkrein --help",
             "checkrein show --why",
             "checkrein sessions --json",
             "echo checkrein off",
@@ -326,6 +351,27 @@ mod tests {
             "sed -i s/a/b/ ../x/./.codex/config.toml",
             "rm -rf ~/.local/state/checkrein",
             "[ -d ~ ] && rm -r .claude",
+            "ln -sfn x .claude",
+            "ln -s x/.claude .",
+            "cp -r x/.claude .",
+            "rsync -a x/.claude/ .claude/",
+            "cp -rT x .claude",
+            "cp -a x/. .claude",
+            "python3 -c 'import shutil; shutil.copytree(\"x\", \".claude\")'",
+            "python3 -c 'import os; os.symlink(\"x\", \".claude\")'",
+            "git checkout -- .claude",
+            "git restore .claude",
+            "git stash -- .claude",
+            "git stash push .claude/settings.json",
+            "git clean -fdx .claude",
+            "tar -C .claude -x",
+            "tar xf x.tar -C ~/.claude",
+            "unzip x.zip -d .claude",
+            "ex -sc wq .claude/settings.json",
+            "ed .claude/settings.json",
+            "node -e 'fs.writeFileSync(\".claude/settings.json\", \"{}\")'",
+            "node -e 'fs.cpSync(\"x\", \".claude\")'",
+            "ruby -e 'File.write(\".claude/settings.json\", \"{}\")'",
             "[ -d ~ ] > .claude/settings.json",
             "rm /var/lib/rein/repo/store.db",
             "cp x /var/lib/rein/repo/off.json",
@@ -354,6 +400,17 @@ mod tests {
             "cat .claude/settings.json",
             "sed -n 1,5p .claude/settings.json",
             "cp .claude/settings.json /tmp/backup",
+            "cp -r .claude /tmp/backup/.claude",
+            "mkdir -p .claude/commands",
+            "cp x.md .claude/commands/",
+            "ln -s ../skills/x .claude/skills/x",
+            "tar -cf x.tar .claude",
+            "git diff .claude",
+            "git add .claude",
+            "git log -- .claude",
+            "git stash list",
+            "git checkout -- .",
+            "node -e 'fs.writeFileSync(\"x.json\", \"{}\")'",
             "grep -r hooks ~/.local/state/checkrein 2>/dev/null",
             "rm -rf checkrein rules/other.rules",
             "command -v cd .claude && rm settings.json",

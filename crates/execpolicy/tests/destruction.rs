@@ -91,6 +91,13 @@ fn the_refusal_names_the_rule_the_reason_and_who_can_change_it() {
 }
 
 #[test]
+fn the_home_of_another_is_named_as_it_was() {
+    let facts = judge_script(&without_rules("/srv/build/repo"), "userdel -r bob");
+    let reason = facts.reason.unwrap_or_default();
+    assert!(reason.contains("removes a home folder: ~bob."), "{reason}");
+}
+
+#[test]
 fn words_without_a_shell_and_tools_that_write_are_held_to_it() {
     let rules = without_rules("/home/dev/repo");
     let forbidden = Some(RuleDecision::Forbidden);

@@ -58,6 +58,7 @@ fn large_and_deep_scripts_end() {
         "[ -d ~ ] && ".repeat(80_000) + "rm x",
         "echo ==; ".to_owned() + &"[ $(".repeat(100_000),
         "echo ==; ".repeat(100_000),
+        "set -- \"$@\" a\nset -- a b\n".repeat(300) + &"\"$@\"\n".repeat(100_000),
         "$(".repeat(5_000_000),
         "cd a; ".repeat(100_000) + "rm x",
         deep("(", ")"),

@@ -216,6 +216,9 @@ fn acts_1_and_5_from_inside_and_by_patterns_are_prevented() {
         "cd .claude && rm settings.json",
         "rm .claude/*",
         "find .claude -delete",
+        "tar -C .claude -xf x.tar",
+        "ln -sfn x .claude",
+        "[ -d ~ ] && rm -r .claude",
         &format!("cd {store} && rm store.db"),
         &format!("find {store} -delete"),
     ] {
@@ -227,11 +230,7 @@ fn acts_1_and_5_from_inside_and_by_patterns_are_prevented() {
 fn acts_1_and_5_by_what_no_text_names_are_not_prevented() {
     let world = World::with_check("exit 1");
     let agent = at_work(&world);
-    for command in [
-        "tar -C .claude -xf x.tar",
-        "python3 x.py",
-        "rm \"$SETTINGS\"",
-    ] {
+    for command in ["tar -xf x.tar", "python3 x.py", "rm \"$SETTINGS\""] {
         assert_eq!(agent.shell(command, ""), Answer::Nothing, "{command}");
     }
 }

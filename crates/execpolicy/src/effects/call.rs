@@ -84,7 +84,7 @@ pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
     let mut words = words;
     for _ in 0..MAX_SUBS {
         let call = read(row, words, !row.subs.is_empty());
-        if row.more.is_none() && only_asks(words, std::ptr::eq(row, top)) {
+        if row.more.is_none() && only_asks(row, words, std::ptr::eq(row, top)) {
             return;
         }
         options(row, &call, out);
@@ -131,10 +131,11 @@ pub(super) fn judge(row: &Row, words: &[Word], out: &mut Vec<Effect>) {
 
 /// `PROGRAM [COMMAND] --help`, `PROGRAM --version` and nothing else: with a further word it could be
 /// its value, and where words before it are read as operands it could be one, too.
-fn only_asks(words: &[Word], is_program: bool) -> bool {
+fn only_asks(row: &Row, words: &[Word], is_program: bool) -> bool {
     match words {
         [_, word] => match word.as_fixed() {
             Some("--help") => true,
+            Some("-help") => row.words,
             Some("--version") => is_program,
             _ => false,
         },

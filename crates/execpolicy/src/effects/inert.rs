@@ -61,6 +61,33 @@ pub(super) const GIT_FILES: InertOption = InertOption {
     ],
     ..PLAIN
 };
+pub(super) const GIT_PUSH: InertOption = InertOption {
+    undone_by: &["receive-pack", "exec"],
+    flags: &[
+        "f",
+        "force",
+        "u",
+        "set-upstream",
+        "v",
+        "verbose",
+        "q",
+        "quiet",
+        "tags",
+        "follow-tags",
+        "all",
+        "mirror",
+        "prune",
+        "d",
+        "delete",
+        "porcelain",
+        "progress",
+        "no-verify",
+        "atomic",
+        "force-with-lease",
+        "force-if-includes",
+    ],
+    ..PLAIN
+};
 pub(super) const CARGO: InertOption = InertOption {
     undone_by: &["x", "execute"],
     flags: &[

@@ -12,6 +12,11 @@ use crate::shell::{Dir, Word};
 /// Spots of one word that are told apart.
 const MOST: usize = 64;
 
+/// Why a person is asked about a file system on a loop device: a file lies behind it, and which one
+/// only the machine knows.
+const LOOP: &str = "replaces all that is in the file behind a loop device: make the file system in \
+                    the file itself, or leave that to the person";
+
 /// What stands around a command.
 pub(crate) struct Scene<'a> {
     /// Where the project is.
@@ -58,6 +63,8 @@ pub(crate) struct Judged {
     pub(crate) made: Vec<Spot>,
     /// Folders that it puts files into under names that are not known.
     pub(crate) filled: Vec<Spot>,
+    /// Those of them of which nobody will see the names.
+    pub(crate) unseen: Vec<Spot>,
     /// Files and folders that it reads.
     pub(crate) read: Vec<Spot>,
     /// From where to where it copies or moves.
@@ -198,9 +205,11 @@ impl Sight<'_, '_> {
             Effect::Patch(folder) => {
                 let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
                 // Which files it names is seen where files are read.
+                let before = self.judged.unseen.len();
                 for spot in self.spots(&folder) {
                     self.file(Act::Unpack, &spot);
                 }
+                self.judged.unseen.truncate(before);
             }
             Effect::At(word) => self.from = self.spots(word),
             Effect::Runs(word) => self.judged.runs.push(Run::Script(word.clone())),
@@ -266,6 +275,12 @@ impl Sight<'_, '_> {
             Act::Format => {
                 self.protected(spot, Below::Nothing);
                 self.judged.written.push(spot.clone());
+                if ground.is_loop(spot) {
+                    if self.bounds.hazard_asks {
+                        self.judged.hazard = self.judged.hazard.or(Some(LOOP));
+                    }
+                    return self.asks_at(spot, "writes a device");
+                }
                 // A file of any other name is an image, wherever it lies.
                 let disk = matches!(place, Place::Device | Place::Unknown) || ground.is_disk(spot);
                 if disk {
@@ -275,6 +290,8 @@ impl Sight<'_, '_> {
             Act::Write | Act::WriteBelow | Act::Unpack => {
                 if ground.is_disk(spot) {
                     self.destroys(|| format!("overwrites a disk: {}", shown(spot)));
+                } else if spot.path() == "/proc/sysrq-trigger" {
+                    self.destroys(|| format!("stops the machine: {}", shown(spot)));
                 }
                 if self.spoils && self.is_system(spot) && !ground.is_for_additions(spot) {
                     self.destroys(|| {
@@ -292,7 +309,10 @@ impl Sight<'_, '_> {
                 }
                 match act {
                     Act::Write => self.judged.made.push(spot.clone()),
-                    _ => self.judged.filled.push(spot.clone()),
+                    _ => {
+                        self.judged.filled.push(spot.clone());
+                        self.judged.unseen.push(spot.clone());
+                    }
                 }
                 // `<>` of Perl runs it.
                 if spot.name().is_some_and(|name| name.trim().ends_with('|')) {
@@ -567,7 +587,8 @@ pub(crate) fn shown(spot: &Spot) -> String {
         .strip_prefix(super::place::TREE)
         .map_or(path.as_str(), |rest| rest.trim_start_matches('/'));
     let path = if path.is_empty() { "." } else { path };
-    path.replace("/\u{2}home", "~")
+    path.replace("/\u{2}home-of/", "")
+        .replace("/\u{2}home", "~")
         .replace(['\u{1}', '\u{2}', '\u{3}'], "…")
 }
 

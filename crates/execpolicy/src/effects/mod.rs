@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod code;
 mod credentials;
 pub(crate) mod glob;
+mod here;
 mod inert;
 pub(crate) mod judge;
 pub(crate) mod means;
@@ -106,6 +107,10 @@ pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
     match table::find(name) {
         Some(row) => {
             call::judge(row, words, &mut out);
+            if here::is_meant(name, words) {
+                let felt = [Deed::Publishes, Deed::Deploys, Deed::Forces].map(Effect::Deed);
+                out.retain(|effect| !felt.contains(effect));
+            }
             // A script that is called `reboot` stops nothing that is known of.
             if program.contains('/') && !program.starts_with('/') {
                 out.retain(|effect| *effect != Effect::Deed(Deed::Stops));

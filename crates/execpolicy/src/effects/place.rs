@@ -274,6 +274,12 @@ impl Ground {
         vital::is_system(&parts) && self.below_root(&parts).is_none()
     }
 
+    /// Whether it is a loop device, or a part of one: a file that is looked at as a disk.
+    pub(crate) fn is_loop(&self, spot: &Spot) -> bool {
+        let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        vital::is_loop(&parts)
+    }
+
     /// Whether it is a folder of the system into which people put programs and data of their own:
     /// whom it belongs to is theirs to say.
     pub(crate) fn is_for_additions(&self, spot: &Spot) -> bool {

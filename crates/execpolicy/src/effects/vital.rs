@@ -133,6 +133,16 @@ pub(super) fn is_disk(path: &[&str]) -> bool {
     }
 }
 
+/// Whether the path is a loop device, or a partition of one.
+pub(super) fn is_loop(path: &[&str]) -> bool {
+    let (["dev", name] | ["dev", "mapper", name]) = path else {
+        return false;
+    };
+    let number = name.strip_prefix("loop").unwrap_or("");
+    let part = |c: char| c.is_ascii_digit() || c == 'p';
+    number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(part)
+}
+
 fn itself_or_all(path: &[&str], folder: &[&str]) -> bool {
     let named = |path: &[&str]| {
         path.len() == folder.len()

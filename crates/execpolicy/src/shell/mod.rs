@@ -13,6 +13,7 @@ mod outside;
 mod parsed;
 mod patches;
 mod pieces;
+mod prints;
 mod quote;
 mod sums;
 mod tree;
@@ -29,7 +30,7 @@ use checkrein_core::input::{RuleDecision, ToolFacts};
 
 use crate::effects::judge::{self as sight, Judged, Run, Scene};
 use crate::effects::means::{GIVEN, Hole, Names};
-use crate::effects::place::{Ground, Spot, UNKNOWN};
+use crate::effects::place::{Ground, Place, Spot, UNKNOWN};
 use crate::effects::{self, Deed, Effect, code, variables};
 use crate::own;
 use crate::policy::{Bounds, Unmatched};
@@ -56,6 +57,8 @@ const MAX_DEPTH: u16 = 24;
 const MAX_COMMANDS: usize = 200_000;
 /// Files that are kept in mind.
 const MOST_FILES: usize = 256;
+/// Calls of functions whose words are kept together.
+const MOST_GIVEN: usize = 16;
 /// Words of a command of unsure shape that are each tried as a command.
 const MAX_TRIED: usize = 64;
 
@@ -196,6 +199,8 @@ struct Judge<'r> {
     ground: Ground,
     names: Names,
     functions: HashSet<String>,
+    /// What functions and scripts are given, all words of one call together.
+    given: Vec<Vec<Word>>,
     /// Texts that would run as sums, and whether anything reads sums.
     traps: Vec<String>,
     sums: bool,
@@ -219,6 +224,7 @@ impl<'r> Judge<'r> {
             ground: Ground::new(&rules.bounds().roots),
             names: Names::default(),
             functions: HashSet::new(),
+            given: Vec::new(),
             traps: Vec::new(),
             sums: false,
             links: Vec::new(),
@@ -340,7 +346,15 @@ impl<'r> Judge<'r> {
             .removed
             .iter()
             .map(|spot| (spot, own::Change::Removed));
-        for (spot, change) in written.chain(removed) {
+        let filled = judged.unseen.iter();
+        // A folder that is copied or linked to a place brings what is in it.
+        let copied = judged.copied.iter();
+        let copied = copied.filter(|(from, to)| from.name() == to.name());
+        let linked = judged.links.iter();
+        let put = copied.map(|(_, to)| to).chain(linked.map(|(to, _)| to));
+        let put = put.filter(|spot| !matches!(self.ground.place(spot), Place::Scratch { .. }));
+        let filled = filled.chain(put).map(|spot| (spot, own::Change::Filled));
+        for (spot, change) in written.chain(removed).chain(filled) {
             if let Some(why) = own::changed(spot, change, &self.ground, protected) {
                 self.verdict.refuse(RuleDecision::Forbidden, why);
             }
@@ -392,8 +406,18 @@ impl<'r> Judge<'r> {
             self.assigned(name, value.as_ref(), depth, dirs);
         }
         for found in &script.commands {
-            for word in self.given(&found.words) {
+            let given = self.given(&found.words).to_vec();
+            for word in &given {
                 self.names.set(GIVEN, Some(word.clone()));
+            }
+            let dashes = given
+                .iter()
+                .take_while(|word| word.as_fixed() == Some("--"));
+            let words = given.get(dashes.count()..).unwrap_or(&[]);
+            // One that begins with what is given would be made of itself.
+            let named = words.first().is_some_and(|word| word.known == Known::Fixed);
+            if named && self.given.len() < MOST_GIVEN {
+                self.given.push(words.to_vec());
             }
         }
         let contained = kind == Kind::Contained;
@@ -539,6 +563,13 @@ impl<'r> Judge<'r> {
 
     fn assigned(&mut self, name: &str, value: Option<&Word>, depth: u16, dirs: &Dirs) {
         self.names.set(name, value.cloned());
+        // `RM=$(which rm)`
+        if let Some([word]) = value
+            .and_then(|value| prints::words_of(&value.text))
+            .as_deref()
+        {
+            self.names.set(name, Some(word.clone()));
+        }
         match variables::set(name, value) {
             Some(variables::Sets::Runs(run)) => {
                 self.run(run, &Feed::Nothing, depth + 1, (dirs, Kind::Plain), None)
@@ -802,9 +833,25 @@ impl<'r> Judge<'r> {
         let Some((first, rest)) = words.split_first() else {
             return;
         };
-        for name in self.names.constants(first) {
-            let own = name.split_whitespace().map(Word::fixed);
-            let words: Vec<Word> = own.chain(rest.iter().cloned()).collect();
+        if self.commands + self.pending.len() > MAX_COMMANDS {
+            return;
+        }
+        let constants = self.names.constants(first);
+        let mut begins: Vec<Vec<Word>> = constants
+            .iter()
+            .map(|name| name.split_whitespace().map(Word::fixed).collect())
+            .collect();
+        // `{rm,-rf,x}` and a list are several words.
+        let list = first.text.contains("[@]") || first.text.contains("[*]");
+        if list || first.text.contains('{') && first.text.contains(',') {
+            begins.push(constants.iter().map(Word::fixed).collect());
+        }
+        begins.extend(prints::words_of(&first.text));
+        if matches!(first.text.as_str(), "$@" | "${@}" | "$*" | "${*}") {
+            begins.extend(self.given.iter().cloned());
+        }
+        for own in begins {
+            let words: Vec<Word> = own.into_iter().chain(rest.iter().cloned()).collect();
             let named = words.first().and_then(Word::as_program);
             // What names itself is no constant.
             if named.is_none_or(|named| named.contains(['$', '`'])) {
@@ -825,9 +872,13 @@ impl<'r> Judge<'r> {
 
     /// Why a person is asked about code that a command runs, if it comes from the network.
     fn fetched(&self, command: &Command, inner: &[Inner]) -> Option<&'static str> {
+        // `curl ... | xargs sh -c`
+        let added = |text: &str| command.feed == Feed::Fetched && matches!(text, "" | "{}" | "%");
         let fetched = |inner: &Inner| match inner {
             Inner::Fetched(_) => true,
+            Inner::Unreadable(text) if added(text) => true,
             Inner::Code(text) | Inner::Unreadable(text) => fetched::is_fetched(text, &self.names),
+            Inner::Script { text, sure: false } => added(text),
             _ => false,
         };
         let asks = command.sure && self.asks_about_hazards();

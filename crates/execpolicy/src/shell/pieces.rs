@@ -11,7 +11,7 @@ const MAX_PIECES: usize = 2_000;
 
 /// Words behind which a command can begin. `time` is none here: it has options.
 const KEYWORDS: &[&str] = &[
-    "if", "then", "else", "elif", "while", "until", "do", "!", "{", "coproc", "fi", "done", "}",
+    "if", "then", "else", "elif", "while", "until", "do", "!", "{", "fi", "done", "}",
 ];
 
 /// What stands between two ends of a command: the members of a pipeline.
@@ -280,6 +280,18 @@ impl<'s> Cut<'s> {
                 let blanks = rest.len() - rest.trim_start().len();
                 let name = first_word(rest.trim_start());
                 self.at += blanks + name.len().max(1);
+            }
+            "coproc" => {
+                self.at += word.len();
+                // `coproc NAME { ...; }`
+                let rest = self.rest().trim_start();
+                let behind = rest
+                    .get(first_word(rest).len()..)
+                    .unwrap_or("")
+                    .trim_start();
+                if behind.starts_with(['{', '(']) {
+                    self.at = self.text.len() - behind.len();
+                }
             }
             "[[" => {
                 self.tests = true;
@@ -584,6 +596,7 @@ mod tests {
         check("((a | b)); c", &["((a | b))", "c"]);
         check("f() { a; }; g () (b)", &["a", "b"]);
         check("function f { a; }", &["a"]);
+        check("coproc a b; coproc c { d; }", &["a b", "d"]);
         check("{ a; } | b", &["a", " | b"]);
         check(
             "case $x in a | b) c;; (d) e ;; *) f; esac; g",

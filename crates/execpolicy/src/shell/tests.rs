@@ -270,6 +270,7 @@ fn further_spellings() {
         "$EMPTY rm x",
         "{rm,-rf,x}",
         "{r,}m x",
+        "$(which rm) x",
         "eval \"$(echo rm)\"",
         "`echo rm` x",
         "X=rm; $X y",
@@ -295,7 +296,6 @@ fn further_spellings() {
     let rows = [
         "$X",
         "\"$CMD\" x",
-        "$(which rm) x",
         "${x}rm y",
         "r${x}m y",
         "/bin/r? x",

@@ -463,7 +463,10 @@ impl<'t, 's> Walk<'t, 's> {
             let gap = end.and_then(|end| self.text.get(end..node.start_byte()));
             // The shell takes a line continuation out before it looks for words; the
             // grammar ends a word there.
-            let continued = gap.is_some_and(|gap| gap.replace("\\\n", "").is_empty());
+            let gap = gap.map(|gap| gap.replace("\\\n", ""));
+            let continued = gap.as_deref() == Some("");
+            // Behind a comment the grammar can miss the end of the line.
+            self.script.broken |= gap.is_some_and(|gap| gap.contains('\n'));
             match words.last_mut().filter(|_| continued) {
                 Some(last) => last.append(&word),
                 None => words.push(word),

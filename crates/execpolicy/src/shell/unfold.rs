@@ -3,6 +3,7 @@
 
 use super::feed::Feed;
 use super::options::{Seen, Start, past};
+use super::prints;
 use super::word::{Known, Word};
 use super::wrappers::{self, Wrapper};
 use crate::rules::basename;
@@ -84,6 +85,9 @@ pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
         Wrapper::TextOption => text_option(words, feed),
         Wrapper::Ssh => match past(words, &wrappers::SSH).0 {
             Start::At(at) => match words.get(at..) {
+                Some([dashes, rest @ ..]) if is(Some(dashes), "--") && !rest.is_empty() => {
+                    joined(rest, name, feed)
+                }
                 Some(rest) if !rest.is_empty() => joined(rest, name, feed),
                 _ => fed(feed),
             },
@@ -232,6 +236,10 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
     let (mut text, mut stdin, mut at) = (false, false, 1);
     while let Some(word) = words.get(at) {
         let lead = word.lead();
+        // A file by a name that the shell makes.
+        if word.text.starts_with("<(") {
+            break;
+        }
         if word.known == Known::Many && lead.is_empty() {
             return vec![Inner::AnyFrom(1), Inner::Unreadable(word.text.clone())];
         }
@@ -278,7 +286,11 @@ fn code_file(file: &Word, feed: &Feed) -> Vec<Inner> {
     match file.as_fixed() {
         Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => fed(feed),
         None if file.text.starts_with("<(") || file.text.starts_with("=(") => {
-            vec![Inner::Unreadable(file.text.clone())]
+            let mut found = vec![Inner::Unreadable(file.text.clone())];
+            if let Some(text @ Feed::Text { .. }) = prints::of(&file.text) {
+                found.extend(fed(&text));
+            }
+            found
         }
         _ => Vec::new(),
     }

@@ -28,6 +28,27 @@ const REMOVERS: &[&str] = &[
 /// Functions of so common a name that they count only where they belong to one of [`FILES`].
 const COMMON: &[&str] = &["remove", "unlink", "rmdir", "rm", "delete"];
 const FILES: &[&str] = &["os", "fs", "fsp", "promises", "File", "Dir", "FileUtils"];
+/// Functions that write what their first argument names.
+const WRITERS: &[&str] = &[
+    "writeFile",
+    "writeFileSync",
+    "appendFile",
+    "appendFileSync",
+    "createWriteStream",
+    "truncateSync",
+];
+/// Functions that put their first argument, or another name of it, where their second says.
+const MOVERS: &[&str] = &[
+    "renameSync",
+    "copyFileSync",
+    "cpSync",
+    "symlinkSync",
+    "linkSync",
+];
+const COMMON_MOVERS: &[&str] = &[
+    "copy", "copy2", "copyfile", "copytree", "move", "rename", "replace", "symlink", "link", "cp",
+    "cp_r", "mv", "ln_s",
+];
 /// Functions that run a command: a text, or a list of its words.
 const RUNNERS: &[&str] = &[
     "system",
@@ -136,6 +157,14 @@ fn call(owner: &str, name: &str, after: &str, out: &mut Vec<Effect>) {
             _ if home.is_some_and(alone) => out.push(file(Act::Remove, "~")),
             _ => {}
         }
+    } else if WRITERS.contains(&name) || name == "write" && owner == "File" {
+        out.extend(string(arguments).map(|(path, _)| file(Act::Write, &path)));
+    } else if MOVERS.contains(&name)
+        || COMMON_MOVERS.contains(&name) && (FILES.contains(&owner) || owner == "shutil")
+    {
+        let second = string(arguments)
+            .and_then(|(_, rest)| string(rest.trim_start().strip_prefix(',')?.trim_start()));
+        out.extend(second.map(|(path, _)| file(Act::Unpack, &path)));
     } else if RUNNERS.contains(&name) {
         let mut words = Vec::new();
         let mut rest = arguments;

@@ -208,7 +208,8 @@ pub(super) const ROWS: &[Row] = &[
                 Row::does(
                     &["rm", "mv", "push", "replace-provider", "delete"],
                     &[Deed::Deploys],
-                ),
+                )
+                .one_dash(),
             ]),
             Row::does(
                 &[
@@ -225,7 +226,8 @@ pub(super) const ROWS: &[Row] = &[
                     "console",
                 ],
                 &[Deed::Deploys],
-            ),
+            )
+            .one_dash(),
         ]),
 ];
 

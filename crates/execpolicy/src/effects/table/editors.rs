@@ -135,6 +135,16 @@ fn editor(call: &Call<'_>, out: &mut Vec<Effect>) {
     if !version {
         out.push(Effect::Deed(Deed::Code));
     }
+    if !version
+        && matches!(
+            call.name(),
+            "ex" | "ed" | "red" | "vi" | "vim" | "nvim" | "nvi"
+        )
+    {
+        let files = call.words.iter().skip(1);
+        let files = files.filter(|word| !word.text.starts_with(['-', '+']));
+        out.extend(files.map(|word| Effect::File(Act::Write, word.clone())));
+    }
 }
 
 /// Shows something to the person, or takes it on a clipboard.

@@ -136,6 +136,11 @@ fn copied(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .take(sources)
                 .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
         );
+        // What lies in the source goes there, and not the source.
+        let whole = call.has(&["T", "no-target-directory"])
+            || call.operands.iter().any(|word| word.text.ends_with("/."));
+        let target = call.operands.last().filter(|_| whole && !into);
+        out.extend(target.map(|word| Effect::File(Act::Unpack, (*word).clone())));
     }
 }
 
@@ -511,7 +516,7 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
 /// Whether a test leaves anything out.
 pub(super) fn chooses(words: &[Word]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
-        // `-name '*'` is every name, unless it is turned round.
+        // `-name '*'` is every name.
         let every = |test: &str| {
             let next = words.get(at + 1).and_then(Word::as_fixed);
             let wild = next.is_some_and(|text| {
@@ -526,8 +531,11 @@ pub(super) fn chooses(words: &[Word]) -> bool {
                 "-ipath",
                 "-wholename",
                 "-iwholename",
+                "-regex",
+                "-iregex",
             ];
-            wild && !turned && named.contains(&test)
+            // All but one name is next to everything, too.
+            (turned || wild) && named.contains(&test)
         };
         if word.as_fixed().is_some_and(every) {
             return false;

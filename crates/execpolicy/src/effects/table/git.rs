@@ -293,7 +293,6 @@ const SUBS: &[Row] = &[
             ("f", On::Does(Deed::Forces)),
             ("force", On::Does(Deed::Forces)),
             ("force-with-lease", On::Does(Deed::Forces)),
-            ("force-if-includes", On::Value),
             ("mirror", On::Does(Deed::Forces)),
             ("delete", On::Does(Deed::Forces)),
             ("d", On::Does(Deed::Forces)),
@@ -742,16 +741,27 @@ fn clean(call: &Call<'_>, out: &mut Vec<Effect>) {
             [] => &[&here][..],
             folders => folders,
         };
-        out.extend(
-            folders
-                .iter()
-                .map(|word| Effect::File(Act::Clear, (*word).clone())),
-        );
+        for word in folders {
+            out.push(Effect::File(Act::Clear, (*word).clone()));
+            out.push(Effect::File(Act::WriteBelow, (*word).clone()));
+        }
     }
 }
 
 fn stash(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let behind = dashes(call).map(|at| call.words.iter().skip(at + 1).collect());
+    let named: Vec<&Word> = match (behind, call.operands.as_slice()) {
+        (Some(paths), _) => paths,
+        (None, [push, paths @ ..]) if push.as_fixed() == Some("push") => paths.to_vec(),
+        (None, _) => Vec::new(),
+    };
+    out.extend(
+        named
+            .iter()
+            .map(|word| Effect::File(Act::WriteBelow, (*word).clone())),
+    );
     match call.operand(0) {
+        Some(_) if dashes(call) == Some(1) => all(out),
         Some("list" | "show" | "create" | "store") => {}
         Some("drop" | "clear") => out.push(Effect::Deed(Deed::Drops)),
         None | Some("push" | "save" | "pop" | "apply" | "branch") => all(out),
@@ -789,6 +799,9 @@ fn push(call: &Call<'_>, out: &mut Vec<Effect>) {
     let forces = |word: &&&Word| word.text.starts_with(['+', ':']) || word.known == Known::Many;
     if call.operands.iter().skip(1).any(|word| forces(&word)) {
         out.push(Effect::Deed(Deed::Forces));
+    }
+    if inert::holds(call.words, &["n", "dry-run"], &inert::GIT_PUSH, "o", false) {
+        out.retain(|effect| *effect != Effect::Deed(Deed::Forces));
     }
 }
 

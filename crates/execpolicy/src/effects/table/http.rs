@@ -263,7 +263,7 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
 }
 
-fn is_local(url: &str) -> bool {
+pub(in crate::effects) fn is_local(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let host = host.rsplit('@').next().unwrap_or(host);
@@ -289,6 +289,13 @@ fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
         .values_of(&["method"])
         .next()
         .is_some_and(|word| !matches!(word.text.as_str(), "GET" | "HEAD"));
+    let changes = call.values_of(&["method"]).any(|word| {
+        let method = word.text.to_ascii_uppercase();
+        matches!(method.as_str(), "DELETE" | "PUT" | "PATCH")
+    });
+    if changes && !call.operands.iter().all(|word| is_local(&word.text)) {
+        out.push(Effect::Deed(Deed::Forces));
+    }
     if method
         || call.has(&["post-data", "body-data"])
             && !call.operands.iter().all(|word| is_local(&word.text))
@@ -313,5 +320,8 @@ fn httpie(call: &Call<'_>, out: &mut Vec<Effect>) {
         .any(|word| word.text.contains('@') && !word.text.contains("://"));
     if (changes || file) && !local {
         out.push(Effect::Deed(Deed::Uploads));
+    }
+    if changes && !local {
+        out.push(Effect::Deed(Deed::Forces));
     }
 }

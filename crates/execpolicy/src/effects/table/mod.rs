@@ -22,6 +22,7 @@ mod system_packages;
 mod text;
 mod toolchains;
 
+pub(super) use http::is_local;
 pub(crate) use loads::loads;
 
 use super::row::Row;

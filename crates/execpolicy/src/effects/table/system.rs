@@ -40,9 +40,7 @@ pub(super) const ROWS: &[Row] = &[
             "chpasswd",
             "useradd",
             "usermod",
-            "userdel",
             "adduser",
-            "deluser",
             "groupadd",
             "groupmod",
             "groupdel",
@@ -67,6 +65,9 @@ pub(super) const ROWS: &[Row] = &[
         ],
         &[Deed::Privilege],
     ),
+    Row::does(&["userdel", "deluser"], &[Deed::Privilege])
+        .values("RP")
+        .more(removes_user),
     Row::of(&[
         "ps",
         "top",
@@ -578,18 +579,37 @@ fn services(call: &Call<'_>, out: &mut Vec<Effect>) {
             .or_else(|| words.first()),
         _ => words.iter().find(|word| !word.starts_with('-')),
     };
-    if name == "systemctl"
-        && verb.is_some_and(|word| {
-            matches!(
-                *word,
-                "reboot" | "poweroff" | "halt" | "kexec" | "soft-reboot" | "emergency" | "rescue"
-            )
+    const STOPS: &[&str] = &[
+        "reboot",
+        "poweroff",
+        "halt",
+        "kexec",
+        "soft-reboot",
+        "emergency",
+        "rescue",
+    ];
+    let target = |word: &&str| {
+        let unit = word.strip_suffix(".target");
+        unit.is_some_and(|unit| {
+            STOPS.contains(&unit) || matches!(unit, "shutdown" | "runlevel0" | "runlevel6")
         })
+    };
+    let starts = verb.is_some_and(|word| matches!(*word, "start" | "restart" | "isolate"));
+    if name == "systemctl"
+        && (verb.is_some_and(|word| STOPS.contains(word)) || starts && words.iter().any(target))
     {
         out.push(Effect::Deed(Deed::Stops));
     }
     if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
         out.push(Effect::Deed(Deed::Persists));
+    }
+}
+
+/// With its home, if told so.
+fn removes_user(call: &Call<'_>, out: &mut Vec<Effect>) {
+    let home = call.has(&["r", "remove", "remove-home", "remove-all-files"]);
+    if let Some(user) = call.operand(0).filter(|_| home) {
+        out.push(Effect::File(Act::Remove, Word::fixed(format!("~{user}"))));
     }
 }
 

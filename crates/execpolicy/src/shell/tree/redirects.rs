@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::Walk;
 use crate::shell::feed::Feed;
+use crate::shell::prints;
 use crate::shell::word;
 use crate::shell::{quote, sums};
 
@@ -22,7 +23,7 @@ impl<'t> Walk<'t, '_> {
             "/dev/stdin" | "/dev/fd/0" => None,
             _ if target.starts_with("<(") => Some(match self.fetches(node) {
                 true => Feed::Fetched,
-                false => Feed::Unknown,
+                false => prints::of(target).unwrap_or(Feed::Unknown),
             }),
             _ => Some(Feed::Nothing),
         }
