@@ -25,6 +25,10 @@ pub struct Stamped {
     /// At a prompt and at a stop, where a judge may be asked: the project's list of standing tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_list: Option<Box<TaskListFact>>,
+    /// The sub-agent that this is news of was halted in this task, so long ago that the state has
+    /// forgotten it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub halted: bool,
 }
 
 /// A list of standing tasks, as it was when it was read.
@@ -73,6 +77,23 @@ pub enum Input {
     /// A person answered what this session had asked. It decides nothing by itself: what is
     /// asked again brings the answer with it.
     PersonAnswered(PersonAnswered),
+}
+
+impl Input {
+    /// The conversation that it is news of, where it is of one only.
+    pub fn scope(&self) -> Option<&ScopeId> {
+        match self {
+            Self::ToolRequested(request) => Some(&request.scope),
+            Self::ToolReturned(returned) => Some(&returned.scope),
+            Self::RoundEnded(round) => Some(&round.scope),
+            Self::StopRequested(stop) => Some(&stop.scope),
+            Self::EvidenceArrived(arrived) => Some(&arrived.scope),
+            Self::TreeRead(read) => Some(&read.scope),
+            Self::StopFailed(failed) => Some(&failed.scope),
+            Self::StanceUsed(used) => Some(&used.scope),
+            _ => None,
+        }
+    }
 }
 
 /// The scope of an input that says nothing else.

@@ -29,8 +29,7 @@ pub const WINDOW: usize = 30;
 const MAX_SCOPES: usize = 64;
 /// Scopes whose last calls are kept at once; they take the room, counters do not.
 const MAX_WINDOWS: usize = 9;
-/// Scopes whose place in their transcripts is kept. A place that is forgotten is read
-/// from the start again, and its tokens count twice.
+/// Scopes whose place in their transcripts is kept here; the store has a row of each.
 const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
@@ -64,7 +63,8 @@ pub struct State {
     pub shows_rounds: bool,
     /// Who delivered the newest prompt and stops.
     deliveries: Deliveries,
-    /// Where the token reader stands, per scope, longest unread first.
+    /// Where the token reader stands, per scope, longest unread first. Nothing is decided by it, and
+    /// what is forgotten here is found in the store.
     pub cursors: Vec<(ScopeId, String)>,
     /// The tree on which the newest main stop was judged, and whether it failed there.
     pub last_judged: Option<(Digest, bool)>,
@@ -385,7 +385,8 @@ impl State {
         self.task.as_ref().filter(|task| task.ended.is_none())
     }
 
-    /// Where the token reader stands in this scope's transcript.
+    /// Where the token reader stands in this scope's transcript; empty if it was never read or is
+    /// forgotten.
     pub fn cursor(&self, id: &ScopeId) -> &str {
         self.cursors
             .iter()

@@ -105,6 +105,7 @@ fn inputs() -> Vec<Stamped> {
             input,
             layers: Box::default(),
             task_list: None,
+            halted: false,
         });
     };
     let tokens = |n: usize| {

@@ -8,7 +8,7 @@ use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
-use checkrein_core::ids::{AgentName, Seq, SessionId};
+use checkrein_core::ids::{AgentName, ScopeId, Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
@@ -19,6 +19,7 @@ use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
 use crate::error::RuntimeError;
 use crate::guard::Look;
 use crate::hosts::Hosts;
+use crate::known_scope::KnownScope;
 use crate::last_good::Fallback;
 use crate::layers::{Layers, Stages};
 use crate::workspace::Place;
@@ -222,6 +223,28 @@ impl Runtime {
                 found = load::state(session, tail).and_then(|loaded| {
                     let policy = load::policy(session, &loaded.state, |digest| tail.blob(digest))?;
                     Ok(Some((loaded.state, policy)))
+                });
+            }
+            Ok(None)
+        })?;
+        found
+    }
+
+    /// Where the transcript of this conversation was read to; `None` for a session that has no log.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn cursor(
+        &self,
+        session: &SessionId,
+        scope: &ScopeId,
+    ) -> Result<Option<String>, RuntimeError> {
+        let mut found = Ok(None);
+        self.store.transact(session, &mut |tail| {
+            if tail.last() > Seq(0) {
+                found = load::state(session, tail).and_then(|loaded| {
+                    let known = KnownScope::find(tail, &loaded.state, scope, true)?;
+                    Ok(Some(known.cursor))
                 });
             }
             Ok(None)

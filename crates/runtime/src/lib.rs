@@ -26,6 +26,7 @@ mod hands;
 mod hosts;
 mod judging;
 mod kept;
+mod known_scope;
 mod last_good;
 mod layers;
 mod lies;

@@ -14,17 +14,7 @@ use crate::error::RuntimeError;
 use crate::load;
 
 pub(crate) fn scope_of(input: &Input) -> ScopeId {
-    match input {
-        Input::ToolRequested(request) => request.scope.clone(),
-        Input::ToolReturned(returned) => returned.scope.clone(),
-        Input::RoundEnded(round) => round.scope.clone(),
-        Input::StopRequested(stop) => stop.scope.clone(),
-        Input::EvidenceArrived(arrived) => arrived.scope.clone(),
-        Input::TreeRead(read) => read.scope.clone(),
-        Input::StopFailed(failed) => failed.scope.clone(),
-        Input::StanceUsed(used) => used.scope.clone(),
-        _ => ScopeId::main(),
-    }
+    input.scope().cloned().unwrap_or_else(ScopeId::main)
 }
 
 /// Two deliveries of one event come within this time: an agent starts its hooks at once.

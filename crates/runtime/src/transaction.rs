@@ -7,7 +7,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
-use checkrein_core::ids::{ScopeId, Seq, SessionId, VerifierName};
+use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, VerifierName};
 use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_core::state::{Pending, State};
@@ -21,6 +21,7 @@ use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::CallPlace;
 use crate::guard::Sealing;
+use crate::known_scope::KnownScope;
 use crate::layers::AsItCame;
 use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
@@ -50,12 +51,20 @@ pub(crate) struct Handled {
     pub(crate) unread: Vec<String>,
 }
 
+/// How things stand before news are folded in.
+pub(crate) struct AsItStands {
+    pub(crate) state: State,
+    pub(crate) policy: Policy,
+    /// The conversation that the news come from.
+    pub(crate) scope: KnownScope,
+}
+
 /// What came of a look at the log.
 enum Decided {
     /// The session is new, and no policy is at hand.
     Unsealed,
     /// Somebody is to be asked about it first; as things stand.
-    Unwatched(Box<(State, Policy)>),
+    Unwatched(Box<AsItStands>),
     /// It is handled; what is to be written, if anything.
     Handled(Box<(Handled, Option<Batch>)>),
 }
@@ -149,8 +158,7 @@ impl Runtime {
             }
             if let Some(stands) = unwatched {
                 watched = true;
-                let (state, policy) = *stands;
-                if self.has_layers(&policy, &delivery) {
+                if self.has_layers(&stands.policy, &delivery) {
                     let args = match beside {
                         Beside::Call(asked) => asked.args,
                         Beside::Nothing | Beside::Answer(_) => "",
@@ -159,9 +167,9 @@ impl Runtime {
                         args,
                         message: &message,
                     };
-                    rewritten = self.consult(&mut delivery, &came, &policy, &state, patience)?;
+                    rewritten = self.consult(&mut delivery, &came, &stands, patience)?;
                 }
-                self.watch(&mut delivery, beside, (&policy, &state), patience)?;
+                self.watch(&mut delivery, beside, &stands, patience)?;
                 continue;
             }
             match outcome {
@@ -352,24 +360,23 @@ impl Runtime {
             return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
         }
 
+        let known_scope = KnownScope::find(tail, &state, &scope, delivery.usage.is_some())?;
         let is_call = matches!(delivery.input, Input::ToolRequested(_));
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
         if !watched && (watches || self.has_layers(&policy, delivery)) {
-            return Ok(Decided::Unwatched(Box::new((state, policy))));
+            let scope = known_scope;
+            return Ok(Decided::Unwatched(Box::new(AsItStands {
+                state,
+                policy,
+                scope,
+            })));
         }
-        let mut input = self.complete(&policy, &state, delivery);
-        let question = match (&mut input, beside) {
+        let mut stamped = self.stamp(now, &policy, &state, &known_scope, delivery);
+        let question = match (&mut stamped.input, beside) {
             (Input::ToolRequested(request), Beside::Call(asked)) => {
                 self.look_up(tail, &policy, &state, delivery, request, asked)?
             }
             _ => None,
-        };
-        let stamped = Stamped {
-            at: now,
-            source: delivery.source.clone(),
-            input,
-            layers: delivery.layers.clone().into(),
-            task_list: delivery.task_list.clone(),
         };
         let made = step(&policy, &mut state, stamped);
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
@@ -395,6 +402,7 @@ impl Runtime {
                 .events
                 .push(row(event, key.clone().filter(|_| is_input)));
         }
+        batch.scopes.extend(known_scope.changed(&state, &scope));
         batch.effects = self.effect_rows(&policy, &effects, seq);
         if stop_decided {
             // Whatever was asked for is found or not needed any more.
@@ -438,18 +446,36 @@ impl Runtime {
         Ok(Decided::Handled(Box::new((handled, Some(batch)))))
     }
 
-    /// Facts and token use, stamped into the input.
-    pub(crate) fn complete(
+    /// The input as it is recorded: with facts, token use, and what the state has forgotten.
+    pub(crate) fn stamp(
+        &self,
+        at: Millis,
+        policy: &Policy,
+        state: &State,
+        known: &KnownScope,
+        delivery: &Delivery<'_>,
+    ) -> Stamped {
+        Stamped {
+            at,
+            source: delivery.source.clone(),
+            input: self.complete(policy, state, &known.cursor, delivery),
+            layers: delivery.layers.clone().into(),
+            task_list: delivery.task_list.clone(),
+            halted: known.forgotten_halt,
+        }
+    }
+
+    fn complete(
         &self,
         policy: &Policy,
         state: &State,
+        cursor: &str,
         delivery: &Delivery<'_>,
     ) -> Input {
         let mut input = delivery.input.clone();
-        let scope = scope_of(&input);
-        let tokens = delivery.usage.and_then(|usage| usage(state.cursor(&scope)));
+        let tokens = delivery.usage.and_then(|usage| usage(cursor));
         // What was used before we came is not ours to charge.
-        let baseline = |tokens: Option<TokenUse>| match state.cursor(&scope) {
+        let baseline = |tokens: Option<TokenUse>| match cursor {
             "" => tokens.map(|tokens| TokenUse {
                 output: 0,
                 input: 0,

@@ -10,8 +10,8 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{ScopeId, Seq, SessionId};
-use checkrein_core::input::{Input, ProgressFact, Stamped, ToolRequested, VetoFact, VetoSays};
-use checkrein_core::policy::{Policy, ProgressTerms, VetoTerms};
+use checkrein_core::input::{Input, ProgressFact, ToolRequested, VetoFact, VetoSays};
+use checkrein_core::policy::{ProgressTerms, VetoTerms};
 use checkrein_core::state::State;
 use checkrein_core::step::step;
 use checkrein_store::Standing;
@@ -25,6 +25,7 @@ use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::CallPlace;
+use crate::transaction::AsItStands;
 use crate::{clock, fit, load};
 
 /// Longest that an agent waits for one word about a call.
@@ -42,23 +43,20 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         beside: Beside<'_>,
-        (policy, state): (&Policy, &State),
+        stands: &AsItStands,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let (Input::ToolRequested(request), Beside::Call(asked)) = (&delivery.input, beside) else {
             return Ok(());
         };
+        let AsItStands { state, policy, .. } = stands;
         let risky = match &policy.veto {
             Some(terms) => terms.all || self.is_risky(request, delivery),
             None => false,
         };
         let wanted = risky || policy.progress.is_some();
         // What is refused, or put to a person, is so whatever a model says.
-        if !wanted
-            || !self
-                .as_it_stands(policy, state, delivery)
-                .is_some_and(may_run)
-        {
+        if !wanted || !self.as_it_stands(stands, delivery).is_some_and(may_run) {
             return Ok(());
         }
         let story = self.story(&delivery.session, &request.scope, state)?;
@@ -89,17 +87,15 @@ impl Runtime {
     /// How this call would be answered by all that is known of it so far; `None` if it is no call.
     pub(crate) fn as_it_stands(
         &self,
-        policy: &Policy,
-        state: &State,
+        stands: &AsItStands,
         delivery: &Delivery<'_>,
     ) -> Option<ToolDecision> {
-        let stamped = Stamped {
-            at: clock::now(),
-            source: delivery.source.clone(),
-            input: self.complete(policy, state, delivery),
-            layers: delivery.layers.clone().into(),
-            task_list: delivery.task_list.clone(),
-        };
+        let AsItStands {
+            state,
+            policy,
+            scope,
+        } = stands;
+        let stamped = self.stamp(clock::now(), policy, state, scope, delivery);
         match step(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
             Some(Decision::Stop(_) | Decision::Noted) | None => None,

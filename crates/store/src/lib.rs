@@ -23,12 +23,13 @@ pub use claim::Claim;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
-    Appended, Batch, EffectRow, Evidence, Kept, NewEvent, RawEvent, Standing, StateCache, TaskRow,
+    Appended, Batch, EffectRow, Evidence, Kept, NewEvent, RawEvent, ScopeRow, Standing, StateCache,
+    TaskRow,
 };
 pub use sqlite::{Options, SqliteStore};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{ScopeId, Seq, SessionId};
 
 /// What a [`Store::transact`] caller does inside the transaction.
 pub type Work<'a> = dyn FnMut(&dyn Tail) -> Result<Option<Batch>, StoreError> + 'a;
@@ -196,6 +197,12 @@ pub trait Tail {
     /// # Errors
     /// If the store cannot be read.
     fn pending(&self) -> Result<Vec<EffectRow>, StoreError>;
+
+    /// What was kept of this conversation of the session.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn scope(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError>;
 
     /// The newest question about this, whichever session asked it.
     ///

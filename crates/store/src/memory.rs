@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId, TaskId, VerifierName};
+use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId, VerifierName};
 
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
     Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent,
-    Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
+    ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -36,6 +36,7 @@ struct Log {
     keys: BTreeMap<String, Seq>,
     pending: BTreeMap<(Seq, Digest), VerifierName>,
     cache: Option<(Seq, StateCache)>,
+    scopes: BTreeMap<ScopeId, ScopeRow>,
 }
 
 #[derive(Debug)]
@@ -164,6 +165,8 @@ impl Store for MemoryStore {
         if let Some(cache) = batch.cache {
             log.cache = Some((seq, cache));
         }
+        log.scopes
+            .extend(batch.scopes.into_iter().map(|row| (row.scope.clone(), row)));
         blobs.extend(
             batch
                 .blobs
@@ -400,6 +403,10 @@ impl Tail for MemoryTail<'_> {
             stop: *stop,
         });
         Ok(rows.collect())
+    }
+
+    fn scope(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+        Ok(self.log.scopes.get(scope).cloned())
     }
 
     fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {

@@ -1,7 +1,7 @@
 //! What goes into a store and what comes back.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, Seq, SessionId, TaskId, VerifierName};
+use checkrein_core::ids::{AgentName, Millis, ScopeId, Seq, SessionId, TaskId, VerifierName};
 use serde::{Deserialize, Serialize};
 
 use crate::Approval;
@@ -42,6 +42,8 @@ pub struct Batch {
     pub blobs: Vec<Vec<u8>>,
     /// The state with these events folded in.
     pub cache: Option<StateCache>,
+    /// Rows of conversations that changed, whole.
+    pub scopes: Vec<ScopeRow>,
     /// Summary rows that changed; they are the transaction's session's, whatever they say.
     pub tasks: Vec<TaskRow>,
     /// What a person is asked, and what became of it. An answer is never taken back.
@@ -70,6 +72,17 @@ pub struct EffectRow {
     pub verifier: VerifierName,
     /// The stop's input that it is for.
     pub stop: Seq,
+}
+
+/// What is kept of one conversation of a session, as the state, which is bounded, forgets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeRow {
+    /// Which.
+    pub scope: ScopeId,
+    /// Where its transcript was read to; empty if it never was.
+    pub cursor: String,
+    /// The task in which it was halted.
+    pub halted_in: Option<TaskId>,
 }
 
 /// A folded state, for starting the fold late.

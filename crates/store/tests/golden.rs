@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{ScopeId, Seq, SessionId};
 use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store};
 
 fn golden() -> Vec<PathBuf> {
@@ -25,13 +25,16 @@ fn every_golden_store_opens_and_goes_on() {
         let read = SqliteStore::open_read_only(dir.path()).unwrap();
         let tasks = read.tasks(None, 100).unwrap();
         drop(read);
-        // With the third schema came questions to people, with the fourth conversations.
+        // With the third schema came questions to people, with the fourth conversations with our
+        // own agents.
         let name = file.file_name().unwrap().to_str().unwrap();
         let (count, questions, messages) = match name {
             "schema-1.db" | "schema-2.db" => (5, 0, 0),
             "schema-3.db" => (9, 4, 0),
             _ => (10, 4, 5),
         };
+        // With the fifth came rows of sub-agents.
+        let has_scopes = name.starts_with("schema-5");
         assert_eq!(tasks.len(), count, "{file:?}");
 
         let store = SqliteStore::open(dir.path()).unwrap();
@@ -46,7 +49,7 @@ fn every_golden_store_opens_and_goes_on() {
             said.unwrap().len()
         });
         assert_eq!(said.max(), Some(messages), "{file:?}");
-        let mut pending = 0;
+        let (mut pending, mut rows) = (0, 0);
         for session in ["fixed", "gave-up", "open", "pending"] {
             let session = SessionId::from(session);
             let before = store.events(&session, Seq(0)).unwrap();
@@ -59,6 +62,7 @@ fn every_golden_store_opens_and_goes_on() {
                     assert_eq!(tail.last(), Seq(count));
                     assert!(tail.cache()?.is_none_or(|(at, _)| at <= Seq(count)));
                     pending += tail.pending()?.len();
+                    rows += usize::from(tail.scope(&ScopeId::new("helper"))?.is_some());
                     Ok(Some(Batch {
                         events: vec![NewEvent {
                             kind: "note",
@@ -74,6 +78,7 @@ fn every_golden_store_opens_and_goes_on() {
             assert!(chain(Seq(count + 1)), "{session} of {file:?}");
         }
         assert_eq!(pending, 1, "{file:?}");
+        assert_eq!(rows, usize::from(has_scopes), "{file:?}");
         for task in tasks {
             assert!(store.blob(&task.policy).unwrap().is_some(), "{file:?}");
         }

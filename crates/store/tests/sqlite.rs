@@ -6,8 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
-use checkrein_store::{Batch, Chain, NewEvent, Options, SqliteStore, Standing, Store, StoreError};
+use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_store::{
+    Batch, Chain, NewEvent, Options, ScopeRow, SqliteStore, Standing, Store, StoreError,
+};
 use rusqlite::Connection;
 
 fn session() -> SessionId {
@@ -144,7 +146,7 @@ fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
                 error,
                 StoreError::TooNew {
                     needs: 7,
-                    reads: 4,
+                    reads: 5,
                     ..
                 }
             ),
@@ -152,6 +154,34 @@ fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
         );
         assert!(error.to_string().ends_with("upgrade checkrein"), "{error}");
     }
+}
+
+/// An older build removes a session without the rows that it does not know, and its number is given
+/// to the next one.
+#[test]
+fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let row = ScopeRow {
+        scope: ScopeId::main(),
+        cursor: "900:m".to_owned(),
+        halted_in: None,
+    };
+    let batch = Batch {
+        scopes: vec![row],
+        ..Batch::default()
+    };
+    let put = store.transact(&session(), &mut |_| Ok(Some(batch.clone())));
+    put.unwrap();
+    sql(dir.path(), "DELETE FROM session");
+    let next = SessionId::from("next");
+    let begin = store.transact(&next, &mut |_| Ok(Some(Batch::default())));
+    begin.unwrap();
+    let look = store.transact(&next, &mut |tail| {
+        assert_eq!(tail.scope(&ScopeId::main())?, None);
+        Ok(None)
+    });
+    look.unwrap();
 }
 
 #[test]

@@ -776,10 +776,9 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return;
     };
-    let Ok(Some((state, _))) = runtime.peek(&knock.session) else {
+    let Ok(Some(cursor)) = runtime.cursor(&knock.session, &transcript.scope) else {
         return;
     };
-    let cursor = state.cursor(&transcript.scope).to_owned();
     let head: String = stop
         .message
         .chars()

@@ -206,6 +206,7 @@ impl<'a> Watch<'a> {
             input,
             layers: Box::default(),
             task_list: None,
+            halted: false,
         };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;

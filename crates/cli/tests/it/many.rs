@@ -1,8 +1,10 @@
 //! Many processes at once: on one session, on one stop, on one tree.
 
+use std::io::Write as _;
 use std::process::Child;
 
 use checkrein_core::input::Input;
+use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, read};
 use crate::world::{Said, World, start};
@@ -202,6 +204,82 @@ fn ten_checks_at_once_start_each_command_once() {
     }
     assert_eq!((world.runs("slow"), world.runs("quick")), (1, 1));
     assert_eq!(ran, 2, "only who ran it says that it was not cached");
+}
+
+/// A row of a transcript that says what an answer used.
+fn used(message: &str, output: u64) -> String {
+    let usage = json!({ "output_tokens": output, "input_tokens": 1 });
+    let row = json!({ "type": "assistant", "message": { "id": message, "usage": usage } });
+    format!("{row}\n")
+}
+
+#[test]
+fn each_token_of_thirty_sub_agents_in_turns_counts_once() {
+    let world = World::with_check("true");
+    let agent = Agent::new(&world, "claude-code");
+    let transcript = world.outside("s.jsonl");
+    let folder = world.outside("s/subagents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let of = |at: usize| folder.join(format!("agent-a{at}.jsonl"));
+    std::fs::write(&transcript, used("m", 10)).unwrap();
+    let tell = |event: &str, more: Value| {
+        let mut message = agent.message(event, more);
+        message["transcript_path"] = transcript.to_str().into();
+        assert_eq!(agent.tell(&message), Answer::Nothing, "{message}");
+    };
+    tell("SessionStart", json!({ "source": "startup" }));
+    tell("UserPromptSubmit", json!({ "prompt": "go" }));
+    for round in 0..3 {
+        for at in 0..30 {
+            let mut file = std::fs::File::options();
+            let mut file = file.create(true).append(true).open(of(at)).unwrap();
+            // The third time there is nothing new.
+            if round < 2 {
+                let row = used(&format!("m{round}-{at}"), 6000);
+                file.write_all(row.as_bytes()).unwrap();
+            }
+            tell(
+                "PreToolUse",
+                json!({
+                    "agent_id": format!("a{at}"),
+                    "agent_type": "general",
+                    "tool_name": "Bash",
+                    "tool_input": { "command": format!("echo {round} {at}") },
+                    "tool_use_id": format!("call-{round}-{at}"),
+                }),
+            );
+        }
+    }
+    assert_eq!(world.task()["output_tokens"], 2 * 30 * 6000);
+    world.replays(&agent.session);
+}
+
+/// The state keeps 64 sub-agents; the store knows the others.
+#[test]
+fn a_halted_sub_agent_stays_halted_however_many_come_after() {
+    let world = World::with_check("true");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("go");
+    let call = |of: &str, id: &str, command: &str| {
+        let mut message = agent.call(id, command);
+        message["agent_id"] = of.into();
+        message["agent_type"] = "general".into();
+        agent.tell(&message)
+    };
+    let halted = |answer: &Answer| {
+        matches!(answer, Answer::Denied(_)) && answer.denied().contains("work of this sub-agent")
+    };
+    let first = (0..30).find(|n| halted(&call("first", &format!("first-{n}"), "ls")));
+    assert!(first.is_some());
+    for at in 0..70 {
+        let of = format!("a{at}");
+        assert_eq!(call(&of, &of, "ls"), Answer::Nothing);
+    }
+    let again = call("first", "again", "cat a");
+    assert!(halted(&again), "{again:?}");
+    world.replays(&agent.session);
+    agent.prompt("another task");
+    assert_eq!(call("first", "new", "cat a"), Answer::Nothing);
 }
 
 #[test]

@@ -92,6 +92,9 @@ impl State {
         let before = self.now;
         self.now = self.now.max(stamped.at);
         self.pass_over(stamped);
+        if stamped.halted {
+            self.halt_again(stamped.input.scope());
+        }
         match &stamped.input {
             Input::SessionStarted(started) => {
                 if started.how == SessionSource::Resume {
@@ -154,6 +157,13 @@ impl State {
                     task.answered(answered);
                 }
             }
+        }
+    }
+
+    /// The sub-agent was halted in this task, and had to make room for others since.
+    fn halt_again(&mut self, scope: Option<&ScopeId>) {
+        if let (Some(task), Some(scope)) = (&mut self.task, scope) {
+            task.scope_mut(scope).halted = true;
         }
     }
 

@@ -389,6 +389,33 @@ fn many_sub_agents_keep_their_counters() {
     );
 }
 
+/// The state keeps 64 of them. What it has forgotten is told to it, and holds for stops as well.
+#[test]
+fn a_halted_sub_agent_stays_halted_after_many_others() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt");
+    let lines: Vec<String> = (0..100).map(|at| format!("@s{at} call a=1")).collect();
+    tell(&mut world, "20x @s call a=1 | 2x @s call a=1 | @s call b=1");
+    tell(&mut world, &lines.join(" | "));
+    let is_known = |world: &World| world.state.scope(&scope("s")).is_some();
+    assert!(!is_known(&world));
+    let says = |told: bool, line: &str| {
+        let mut world = world.clone();
+        world.halted = told;
+        tell(&mut world, line)
+    };
+    // A log that was written before it could be told is decided as it was.
+    assert_eq!(says(false, "@s call c=1 | @s call d=1"), "allow x2");
+    assert_eq!(says(true, "@s call c=1 | @s call d=1"), "halted x2");
+    assert_eq!(says(true, "@s stop | @s call c=1"), "accept | halted");
+    assert_eq!(says(true, "@s round | @s call c=1"), "halted");
+    // A task of its own begins with nobody halted.
+    assert_eq!(
+        says(true, "@s call c=1 | prompt | @s call c=1"),
+        "halted | allow"
+    );
+}
+
 #[test]
 fn nine_windows_are_kept_the_main_one_always() {
     let mut world = World::new(policy("tests", ""));

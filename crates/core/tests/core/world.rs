@@ -214,6 +214,8 @@ pub(crate) use checkrein_core::input::RuleDecision;
 pub(crate) struct World {
     /// What layers of middleware say of the next call or stop.
     pub(crate) layers: Vec<LayerFact>,
+    /// The state has forgotten that the sub-agent of the next news was halted.
+    pub(crate) halted: bool,
     pub(crate) policy: Policy,
     pub(crate) state: State,
     /// Every event, in order.
@@ -271,6 +273,7 @@ impl World {
             approval: None,
             calls: 0,
             layers: Vec::new(),
+            halted: false,
             policy,
         };
         let sealed = Event::PolicySealed {
@@ -302,6 +305,7 @@ impl World {
             input,
             layers: layers.into(),
             task_list: None,
+            halted: std::mem::take(&mut self.halted),
         };
         let made = step(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());

@@ -22,6 +22,7 @@ use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::fit;
 use crate::repeats::scope_of;
+use crate::transaction::AsItStands;
 
 /// Who is told that a session is over gets so long once somebody wants us to go.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -93,10 +94,10 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         came: &AsItCame<'_>,
-        policy: &Policy,
-        state: &State,
+        stands: &AsItStands,
         patience: Patience<'_>,
     ) -> Result<Rewritten, RuntimeError> {
+        let AsItStands { state, policy, .. } = stands;
         let about = self.about(delivery, policy, state);
         let mut facts = Vec::new();
         let mut rewritten = Rewritten::default();
@@ -104,7 +105,7 @@ impl Runtime {
         let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
         let stops = state.task.as_ref().map_or(0, |task| task.stops);
         match &delivery.input {
-            Input::ToolRequested(request) if !self.is_refused(policy, state, delivery) => {
+            Input::ToolRequested(request) if !self.is_refused(stands, delivery) => {
                 let question = Question::BeforeTool(BeforeTool {
                     about,
                     call: request.call_id.clone(),
@@ -186,8 +187,8 @@ impl Runtime {
 
     /// Whether a call is refused whatever layers say. What only a person could let run is asked
     /// about: a layer that is against it saves them the question.
-    fn is_refused(&self, policy: &Policy, state: &State, delivery: &Delivery<'_>) -> bool {
-        let decision = self.as_it_stands(policy, state, delivery);
+    fn is_refused(&self, stands: &AsItStands, delivery: &Delivery<'_>) -> bool {
+        let decision = self.as_it_stands(stands, delivery);
         matches!(
             decision,
             Some(ToolDecision::Deny { .. } | ToolDecision::Halt { .. })

@@ -1,10 +1,10 @@
 //! What is kept beside logs: summary rows, blobs, evidence, conversations, claims.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, SessionId, TaskId};
+use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId};
 
 use super::{Subject, append, events, look};
-use crate::{Batch, Evidence, Forget, Kept, Standing, StoreError, TaskRow};
+use crate::{Batch, Evidence, Forget, Kept, ScopeRow, Standing, StoreError, TaskRow};
 
 pub(super) fn task(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
     TaskRow {
@@ -80,6 +80,55 @@ pub(super) fn tasks_newest_first(subject: &dyn Subject) -> Result<(), StoreError
     assert_eq!(store.tasks(None, 2)?, [s2.clone(), t1]);
     assert_eq!(store.tasks(Some(&s), 10)?, [s2, ended]);
     assert_eq!(store.tasks(Some(&SessionId::from("u")), 10)?, []);
+    Ok(())
+}
+
+pub(super) fn conversations_have_rows(subject: &dyn Subject) -> Result<(), StoreError> {
+    let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
+    let row = |scope: &str, cursor: &str, halted_in| ScopeRow {
+        scope: ScopeId::new(scope),
+        cursor: cursor.to_owned(),
+        halted_in,
+    };
+    let put = |session, scopes: &[ScopeRow]| {
+        let batch = Batch {
+            scopes: scopes.to_vec(),
+            ..events(&["read"])
+        };
+        append(&*store, session, &batch)
+    };
+    let find = |session, scope: &str| {
+        let found = look(&*store, session, |tail| tail.scope(&ScopeId::new(scope)))?;
+        Ok::<_, StoreError>(found.flatten())
+    };
+    assert_eq!(find(&s, "a")?, None);
+    let many: Vec<ScopeRow> = (0..100)
+        .map(|at| row(&at.to_string(), "7:m", None))
+        .collect();
+    put(&s, &many)?;
+    put(&s, &[row("", "1", None), row("a", "2", None)])?;
+    put(&s, &[row("a", "", Some(TaskId(3)))])?;
+    put(&t, &[row("a", "4", Some(TaskId(1)))])?;
+    assert_eq!(find(&s, "")?, Some(row("", "1", None)));
+    assert_eq!(
+        find(&s, "a")?,
+        Some(row("a", "", Some(TaskId(3)))),
+        "the whole row is the newest"
+    );
+    assert_eq!(find(&t, "a")?, Some(row("a", "4", Some(TaskId(1)))));
+    for known in &many {
+        assert_eq!(find(&s, known.scope.as_str())?.as_ref(), Some(known));
+    }
+    assert_eq!(find(&t, "7")?, None, "sessions are apart");
+
+    let gone = Forget {
+        sessions: vec![s.clone()],
+        kept: Vec::new(),
+    };
+    assert!(store.forget(&store.census()?, &gone)?);
+    append(&*store, &s, &events(&["anew"]))?;
+    assert_eq!(find(&s, "a")?, None, "they go with their session");
+    assert_eq!(find(&t, "a")?, Some(row("a", "4", Some(TaskId(1)))));
     Ok(())
 }
 

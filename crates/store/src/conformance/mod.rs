@@ -41,6 +41,7 @@ pub const ALL: &[(&str, Part)] = &[
     ("sessions_are_apart", log::sessions_are_apart),
     ("effects_until_settled", log::effects_until_settled),
     ("cache_is_the_newest", log::cache_is_the_newest),
+    ("conversations_have_rows", kept::conversations_have_rows),
     ("tasks_newest_first", kept::tasks_newest_first),
     ("blobs_by_content", kept::blobs_by_content),
     ("final_evidence_stays", kept::final_evidence_stays),

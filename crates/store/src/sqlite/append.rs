@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::chain::{self, Row};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::tail::SqliteTail;
-use crate::sqlite::{approvals, fault, read, tasks, wal};
+use crate::sqlite::{approvals, fault, read, scopes, tasks, wal};
 use crate::{Appended, Batch, Kept, Standing, StoreError, Work};
 
 /// Whether a commit waits for the disk.
@@ -161,7 +161,7 @@ fn append(
         }
     }
 
-    rows_beside(tx, id, last.0, &batch).map_err(failed)?;
+    rows_beside(tx, session, id, last.0, &batch).map_err(failed)?;
     Ok(Appended {
         after: tail.last,
         last,
@@ -189,7 +189,13 @@ fn duplicate(
     }
 }
 
-fn rows_beside(tx: &Connection, id: i64, last: u64, batch: &Batch) -> rusqlite::Result<()> {
+fn rows_beside(
+    tx: &Connection,
+    session: &SessionId,
+    id: i64,
+    last: u64,
+    batch: &Batch,
+) -> rusqlite::Result<()> {
     for key in &batch.settled {
         tx.prepare_cached("DELETE FROM effect WHERE session = ?1 AND key = ?2")?
             .execute((id, key.as_bytes()))?;
@@ -224,6 +230,9 @@ fn rows_beside(tx: &Connection, id: i64, last: u64, batch: &Batch) -> rusqlite::
     }
     for row in &batch.approvals {
         approvals::put(tx, row)?;
+    }
+    for row in &batch.scopes {
+        scopes::put(tx, session, row)?;
     }
     for row in &batch.tasks {
         tasks::put(tx, id, row)?;

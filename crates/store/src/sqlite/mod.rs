@@ -10,6 +10,7 @@ mod open;
 mod patience;
 mod read;
 mod retain;
+mod scopes;
 mod tail;
 mod tasks;
 mod wal;

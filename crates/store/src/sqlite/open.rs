@@ -15,7 +15,7 @@ use crate::sqlite::{fault, folder, wal};
 pub(crate) const FILE: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 /// The oldest reader that does not misread what this build writes.
 const MIN_READER: u32 = 3;
 
@@ -156,6 +156,7 @@ const CHANGES: &[(u32, &str)] = &[
     (1, include_str!("schema_1_to_2.sql")),
     (2, include_str!("schema_2_to_3.sql")),
     (3, include_str!("schema_3_to_4.sql")),
+    (4, include_str!("schema_4_to_5.sql")),
 ];
 
 /// Brings an older schema up to date, in one transaction: a process that dies meanwhile

@@ -55,6 +55,7 @@ pub(crate) fn forget(
                (SELECT id << 40 FROM session WHERE name = ?1) AND
                (SELECT (id + 1 << 40) - 1 FROM session WHERE name = ?1)",
             "DELETE FROM effect WHERE session = (SELECT id FROM session WHERE name = ?1)",
+            "DELETE FROM scope WHERE session = ?1",
             "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
             "DELETE FROM message WHERE session = ?1",
             "DELETE FROM approval WHERE json_extract(row, '$.session') = ?1",

@@ -47,6 +47,17 @@ CREATE TABLE approval (
   PRIMARY KEY (key, nth)
 ) STRICT, WITHOUT ROWID;
 
+-- What the bounded state forgets of a conversation once many others came after it: where its
+-- transcript was read to, and the task in which it was halted. By the session's name: a number is given
+-- anew once an older build, which does not know this table, has removed its session.
+CREATE TABLE scope (
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  cursor TEXT NOT NULL,
+  halted_in INTEGER,
+  PRIMARY KEY (session, name)
+) STRICT, WITHOUT ROWID;
+
 -- What an agent of our own said and was told, by the session's name.
 CREATE TABLE message (
   session TEXT NOT NULL,

@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{ScopeId, Seq, SessionId};
 use rusqlite::Connection;
 
-use crate::sqlite::{approvals, fault, read};
-use crate::{Approval, EffectRow, Evidence, RawEvent, StateCache, StoreError, Tail, chain};
+use crate::sqlite::{approvals, fault, read, scopes};
+use crate::{
+    Approval, EffectRow, Evidence, RawEvent, ScopeRow, StateCache, StoreError, Tail, chain,
+};
 
 pub(crate) struct SqliteTail<'a> {
     conn: &'a Connection,
     file: &'a Path,
+    session: &'a SessionId,
     /// Row id of the session, once it has events.
     pub(crate) id: Option<i64>,
     pub(crate) last: Seq,
@@ -24,11 +27,12 @@ impl<'a> SqliteTail<'a> {
     pub(crate) fn read(
         conn: &'a Connection,
         file: &'a Path,
-        session: &SessionId,
+        session: &'a SessionId,
     ) -> rusqlite::Result<Self> {
         let tail = Self {
             conn,
             file,
+            session,
             id: None,
             last: Seq(0),
             head: chain::origin(session),
@@ -81,6 +85,10 @@ impl Tail for SqliteTail<'_> {
 
     fn pending(&self) -> Result<Vec<EffectRow>, StoreError> {
         self.get(Vec::new(), read::pending)
+    }
+
+    fn scope(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+        scopes::find(self.conn, self.session, scope).map_err(|error| fault::of(self.file, error))
     }
 
     fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {

@@ -73,7 +73,8 @@ fn a_golden_file_is_small_and_all_of_them_are() {
         for entry in std::fs::read_dir(in_repo(folder)).unwrap() {
             let entry = entry.unwrap();
             let size = entry.metadata().unwrap().len();
-            assert!(size <= 128 * 1024, "{:?}: {size} bytes", entry.path());
+            // Each table of a store takes a page at least.
+            assert!(size <= 160 * 1024, "{:?}: {size} bytes", entry.path());
             all += size;
         }
     }

@@ -7,7 +7,7 @@ use checkrein_scripted::coder::WIRES;
 use checkrein_scripted::{Coder, Turn};
 use rusqlite::Connection;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{in_repo, is_writing, newest, next, same, shape};
 use crate::agent::{Agent, Answer, read};
@@ -71,7 +71,13 @@ fn golden_stores_open_replay_and_go_on() {
         .filter(|path| path.extension().is_some_and(|ending| ending == "db"))
         .collect();
     files.sort();
-    for name in ["schema-1.db", "schema-2.db", "schema-3.db", "schema-4.1.db"] {
+    for name in [
+        "schema-1.db",
+        "schema-2.db",
+        "schema-3.db",
+        "schema-4.1.db",
+        "schema-5.1.db",
+    ] {
         assert!(files.iter().any(|file| file.ends_with(name)), "{name}");
     }
     for file in files {
@@ -263,7 +269,7 @@ fn a_golden_store_is_written_as_the_newest_has_it() {
 /// What two stores of the same stories have alike.
 fn shapes(store: &Connection) -> Vec<String> {
     // Places and digests are the only columns left out.
-    const ROWS: [(&str, &str); 7] = [
+    const ROWS: [(&str, &str); 8] = [
         (
             "table",
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name",
@@ -275,6 +281,10 @@ fn shapes(store: &Connection) -> Vec<String> {
         (
             "event",
             "SELECT NAME || ' ' || e.kind, e.payload FROM event e JOIN session s ON s.id = e.id >> 40 ORDER BY NAME, e.id",
+        ),
+        (
+            "scope",
+            "SELECT NAME || ' ' || c.name || ' ' || (cursor <> '') || ' ' || (halted_in IS NOT NULL) FROM scope c JOIN session s ON s.name = c.session ORDER BY NAME, c.name",
         ),
         ("effect", "SELECT verifier FROM effect ORDER BY verifier"),
         (
@@ -345,6 +355,7 @@ fn write_all(world: &World) {
     let agent = Agent::named(world, "claude-code", "open");
     agent.prompt("mend it as well");
     agent.shell("ls", "work");
+    call_of_a_sub_agent(world, &agent);
     world.write("work", "open");
     agent.stop().sent_back();
 
@@ -359,6 +370,22 @@ fn write_all(world: &World) {
     let said = Said::of(&victim.wait_with_output().unwrap());
     assert_eq!(said.code, None, "{:?}", read("codex", "Stop", &said));
     gone(world);
+}
+
+/// A sub-agent whose transcript is read.
+fn call_of_a_sub_agent(world: &World, agent: &Agent<'_>) {
+    let folder = world.outside("transcript/subagents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let usage = json!({ "output_tokens": 12, "input_tokens": 30 });
+    let row = json!({ "type": "assistant", "message": { "id": "m1", "usage": usage } });
+    std::fs::write(folder.join("agent-helper.jsonl"), format!("{row}\n")).unwrap();
+    let mut call = agent.call(&agent.next_id(), "ls");
+    let message = call.as_object_mut().unwrap();
+    message.insert("agent_id".to_owned(), "helper".into());
+    message.insert("agent_type".to_owned(), "general".into());
+    let transcript = world.outside("transcript.jsonl");
+    message.insert("transcript_path".to_owned(), json!(transcript));
+    assert_eq!(agent.tell(&call), Answer::Nothing);
 }
 
 /// An agent of our own, whose conversation is kept.

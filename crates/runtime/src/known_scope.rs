@@ -1,0 +1,141 @@
+//! What is known of the conversation that news come from, also where the state has forgotten it:
+//! the state is bounded, sub-agents are not, and the store has a row of each.
+
+use checkrein_core::ids::ScopeId;
+use checkrein_core::state::State;
+use checkrein_store::{ScopeRow, StoreError, Tail};
+
+/// One conversation, before its news are folded in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownScope {
+    /// Where its transcript was read to; empty if it never was.
+    pub(crate) cursor: String,
+    /// It was halted in this task, as the state knows.
+    halted: bool,
+    /// It was, and the state does not know any more.
+    pub(crate) forgotten_halt: bool,
+}
+
+impl KnownScope {
+    /// `has_transcript` says whether its transcript is read with these news. A row is looked for only
+    /// where the state cannot tell. What the state does tell comes first: it is folded from what
+    /// every build wrote, and an older one writes no rows.
+    pub(crate) fn find(
+        tail: &dyn Tail,
+        state: &State,
+        scope: &ScopeId,
+        has_transcript: bool,
+    ) -> Result<Self, StoreError> {
+        let mut known = Self::in_state(state, scope);
+        let lost_place = has_transcript && known.cursor.is_empty();
+        let lost_scope = !scope.is_main() && state.scope(scope).is_none();
+        if (lost_place || lost_scope)
+            && let Some(row) = tail.scope(scope)?
+        {
+            let task = state.task.as_ref().map(|task| task.id);
+            known.forgotten_halt = lost_scope && row.halted_in.is_some() && row.halted_in == task;
+            if known.cursor.is_empty() {
+                known.cursor = row.cursor;
+            }
+        }
+        Ok(known)
+    }
+
+    fn in_state(state: &State, scope: &ScopeId) -> Self {
+        Self {
+            cursor: state.cursor(scope).to_owned(),
+            halted: state.scope(scope).is_some_and(|scope| scope.halted),
+            forgotten_halt: false,
+        }
+    }
+
+    /// The row that has to be written, now that `state` has the news.
+    pub(crate) fn changed(&self, state: &State, scope: &ScopeId) -> Option<ScopeRow> {
+        let now = Self::in_state(state, scope);
+        let cursor = match now.cursor.is_empty() {
+            true => &self.cursor,
+            false => &now.cursor,
+        };
+        let was_halted = self.halted || self.forgotten_halt;
+        if *cursor == self.cursor && now.halted == was_halted {
+            return None;
+        }
+        let task = state.task.as_ref().map(|task| task.id);
+        Some(ScopeRow {
+            scope: scope.clone(),
+            cursor: cursor.clone(),
+            halted_in: task.filter(|_| now.halted),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use checkrein_core::event::{Event, OpenedBy};
+    use checkrein_core::ids::{SessionId, TaskId};
+    use checkrein_store::{Batch, MemoryStore, Store as _};
+
+    use super::*;
+
+    fn known(row: Option<ScopeRow>, state: &State, scope: &ScopeId) -> KnownScope {
+        let (store, session) = (MemoryStore::new(), SessionId::from("s"));
+        let batch = Batch {
+            scopes: row.into_iter().collect(),
+            ..Batch::default()
+        };
+        let put = store.transact(&session, &mut |_| Ok(Some(batch.clone())));
+        put.unwrap();
+        let mut found = None;
+        let look = store.transact(&session, &mut |tail| {
+            found = Some(KnownScope::find(tail, state, scope, true)?);
+            Ok(None)
+        });
+        look.unwrap();
+        found.unwrap()
+    }
+
+    #[test]
+    fn a_row_counts_where_the_state_has_forgotten() {
+        let scope = ScopeId::new("a");
+        let row = |halted_in| {
+            Some(ScopeRow {
+                scope: scope.clone(),
+                cursor: "1".to_owned(),
+                halted_in,
+            })
+        };
+        let mut state = State::default();
+        state.apply(&Event::TaskOpened {
+            task: TaskId(2),
+            by: OpenedBy::Prompt,
+            tree: None,
+        });
+        let told = |row, state: &State| {
+            let known = known(row, state, &scope);
+            (known.cursor, known.forgotten_halt)
+        };
+        assert_eq!(told(None, &state), (String::new(), false));
+        assert_eq!(told(row(None), &state), ("1".to_owned(), false));
+        assert_eq!(told(row(Some(TaskId(2))), &state), ("1".to_owned(), true));
+        let of_another_task = told(row(Some(TaskId(1))), &state);
+        assert_eq!(of_another_task, ("1".to_owned(), false));
+        // An older build that came between wrote the log and no row.
+        state.cursors.push((scope.clone(), "2".to_owned()));
+        assert_eq!(told(row(None), &state), ("2".to_owned(), false));
+    }
+
+    #[test]
+    fn a_row_is_written_only_where_something_changed() {
+        let scope = ScopeId::new("a");
+        let before = KnownScope::in_state(&State::default(), &scope);
+        let mut state = State::default();
+        assert_eq!(before.changed(&state, &scope), None);
+        state.cursors.push((scope.clone(), "1".to_owned()));
+        let written = before.changed(&state, &scope).unwrap();
+        assert_eq!((&*written.cursor, written.halted_in), ("1", None));
+        let after = KnownScope::in_state(&state, &scope);
+        assert_eq!(after.changed(&state, &scope), None);
+        // Nothing could be read this time: where it was read to stays known.
+        assert_eq!(after.changed(&State::default(), &scope), None);
+    }
+}
