@@ -461,13 +461,17 @@ pub struct TreeFact {
     pub tree: Digest,
     /// The inputs of each verifier, in policy order.
     pub subjects: Vec<(VerifierName, Digest)>,
+    /// The same together with what it runs with, for each verifier that starts programs. Older logs do
+    /// not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fresh: Vec<(VerifierName, Digest)>,
 }
 
 impl TreeFact {
-    /// The digest of what this verifier depends on.
+    /// What a verdict of this verifier is about.
     pub fn subject(&self, name: &VerifierName) -> Digest {
-        self.subjects
-            .iter()
+        let both = self.fresh.iter().chain(&self.subjects);
+        both.into_iter()
             .find(|(known, _)| known == name)
             .map_or(self.tree, |(_, digest)| *digest)
     }
@@ -475,7 +479,8 @@ impl TreeFact {
     /// Whether no verifier could tell the two apart. Files that no verifier depends on
     /// may differ, but only where every subject is named.
     pub fn is_alike(&self, other: &TreeFact) -> bool {
-        self.subjects == other.subjects && (self.tree == other.tree || !self.subjects.is_empty())
+        let same = self.subjects == other.subjects && self.fresh == other.fresh;
+        same && (self.tree == other.tree || !self.subjects.is_empty())
     }
 }
 

@@ -1,7 +1,12 @@
-//! Evidence as it is kept under its content key: with the time at which it was found.
+//! Evidence as it is kept: each run of a check under an id of its own, with the time at which it was found;
+//! under the content key the newest of its runs. Older stores have the evidence itself there.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::ids::Millis;
+use checkrein_store::{Standing, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
@@ -14,6 +19,71 @@ struct KeptRef<'a> {
 struct Kept {
     at: Millis,
     evidence: Evidence,
+}
+
+/// What is kept under a content key.
+#[derive(Serialize, Deserialize)]
+struct Newest {
+    at: Millis,
+    run: String,
+}
+
+/// A run of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Its own id.
+    pub(crate) id: Digest,
+    /// When it was found.
+    pub(crate) at: Millis,
+    pub(crate) evidence: Evidence,
+}
+
+/// The newest run of this key that can be read.
+pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, StoreError> {
+    let Some(kept) = store.evidence(key)? else {
+        return Ok(None);
+    };
+    let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
+    let (id, bytes) = match named.and_then(|newest| Digest::from_hex(&newest.run)) {
+        None => (*key, Some(kept.bytes)),
+        Some(run) => (run, store.evidence(&run)?.map(|kept| kept.bytes)),
+    };
+    let found = bytes.and_then(|bytes| decode(&bytes));
+    Ok(found.map(|(at, evidence)| Run { id, at, evidence }))
+}
+
+/// Keeps a run, and that it is the newest of its key. The id is no other run's.
+pub(crate) fn put(
+    store: &dyn Store,
+    key: &Digest,
+    at: Millis,
+    evidence: &Evidence,
+) -> Result<Digest, StoreError> {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let id = Digest::of_parts([
+        &key.as_bytes()[..],
+        &at.0.to_le_bytes(),
+        &std::process::id().to_le_bytes(),
+        &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
+    ]);
+    store.put_evidence(&id, &encode(at, evidence), Standing::Final)?;
+    let newest = Newest {
+        at,
+        run: id.to_hex(),
+    };
+    // Plain data: serialising cannot fail.
+    let bytes = serde_json::to_vec(&newest).unwrap_or_default();
+    store.put_evidence(key, &bytes, Standing::Inconclusive)?;
+    Ok(id)
+}
+
+/// When what is kept under a key or an id was found; `None` if it is neither.
+pub(crate) fn found_at(bytes: &[u8]) -> Option<Millis> {
+    let newest = || serde_json::from_slice::<Newest>(bytes).ok();
+    match decode(bytes) {
+        Some((at, _)) => Some(at),
+        None => newest().map(|newest| newest.at),
+    }
 }
 
 pub(crate) fn encode(at: Millis, evidence: &Evidence) -> Vec<u8> {

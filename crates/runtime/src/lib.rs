@@ -40,6 +40,7 @@ mod reading;
 mod repeats;
 pub mod replay;
 mod retain;
+mod run_environment;
 mod settle;
 mod shown;
 mod start;

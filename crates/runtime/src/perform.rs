@@ -63,6 +63,8 @@ impl Runtime {
             &Digest::of(&policy.to_blob()).as_bytes()[..],
             &self.place.environment().as_bytes()[..],
             origin,
+            // Under this key is the newest of many runs, and not the first.
+            b"newest",
         ])
     }
 
@@ -355,43 +357,34 @@ impl<'a> Batch<'a> {
         subject: Digest,
         key: Digest,
     ) -> Result<Turn, RuntimeError> {
-        let store = &self.runtime.store;
-        let before = store.evidence(&key)?;
+        let store = &*self.runtime.store;
+        let before = kept::newest(store, &key)?;
         let mut waited = false;
         loop {
             let now = if waited {
-                store.evidence(&key)?
+                kept::newest(store, &key)?
             } else {
                 before.clone()
             };
             // Whoever waited takes what came of the run that was waited for, and nothing older.
-            let usable = now.filter(|kept| {
+            let usable = now.filter(|run| {
                 // A judge also reads what is no part of its subject: the conversation.
-                let here = spec.tier != Tier::Judge || self.is_of_task(kept);
-                here && {
-                    if waited
-                        && before
-                            .as_ref()
-                            .is_none_or(|before| before.bytes != kept.bytes)
-                    {
-                        return true;
-                    }
-                    self.use_cache && self.is_current(kept)
-                }
+                let here = spec.tier != Tier::Judge || self.is_of_task(run);
+                let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
+                here && (waited && is_new || self.use_cache && self.is_current(run))
             });
-            if let Some(done) = usable.and_then(|kept| known(key, &kept.bytes)) {
-                return Ok(Turn::Known(done));
+            if let Some(run) = usable {
+                return Ok(Turn::Known(known(run)));
             }
             if let Some(claim) = store.claim(&key)? {
                 // It may have been found between our look and our claim.
-                let again = store.evidence(&key)?;
-                if again == before || !(self.use_cache || waited) {
-                    return Ok(Turn::Mine(claim));
-                }
-                match again.and_then(|kept| known(key, &kept.bytes)) {
-                    Some(done) => return Ok(Turn::Known(done)),
-                    None => return Ok(Turn::Mine(claim)),
-                }
+                let again = kept::newest(store, &key)?;
+                return Ok(match again {
+                    Some(run) if Some(&run) != before.as_ref() && (self.use_cache || waited) => {
+                        Turn::Known(known(run))
+                    }
+                    _ => Turn::Mine(claim),
+                });
             }
             if !waited {
                 (self.progress)(Progress::Waiting {
@@ -417,20 +410,17 @@ impl<'a> Batch<'a> {
     }
 
     /// Whether it was found since the task began.
-    fn is_of_task(&self, kept: &checkrein_store::Evidence) -> bool {
-        let found = kept::decode(&kept.bytes).map(|(at, _)| at);
-        found.is_some_and(|at| self.since.is_some_and(|since| at >= since))
+    fn is_of_task(&self, run: &kept::Run) -> bool {
+        self.since.is_some_and(|since| run.at >= since)
     }
 
-    /// A pass holds wherever its key does. A fail holds in the task that saw it: what mended
+    /// Only the newest run is asked. A pass holds wherever its key does. A fail holds in the task that saw it: what mended
     /// it may lie outside everything that the key can name. What was inconclusive, but neither
     /// cut nor about a tree that moved, is not tried again in its task either: a stop of another
     /// scope would come to the same (law 7).
-    fn is_current(&self, kept: &checkrein_store::Evidence) -> bool {
-        let Some((at, evidence)) = kept::decode(&kept.bytes) else {
-            return false;
-        };
-        let in_task = self.since.is_some_and(|since| at >= since);
+    fn is_current(&self, run: &kept::Run) -> bool {
+        let evidence = &run.evidence;
+        let in_task = self.is_of_task(run);
         match evidence.verdict {
             Verdict::Pass => true,
             Verdict::Fail => in_task || self.since.is_none(),
@@ -539,22 +529,15 @@ impl<'a> Batch<'a> {
         if !still {
             evidence.verdict = Verdict::Inconclusive;
             evidence.cause = Some(evidence.cause.unwrap_or(Cause::TreeMoving));
-            evidence.moved = before
-                .changed_paths(after, Some(&spec.name))
-                .into_iter()
-                .take(20)
-                .collect();
+            let files = before.changed_paths(after, Some(&spec.name));
+            let packages = before.changed_packages(after);
+            evidence.moved = files.into_iter().chain(packages).take(20).collect();
         }
         self.put(self.key(spec, subject), evidence)
     }
 
     fn put(&self, key: Digest, evidence: Evidence) -> Result<Done, RuntimeError> {
-        let standing = match evidence.verdict {
-            Verdict::Pass | Verdict::Fail => Standing::Final,
-            Verdict::Inconclusive => Standing::Inconclusive,
-        };
-        let bytes = kept::encode(clock::now(), &evidence);
-        self.runtime.store.put_evidence(&key, &bytes, standing)?;
+        let key = kept::put(&*self.runtime.store, &key, clock::now(), &evidence)?;
         Ok(Done {
             key,
             evidence,
@@ -671,14 +654,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn known(key: Digest, bytes: &[u8]) -> Option<Box<Done>> {
-    let (_, evidence) = kept::decode(bytes)?;
-    Some(Box::new(Done {
-        key,
-        evidence,
+fn known(run: kept::Run) -> Box<Done> {
+    Box::new(Done {
+        key: run.id,
+        evidence: run.evidence,
         cached: true,
         parked: None,
-    }))
+    })
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {

@@ -210,9 +210,7 @@ fn orphans(
             continue;
         }
         let found = store.evidence(key)?;
-        let at = found
-            .and_then(|found| kept::decode(&found.bytes))
-            .map(|(at, _)| at);
+        let at = found.and_then(|found| kept::found_at(&found.bytes));
         let old = at.is_some_and(|at| now.since(at) > keep.keep_ms);
         // What is no evidence is a policy, or what a session was sealed with, that nobody names.
         if old || at.is_none() || going.contains(key) {

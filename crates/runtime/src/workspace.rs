@@ -18,7 +18,7 @@ use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View
 
 use crate::delivery::Patience;
 use crate::printed::printed_into;
-use crate::{environment, whole};
+use crate::{environment, run_environment, whole};
 
 /// At a prompt the tree is read only as long as nobody notices.
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
@@ -190,6 +190,8 @@ impl Place {
         if tracked.unknown.is_some() {
             reading.fact = of_unknown_files(reading.fact);
         }
+        let packages = reading.packages();
+        run_environment::add_to(&mut reading.fact, self, policy, packages);
         Ok(reading)
     }
 
@@ -315,6 +317,7 @@ fn of_unknown_files(fact: TreeFact) -> TreeFact {
             .into_iter()
             .map(|(name, digest)| (name, other(digest)))
             .collect(),
+        fresh: fact.fresh,
     }
 }
 

@@ -119,3 +119,108 @@ fn what_we_print_into_the_tree_is_no_change_of_it() {
     assert_eq!(status.unwrap().code(), Some(0));
     assert_eq!(ended(&world), ("task_complete".to_owned(), 2));
 }
+
+/// Neither `.env` nor what is installed counts for the tree. A check reads both.
+#[test]
+fn what_is_installed_and_env_files_are_what_a_check_runs_with() {
+    let world = World::new();
+    world.write(".gitignore", ".env\nnode_modules\n.venv\n");
+    world.write(".env", "0");
+    world.write("node_modules/dep/i.js", "x");
+    world.write(".venv/lib/python3.12/site-packages/dep/x.py", "x");
+    let needs = "test -d node_modules/dep && test -d .venv/lib/python3.12/site-packages/dep";
+    let agent = at_work(&world, "", &format!("{needs} && grep -q 1 .env"));
+    agent.stop().sent_back();
+    world.write(".env", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 2));
+    // What tools leave there themselves is no other set of packages.
+    world.write("node_modules/.cache/x", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 2);
+    for gone in ["node_modules/dep", ".venv/lib/python3.12/site-packages/dep"] {
+        let hidden = world.outside("hidden");
+        std::fs::rename(world.root().join(gone), &hidden).unwrap();
+        agent.stop().sent_back();
+        std::fs::rename(&hidden, world.root().join(gone)).unwrap();
+        assert_eq!(agent.stop(), Answer::Nothing);
+    }
+    // A question is none the less one.
+    agent.prompt("what is this?");
+    world.write(".env", "0");
+    agent.stop();
+    assert_eq!(world.ending(), "unverified/no_change");
+}
+
+/// Another version of the program that a check runs is another check, and so is another interpreter.
+#[test]
+fn another_program_is_another_check() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let tool = |name: &str, text: &str| {
+        let file = world.outside("bin").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    tool("mytool", "#!/usr/bin/env myshell\nexit 0\n");
+    tool("myshell", "#!/bin/sh\nexec sh \"$@\"\n");
+    let path = format!(
+        "{}:{}",
+        world.outside("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    world.config("[[verifier]]\nname = \"tests\"\nrun = \"mytool\"\n");
+    world.commit();
+    let mut agent = Agent::new(&world, "claude-code");
+    agent.env = vec![("PATH", path)];
+    agent.prompt("mend it");
+    world.write("work", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+    tool("mytool", "#!/usr/bin/env myshell\nexit 1\n");
+    agent.stop().sent_back();
+    tool("mytool", "#!/usr/bin/env myshell\nexit 0\n");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    tool("myshell", "#!/bin/sh\nexit 1\n");
+    agent.stop().sent_back();
+    world.replays("claude-code-session");
+}
+
+/// The newest run of a key is the one that is told, believed and shared.
+#[test]
+fn a_later_run_takes_the_place_of_an_earlier_one() {
+    let world = World::new();
+    let out = world.outside("out");
+    let told = |text: &str, status: u32| {
+        std::fs::write(&out, format!("echo '{text}'; exit {status}\n")).unwrap();
+    };
+    told("FAILED t.py::test_alpha - alpha", 1);
+    let check = format!("sh '{}'", out.display());
+    world.config(&format!(
+        "verify_on = \"always\"\n{}",
+        world.counted("tests", &check)
+    ));
+    world.commit();
+    let task = |session: &str| {
+        let agent = Agent::named(&world, "claude-code", session);
+        agent.prompt("mend it");
+        agent.stop()
+    };
+    assert!(task("a").sent_back().contains("alpha"));
+    told("FAILED t.py::test_beta - beta", 1);
+    let answer = task("b");
+    assert!(answer.sent_back().contains("beta"), "{answer:?}");
+    assert!(!answer.sent_back().contains("alpha"), "{answer:?}");
+    told("1 passed", 0);
+    assert_eq!(task("c"), Answer::Nothing);
+    let runs = world.runs("tests");
+    assert_eq!(task("d"), Answer::Nothing);
+    assert_eq!((runs, world.runs("tests")), (3, 3));
+    // What each was told stands as it was told.
+    let shown = world.says(&["show", "a"]).stdout;
+    assert!(
+        shown.contains("alpha") && !shown.contains("beta"),
+        "{shown}"
+    );
+}

@@ -324,6 +324,7 @@ impl World {
         TreeFact {
             tree: Digest::of(&tree.to_le_bytes()),
             subjects,
+            fresh: Vec::new(),
         }
     }
 

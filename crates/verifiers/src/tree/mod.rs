@@ -12,6 +12,7 @@
 mod content;
 mod folders;
 mod globs;
+mod markers;
 mod reading;
 mod stat_cache;
 mod tracked;
@@ -114,6 +115,7 @@ impl TreeReader {
         let walk::Walked {
             mut found,
             mut left_out,
+            markers,
         } = walk::walk(self, &time)?;
         walk::add_named(self, &selector.reaches(), &mut found, &time)?;
         let before = found.len();
@@ -136,6 +138,7 @@ impl TreeReader {
         };
         Ok(TreeReading::new(
             leaves,
+            markers::nearest(markers),
             selector,
             left_out,
             unread,

@@ -8,6 +8,7 @@ use checkrein_core::input::TreeFact;
 
 use super::content::Leaf;
 use super::globs::Selector;
+use super::markers::Marker;
 use super::walk::text;
 
 /// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
@@ -49,12 +50,14 @@ pub struct TreeReading {
     /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
     pub cache_error: Option<std::io::Error>,
     leaves: Vec<Leaf>,
+    markers: Vec<Marker>,
     selector: Selector,
 }
 
 impl TreeReading {
     pub(crate) fn new(
         leaves: Vec<Leaf>,
+        markers: Vec<Marker>,
         selector: Selector,
         left_out: LeftOut,
         unread: Vec<String>,
@@ -82,7 +85,11 @@ impl TreeReading {
             .iter()
             .map(|view| (view.name.clone(), subject(view)))
             .collect();
-        let fact = TreeFact { tree, subjects };
+        let fact = TreeFact {
+            tree,
+            subjects,
+            fresh: Vec::new(),
+        };
         Self {
             fact,
             views,
@@ -91,8 +98,31 @@ impl TreeReading {
             unread,
             cache_error,
             leaves,
+            markers,
             selector,
         }
+    }
+
+    /// Marks of installed packages and of `.env` files that do not count.
+    pub fn packages(&self) -> Digest {
+        let parts = self
+            .markers
+            .iter()
+            .flat_map(|Marker { path, digest }| [path.as_bytes(), &digest.as_bytes()[..]]);
+        Digest::of_parts(parts)
+    }
+
+    /// The marks that are others in a `later` reading.
+    pub fn changed_packages(&self, later: &TreeReading) -> Vec<String> {
+        let only_in = |these: &[Marker], those: &[Marker]| -> Vec<String> {
+            let changed = these.iter().filter(|mark| !those.contains(mark));
+            changed.map(|mark| mark.path.clone()).collect()
+        };
+        let mut changed = only_in(&self.markers, &later.markers);
+        changed.extend(only_in(&later.markers, &self.markers));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 
     /// The paths that came, went or changed between this reading and a `later` one, sorted: of

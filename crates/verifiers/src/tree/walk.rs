@@ -13,6 +13,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::folders::{OURS, is_cache, is_version_control};
 use super::globs::Reach;
+use super::markers::{self, Marker};
 use super::stat_cache::Stamp;
 use super::{FileId, LeftOut, Time, TreeError, TreeReader};
 
@@ -44,6 +45,8 @@ pub(crate) struct Walked {
     /// Sorted by path, each once.
     pub(crate) found: Vec<Found>,
     pub(crate) left_out: LeftOut,
+    /// Of what is left out.
+    pub(crate) markers: Vec<Marker>,
 }
 
 /// A folder's ignore file and those above it.
@@ -73,6 +76,7 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
         printed,
         found: Vec::with_capacity(always.len()),
         left_out: LeftOut::default(),
+        markers: Vec::new(),
     };
     let mut folders = vec![Folder {
         path: root.to_owned(),
@@ -92,11 +96,16 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     let Walk {
         mut found,
         left_out,
+        markers,
         ..
     } = walk;
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     add_always(reader, &mut found, time)?;
-    Ok(Walked { found, left_out })
+    Ok(Walked {
+        found,
+        left_out,
+        markers,
+    })
 }
 
 struct Walk<'a> {
@@ -105,9 +114,14 @@ struct Walk<'a> {
     printed: &'a BTreeSet<FileId>,
     found: Vec<Found>,
     left_out: LeftOut,
+    markers: Vec<Marker>,
 }
 
 impl Walk<'_> {
+    fn mark(&mut self, full: &Path, path: &[u8], is_folder: bool) {
+        markers::of_left_out(full, &lossless(path), is_folder, &mut self.markers);
+    }
+
     fn is_printed(&self, metadata: &Metadata) -> bool {
         let id = || FileId::of(metadata);
         !self.printed.is_empty() && id().is_some_and(|id| self.printed.contains(&id))
@@ -160,8 +174,10 @@ impl Walk<'_> {
             if kind.is_dir() {
                 if is_cache(&name, || path.join("Cargo.toml").is_file()) {
                     self.left_out.caches += 1;
+                    self.mark(&full, &relative, true);
                 } else if ignored(&full, true, ignores.as_deref()) {
                     self.left_out.ignored += 1;
+                    self.mark(&full, &relative, true);
                 } else {
                     let mut prefix = relative;
                     prefix.push(b'/');
@@ -177,6 +193,7 @@ impl Walk<'_> {
             let exempt = *name == *b".gitignore" || self.always.contains(&*lossless(&relative));
             if !exempt && ignored(&full, false, ignores.as_deref()) {
                 self.left_out.ignored += 1;
+                self.mark(&full, &relative, false);
                 continue;
             }
             match entry.metadata() {

@@ -1,0 +1,163 @@
+//! What a check runs with: its programs, its variables, and marks of installed packages. A pass that was
+//! found with another program or other packages is about something else.
+//!
+//! What a program starts in turn is not followed: `cargo` may be a shim, `python3` a script.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::VerifierName;
+use checkrein_core::input::TreeFact;
+use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
+use checkrein_verifiers::{find_in_path, regular};
+
+use crate::workspace::Place;
+
+/// A larger program of the tree counts by its stamp.
+const LARGEST: u64 = 4 << 20;
+/// Longer a first line names no program.
+const LONGEST_LINE: u64 = 256;
+
+/// Puts into the fact what each check runs with.
+pub(crate) fn add_to(fact: &mut TreeFact, place: &Place, policy: &Policy, packages: Digest) {
+    let variables = place.environment();
+    let mut fresh: Vec<(VerifierName, Digest)> = Vec::new();
+    for spec in &policy.verifiers {
+        let Some(script) = script(spec).filter(|_| spec.subject == SubjectKind::Tree) else {
+            continue;
+        };
+        let programs = programs(&script, &place.root, &place.env);
+        let parts = [fact.subject(&spec.name), variables, packages, programs];
+        let parts = parts.iter().map(|part| &part.as_bytes()[..]);
+        fresh.push((spec.name.clone(), Digest::of_parts(parts)));
+    }
+    fact.fresh = fresh;
+}
+
+/// What a check of a kind that starts programs hands to a shell.
+fn script(spec: &VerifierSpec) -> Option<String> {
+    let kind = checkrein_verifiers::find(&spec.kind)?;
+    kind.shell_command(&spec.definition)
+        .map(|script| script.to_string())
+}
+
+/// The files of the programs that the script itself calls by name.
+fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for name in names(script) {
+        let found = match name.contains('/') {
+            true => Some(root.join(name)),
+            false => find_in_path(name, env),
+        };
+        let Some(file) = found else { continue };
+        parts.push(identity(&file, root));
+        if let Some(interpreter) = interpreter(&file, env) {
+            parts.push(identity(&interpreter, root));
+        }
+    }
+    Digest::of_parts(parts.iter().map(Vec::as_slice))
+}
+
+/// The first word of each command, without what is quoted or made by the shell.
+fn names(script: &str) -> impl Iterator<Item = &str> {
+    let commands = script.split(['\n', ';', '&', '|', '(', ')', '{', '}']);
+    commands.filter_map(|command| {
+        let mut words = command.split_whitespace();
+        words
+            .find(|word| !is_assignment(word))
+            .filter(|word| is_plain(word))
+    })
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.starts_with('-') && !word.contains(['$', '`', '*', '"', '\'', '<', '>'])
+}
+
+/// A file of the tree by its content, so that a checkout of the same file is no other program; any other
+/// by what the file system says of it.
+fn identity(file: &Path, root: &Path) -> Vec<u8> {
+    let mut id = file.as_os_str().as_encoded_bytes().to_vec();
+    id.push(0);
+    if file.starts_with(root)
+        && let Ok(opened) = regular::open(file)
+    {
+        let mut bytes = Vec::new();
+        if opened
+            .take(LARGEST)
+            .read_to_end(&mut bytes)
+            .is_ok_and(|read| (read as u64) < LARGEST)
+        {
+            id.extend(Digest::of(&bytes).as_bytes());
+            return id;
+        }
+    }
+    if let Ok(metadata) = std::fs::metadata(file) {
+        id.extend(stamp(&metadata));
+    }
+    id
+}
+
+#[cfg(unix)]
+fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.size());
+    let (seconds, ns) = (metadata.ctime(), metadata.ctime_nsec());
+    format!("{device} {inode} {size} {seconds} {ns}").into_bytes()
+}
+
+#[cfg(not(unix))]
+fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
+    let modified = metadata.modified().ok();
+    let since = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let ns = since.unwrap_or_default().as_nanos();
+    format!("{} {ns}", metadata.len()).into_bytes()
+}
+
+/// The program that a script's first line names.
+fn interpreter(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+    let mut line = Vec::new();
+    regular::open(file)
+        .ok()?
+        .take(LONGEST_LINE)
+        .read_to_end(&mut line)
+        .ok()?;
+    let line = line
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.split_whitespace();
+    let program = words.next()?;
+    if !program.ends_with("/env") {
+        return Some(PathBuf::from(program));
+    }
+    let named = words.find(|word| !word.starts_with('-') && !is_assignment(word))?;
+    find_in_path(named, env)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_of_a_script_names_its_program() {
+        let check = |script: &str, expected: &[&str]| {
+            assert_eq!(names(script).collect::<Vec<_>>(), expected, "{script}");
+        };
+        check("cargo test", &["cargo"]);
+        check("CI=1 RUST_LOG=x cargo test --a=b", &["cargo"]);
+        check(
+            "cd web && npm ci; npm test | tee log",
+            &["cd", "npm", "npm", "tee"],
+        );
+        check("$RUNNER x; \"my tool\"", &[]);
+    }
+}

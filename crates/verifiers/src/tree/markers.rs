@@ -1,0 +1,99 @@
+//! Marks of what ignore files leave out and a check reads all the same: installed packages and `.env`
+//! files. Their folders hold tens of thousands of files, and tools write into them themselves, so a few
+//! small files and the names of the packages stand for the rest.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+
+use crate::regular;
+
+/// Marks of one tree, nearest the root first; more are left out.
+const MOST: usize = 200;
+/// More of a file says no more.
+const LARGEST: u64 = 4 << 20;
+/// What package managers leave in `node_modules` after an install.
+const INSTALLED: &[&str] = &[".package-lock.json", ".modules.yaml", ".yarn-state.yml"];
+/// Usual names of a Python environment.
+const ENVIRONMENTS: &[&str] = &[".venv", "venv", "env"];
+
+/// A path, and what stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) path: String,
+    pub(crate) digest: Digest,
+}
+
+/// The marks that an entry of this name is or holds, which was left out of the tree. `path`: from the
+/// root on.
+pub(crate) fn of_left_out(full: &Path, path: &str, is_folder: bool, marks: &mut Vec<Marker>) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match (is_folder, name) {
+        (false, name) if name.starts_with(".env") => marks.extend(file(full, path)),
+        (true, "node_modules") => {
+            marks.extend(names(full, path, |name| !name.starts_with('.')));
+            marks.extend(
+                INSTALLED
+                    .iter()
+                    .filter_map(|inside| file(&full.join(inside), &format!("{path}/{inside}"))),
+            );
+        }
+        (true, "vendor") => {
+            marks.extend(file(
+                &full.join("modules.txt"),
+                &format!("{path}/modules.txt"),
+            ));
+        }
+        (true, name) if ENVIRONMENTS.contains(&name) => site_packages(full, path, marks),
+        _ => {}
+    }
+}
+
+/// At most [`MOST`], nearest the root first.
+pub(crate) fn nearest(mut marks: Vec<Marker>) -> Vec<Marker> {
+    let depth = |mark: &Marker| mark.path.matches('/').count();
+    marks.sort_by(|a, b| (depth(a), &a.path).cmp(&(depth(b), &b.path)));
+    marks.truncate(MOST);
+    marks
+}
+
+fn site_packages(environment: &Path, path: &str, marks: &mut Vec<Marker>) {
+    let Ok(versions) = std::fs::read_dir(environment.join("lib")) else {
+        return;
+    };
+    for version in versions.flatten() {
+        let below = format!(
+            "lib/{}/site-packages",
+            version.file_name().to_string_lossy()
+        );
+        let is_package = |name: &str| name != "__pycache__";
+        marks.extend(names(
+            &environment.join(&below),
+            &format!("{path}/{below}"),
+            is_package,
+        ));
+    }
+}
+
+fn file(full: &Path, path: &str) -> Option<Marker> {
+    let mut bytes = Vec::new();
+    let opened = regular::open(full).ok()?;
+    opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(Marker {
+        path: path.to_owned(),
+        digest: Digest::of(&bytes),
+    })
+}
+
+/// A folder by the names in it: installing a package again changes its times, and nothing else.
+fn names(full: &Path, path: &str, counts: impl Fn(&str) -> bool) -> Option<Marker> {
+    let entries = std::fs::read_dir(full).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| counts(name)).collect();
+    names.sort_unstable();
+    Some(Marker {
+        path: path.to_owned(),
+        digest: Digest::of_parts(names.iter().map(String::as_bytes)),
+    })
+}
