@@ -1,13 +1,14 @@
 //! News from outside, stamped by the runtime. An input is appended to the log as an
 //! event of its own before anything `step` says about it.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::digest::{Digest, Short};
 use crate::evidence::EvidenceFact;
 use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
 use crate::layers::LayerFact;
-use crate::policy::Stance;
+use crate::policy::{Stance, Tier, VerifierSpec};
 use crate::transition::Transition;
 
 /// An input with the time it was taken in and what it is known by.
@@ -455,31 +456,58 @@ impl Calling {
 }
 
 /// Digests of the tree: the whole, and the part that each verifier depends on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TreeFact {
     /// The whole tree.
     pub tree: Digest,
     /// The inputs of each verifier, in policy order.
     pub subjects: Vec<(VerifierName, Digest)>,
-    /// The same together with what it runs with, for each verifier that starts programs. Older logs do
-    /// not say.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fresh: Vec<(VerifierName, Digest)>,
+    /// What checks run with: programs, variables, installed packages. Older logs do not say.
+    #[serde(default)]
+    pub environment: Option<Short>,
+}
+
+/// A log leaves out what is not there, so that older ones are written as they were. The state cache has
+/// no names of members, and leaves out nothing.
+impl Serialize for TreeFact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let leaves_out = serializer.is_human_readable() && self.environment.is_none();
+        let mut members = serializer.serialize_struct("TreeFact", 3 - usize::from(leaves_out))?;
+        members.serialize_field("tree", &self.tree)?;
+        members.serialize_field("subjects", &self.subjects)?;
+        match leaves_out {
+            true => members.skip_field("environment")?,
+            false => members.serialize_field("environment", &self.environment)?,
+        }
+        members.end()
+    }
 }
 
 impl TreeFact {
-    /// What a verdict of this verifier is about.
+    /// The digest of the files that this verifier depends on.
     pub fn subject(&self, name: &VerifierName) -> Digest {
-        let both = self.fresh.iter().chain(&self.subjects);
-        both.into_iter()
+        self.subjects
+            .iter()
             .find(|(known, _)| known == name)
             .map_or(self.tree, |(_, digest)| *digest)
+    }
+
+    /// What a verdict of this verifier is about: those files, and for one that runs something what it runs
+    /// with.
+    pub fn about(&self, spec: &VerifierSpec) -> Digest {
+        let files = self.subject(&spec.name);
+        match self.environment.filter(|_| spec.tier == Tier::Hard) {
+            Some(environment) => {
+                Digest::of_parts([&files.as_bytes()[..], &environment.0.to_le_bytes()])
+            }
+            None => files,
+        }
     }
 
     /// Whether no verifier could tell the two apart. Files that no verifier depends on
     /// may differ, but only where every subject is named.
     pub fn is_alike(&self, other: &TreeFact) -> bool {
-        let same = self.subjects == other.subjects && self.fresh == other.fresh;
+        let same = self.subjects == other.subjects && self.environment == other.environment;
         same && (self.tree == other.tree || !self.subjects.is_empty())
     }
 }

@@ -234,6 +234,7 @@ pub struct Scope {
 
 /// One tool call as detectors see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PackedCall", into = "PackedCall")]
 pub struct Call {
     /// Tool and canonical arguments.
     pub call: Short,
@@ -247,6 +248,34 @@ pub struct Call {
     pub write: bool,
     /// Its (call, outcome) pair was new in the task, or it wrote.
     pub progress: bool,
+}
+
+/// A call as the state cache has it: there are hundreds of them.
+#[derive(Serialize, Deserialize)]
+struct PackedCall(Short, Option<Short>, Option<Short>, u8);
+
+impl From<Call> for PackedCall {
+    fn from(call: Call) -> Self {
+        let marks = [call.poll, call.write, call.progress];
+        let marks = marks
+            .iter()
+            .rev()
+            .fold(0, |marks, mark| marks << 1 | u8::from(*mark));
+        Self(call.call, call.id, call.outcome, marks)
+    }
+}
+
+impl From<PackedCall> for Call {
+    fn from(PackedCall(call, id, outcome, marks): PackedCall) -> Self {
+        Self {
+            call,
+            id,
+            outcome,
+            poll: marks & 1 != 0,
+            write: marks & 2 != 0,
+            progress: marks & 4 != 0,
+        }
+    }
 }
 
 /// A stop being judged: what was known when it was asked for, and what came back for it.

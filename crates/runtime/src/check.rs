@@ -65,7 +65,7 @@ impl Runtime {
             .filter(chosen)
             .map(|spec| Wanted {
                 verifier: spec.name.clone(),
-                subject: reading.fact.subject(&spec.name),
+                subject: reading.fact.about(spec),
             })
             .collect();
         let mut checks: Vec<Check> = Vec::new();

@@ -333,7 +333,7 @@ impl<'a> Batch<'a> {
             after: before,
             _claim,
         } = again;
-        let subject = before.fact.subject(&spec.name);
+        let subject = before.fact.about(spec);
         let key = self.key(spec, subject);
         let _second = match self.turn(spec, subject, key)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(*done),
@@ -506,10 +506,7 @@ impl<'a> Batch<'a> {
         after: &TreeReading,
         again: bool,
     ) -> Result<Done, RuntimeError> {
-        let (subject, subject_after) = (
-            before.fact.subject(&spec.name),
-            after.fact.subject(&spec.name),
-        );
+        let (subject, subject_after) = (before.fact.about(spec), after.fact.about(spec));
         let still = subject == subject_after;
         let mut evidence = self.evidence(
             spec,
@@ -664,7 +661,7 @@ fn known(run: kept::Run) -> Box<Done> {
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
-    before.fact.subject(&spec.name) == after.fact.subject(&spec.name)
+    before.fact.about(spec) == after.fact.about(spec)
 }
 
 fn is_worth_a_retry(report: &Report) -> bool {

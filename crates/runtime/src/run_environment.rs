@@ -8,10 +8,8 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use checkrein_core::digest::Digest;
-use checkrein_core::ids::VerifierName;
-use checkrein_core::input::TreeFact;
-use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
+use checkrein_core::digest::{Digest, Short};
+use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_verifiers::{find_in_path, regular};
 
 use crate::workspace::Place;
@@ -21,20 +19,14 @@ const LARGEST: u64 = 4 << 20;
 /// Longer a first line names no program.
 const LONGEST_LINE: u64 = 256;
 
-/// Puts into the fact what each check runs with.
-pub(crate) fn add_to(fact: &mut TreeFact, place: &Place, policy: &Policy, packages: Digest) {
-    let variables = place.environment();
-    let mut fresh: Vec<(VerifierName, Digest)> = Vec::new();
-    for spec in &policy.verifiers {
-        let Some(script) = script(spec).filter(|_| spec.subject == SubjectKind::Tree) else {
-            continue;
-        };
-        let programs = programs(&script, &place.root, &place.env);
-        let parts = [fact.subject(&spec.name), variables, packages, programs];
-        let parts = parts.iter().map(|part| &part.as_bytes()[..]);
-        fresh.push((spec.name.clone(), Digest::of_parts(parts)));
+/// What the checks of this policy run with, given marks of installed packages. One digest for all: a pass
+/// lost too many is a run, one too few a wrong verdict.
+pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> Short {
+    let mut parts = vec![place.environment(), packages];
+    for script in policy.verifiers.iter().filter_map(script) {
+        parts.push(programs(&script, &place.root, &place.env));
     }
-    fact.fresh = fresh;
+    Digest::of_parts(parts.iter().map(|part| &part.as_bytes()[..])).short()
 }
 
 /// What a check of a kind that starts programs hands to a shell.

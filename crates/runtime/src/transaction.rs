@@ -568,7 +568,9 @@ pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Ve
         (Some(SubjectKind::Stop), _) => pending.itself(),
         (Some(SubjectKind::Answer), _) => pending.answer(name, prompt),
         (Some(SubjectKind::Message), _) | (_, Err(_)) => pending.message,
-        (_, Ok(tree)) => tree.subject(name),
+        (_, Ok(tree)) => policy
+            .verifier(name)
+            .map_or(tree.tree, |spec| tree.about(spec)),
     };
     let mut effects: Vec<Effect> = pending
         .waiting

@@ -191,7 +191,7 @@ impl Place {
             reading.fact = of_unknown_files(reading.fact);
         }
         let packages = reading.packages();
-        run_environment::add_to(&mut reading.fact, self, policy, packages);
+        reading.fact.environment = Some(run_environment::of(self, policy, packages));
         Ok(reading)
     }
 
@@ -317,7 +317,7 @@ fn of_unknown_files(fact: TreeFact) -> TreeFact {
             .into_iter()
             .map(|(name, digest)| (name, other(digest)))
             .collect(),
-        fresh: fact.fresh,
+        environment: fact.environment,
     }
 }
 

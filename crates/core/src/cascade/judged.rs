@@ -288,11 +288,7 @@ pub(super) fn went_astray(pending: &Pending, name: &VerifierName, subject: Diges
 
 fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest> {
     match spec.subject {
-        SubjectKind::Tree => pending
-            .tree
-            .as_ref()
-            .ok()
-            .map(|tree| tree.subject(&spec.name)),
+        SubjectKind::Tree => pending.tree.as_ref().ok().map(|tree| tree.about(spec)),
         SubjectKind::Message => Some(pending.message),
         SubjectKind::Answer => Some(pending.answer(&spec.name, task.prompt)),
         // The host may have looked at the tree, which nobody could read once more (law 1).

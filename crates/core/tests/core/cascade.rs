@@ -724,7 +724,8 @@ fn late_and_manual_evidence_decide_nothing() {
     world.prompt();
     world.tree = Some(2);
     world.ask_stop(&main);
-    let subject = world.tree_fact(2).subject(&"a".into());
+    let spec = world.policy.verifier(&"a".into()).unwrap();
+    let subject = world.tree_fact(2).about(spec);
     let mut fact = world.evidence(&"a".into(), subject);
     // By hand: the stop goes on waiting.
     fact.origin = Origin::Manual;

@@ -71,7 +71,7 @@ pub(crate) fn audit(world: &World) {
                     let spec = policy.verifier(name).unwrap();
                     let about = match spec.subject {
                         SubjectKind::Message => Some(message),
-                        SubjectKind::Tree => tree.as_ref().map(|tree| tree.subject(name)),
+                        SubjectKind::Tree => tree.as_ref().map(|tree| tree.about(spec)),
                         SubjectKind::Answer => {
                             let tree = tree.as_ref().map(|tree| tree.subject(name));
                             let tree = tree.unwrap_or(Digest::of(b""));

@@ -399,7 +399,9 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         return;
     }
     let subject = world.tree.map_or(Digest::of(b""), |tree| {
-        world.tree_fact(tree).subject(&verifier)
+        world
+            .tree_fact(tree)
+            .about(world.policy.verifier(&verifier).unwrap())
     });
     let said = world.sayings.insert(verifier.clone(), saying);
     let mut evidence = world.evidence(&verifier, subject);

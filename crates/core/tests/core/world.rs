@@ -319,12 +319,12 @@ impl World {
             .policy
             .verifiers
             .iter()
-            .map(|spec| (spec.name.clone(), subject(spec, tree)))
+            .map(|spec| (spec.name.clone(), files(spec, tree)))
             .collect();
         TreeFact {
             tree: Digest::of(&tree.to_le_bytes()),
             subjects,
-            fresh: Vec::new(),
+            environment: Some(environment()),
         }
     }
 
@@ -530,7 +530,22 @@ impl World {
     }
 }
 
+/// What all checks run with.
+fn environment() -> Short {
+    Digest::of(b"run environment").short()
+}
+
+/// What a verdict is about.
 fn subject(spec: &VerifierSpec, tree: u64) -> Digest {
+    let fact = TreeFact {
+        tree: Digest::of(b""),
+        subjects: vec![(spec.name.clone(), files(spec, tree))],
+        environment: Some(environment()),
+    };
+    fact.about(spec)
+}
+
+fn files(spec: &VerifierSpec, tree: u64) -> Digest {
     let part = if spec.inputs.is_empty() {
         tree
     } else {

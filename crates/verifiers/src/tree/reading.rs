@@ -88,7 +88,7 @@ impl TreeReading {
         let fact = TreeFact {
             tree,
             subjects,
-            fresh: Vec::new(),
+            environment: None,
         };
         Self {
             fact,
