@@ -129,7 +129,8 @@ fn what_is_installed_and_env_files_are_what_a_check_runs_with() {
     world.write("node_modules/dep/i.js", "x");
     world.write(".venv/lib/python3.12/site-packages/dep/x.py", "x");
     let needs = "test -d node_modules/dep && test -d .venv/lib/python3.12/site-packages/dep";
-    let agent = at_work(&world, "", &format!("{needs} && grep -q 1 .env"));
+    let attempts = "[caps]\nattempts = 9\n";
+    let agent = at_work(&world, attempts, &format!("{needs} && grep -q 1 .env"));
     agent.stop().sent_back();
     world.write(".env", "1");
     assert_eq!(agent.stop(), Answer::Nothing);
