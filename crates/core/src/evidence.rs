@@ -67,6 +67,8 @@ pub enum Cause {
     Wavering,
     /// It ended with status 0, but its command hides the status of what it runs.
     Masked,
+    /// It takes files away while it runs and brings them back: what it saw is not the tree.
+    CheckRestores,
 }
 
 impl Cause {
@@ -90,6 +92,7 @@ impl Cause {
             Self::Unreadable => "Unreadable",
             Self::Wavering => "Wavering",
             Self::Masked => "Masked",
+            Self::CheckRestores => "CheckRestores",
         }
     }
 }
@@ -365,12 +368,13 @@ mod tests {
             Cause::Unreadable,
             Cause::Wavering,
             Cause::Masked,
+            Cause::CheckRestores,
         ];
         let all: Vec<String> = causes
             .iter()
             .map(|cause| verdict_digest_text(Verdict::Inconclusive, Some(*cause)))
             .collect();
-        let words = "Timeout Crash MissingProgram VacuousPass TreeMoving ReplyDeadline ClaimedElsewhere TreeUnreadable Internal MissingFile Unanswered Expired NotAsked ModelUnavailable Unreadable Wavering Masked";
+        let words = "Timeout Crash MissingProgram VacuousPass TreeMoving ReplyDeadline ClaimedElsewhere TreeUnreadable Internal MissingFile Unanswered Expired NotAsked ModelUnavailable Unreadable Wavering Masked CheckRestores";
         let expected: Vec<String> = words
             .split(' ')
             .map(|word| format!("Inconclusive Some({word})"))

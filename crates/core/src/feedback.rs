@@ -226,7 +226,8 @@ fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Sectio
     if more > 0 {
         let _ = writeln!(section.foot, "  and {more} more");
     }
-    if check.cause == Some(Cause::TreeMoving) && !found.moved.is_empty() {
+    let moves = matches!(check.cause, Some(Cause::TreeMoving | Cause::CheckRestores));
+    if moves && !found.moved.is_empty() {
         let moved = few(&found.moved);
         // Which of them the check itself writes is for a person to say: an agent that may name
         // `outputs` can have anything left out.
@@ -295,6 +296,7 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             Some(Cause::MissingFile) => "a file that it judges by is not there",
             Some(Cause::VacuousPass) => "passed without checking anything: nothing ran, or its exit code was masked",
             Some(Cause::TreeMoving) => "files kept changing while it ran",
+            Some(Cause::CheckRestores) => "takes files away while it runs and brings them back, so what it saw is not this tree",
             Some(Cause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",
             Some(Cause::ClaimedElsewhere) => "is still being run by another process",
             Some(Cause::TreeUnreadable) => "the tree could not be read",

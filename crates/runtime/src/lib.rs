@@ -51,6 +51,7 @@ mod transaction;
 mod watching;
 pub mod whole;
 mod workspace;
+mod writers;
 
 pub use check::{Check, CheckReport};
 pub use checkrein_verifiers::{progress, veto, witness};

@@ -1,10 +1,12 @@
 //! Performs verification: claims, processes, the tree before and after.
 //!
 //! An effect is performed only by who holds its claim; who finds it claimed waits for
-//! its evidence. If a check's inputs changed while it ran, it runs once more, alone; a
-//! fixpoint is valid, anything else inconclusive (`tree_moving`).
+//! its evidence. If a check's inputs were written while it ran, also if they hold the same
+//! afterwards, it runs once more, alone, and from then on always alone. A fixpoint is valid unless files
+//! were taken away meanwhile (`check_restores`), anything else is inconclusive (`tree_moving`).
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -22,8 +24,10 @@ use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::workspace::Tracked;
-use crate::{approvals, clock, exit_statuses, kept, logs};
+use crate::{approvals, clock, exit_statuses, kept, logs, writers};
 
+/// How often a file is looked at that a check wrote before.
+const BETWEEN_GLANCES: Duration = Duration::from_millis(15);
 /// How long to wait before looking again for evidence that another process is after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -162,11 +166,14 @@ enum Found<'a> {
     Moved(Box<Moved<'a>>),
 }
 
-/// A check whose inputs changed while it ran.
+/// A check whose inputs were written while it ran, or that was seen to write them before.
 struct Moved<'a> {
     spec: &'a VerifierSpec,
-    after: TreeReading,
+    /// What it is claimed by.
+    key: Digest,
     _claim: Claim,
+    /// The files that were written.
+    written: Vec<String>,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -230,6 +237,15 @@ impl<'a> Batch<'a> {
                 return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why))));
             }
         };
+        let written = writers::known(&self.runtime.place, spec).paths;
+        if !written.is_empty() {
+            return Ok(Found::Moved(Box::new(Moved {
+                spec,
+                key,
+                _claim: claim,
+                written,
+            })));
+        }
         let report = self.run(spec);
         self.check_cancelled()?;
         let after = match self.read() {
@@ -240,14 +256,17 @@ impl<'a> Batch<'a> {
             }
         };
         // A check that was cut is not run again: there is no time left for it.
-        if held_still(spec, before, &after) || report.0.cause == Some(Cause::ReplyDeadline) {
-            let done = self.keep(spec, report, before, &after, false)?;
+        let written = written_between(spec, before, &after);
+        let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
+        if is_cut || written.is_empty() && held_still(spec, before, &after) {
+            let done = self.keep(spec, report, before, &after, None)?;
             return Ok(Found::Done(Box::new(done)));
         }
         Ok(Found::Moved(Box::new(Moved {
             spec,
-            after,
+            key,
             _claim: claim,
+            written,
         })))
     }
 
@@ -326,23 +345,58 @@ impl<'a> Batch<'a> {
         )
     }
 
-    /// Once more, with nothing else running.
+    /// With nothing else running, and an eye on the files that were written before.
     fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
         let Moved {
             spec,
-            after: before,
+            key: claimed,
             _claim,
+            written,
         } = again;
+        let before = match self.read() {
+            Ok(before) => before,
+            Err(why) => {
+                self.check_cancelled()?;
+                let none = Digest::of(b"");
+                return Ok(self.unread(spec, none, claimed, &why));
+            }
+        };
         let subject = before.fact.about(spec);
         let key = self.key(spec, subject);
-        let _second = match self.turn(spec, subject, key)? {
-            Turn::Known(done) | Turn::Given(done) => return Ok(*done),
-            Turn::Mine(claim) => claim,
+        // What is claimed already is not claimed again: we would wait for ourselves.
+        let _second = match key == claimed {
+            true => None,
+            false => match self.turn(spec, subject, key)? {
+                Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+                Turn::Mine(claim) => Some(claim),
+            },
         };
-        let report = self.run(spec);
+        let mut watch = before.watch(&self.runtime.place.root, &written);
+        let ended = AtomicBool::new(false);
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
+                    watch.look();
+                    std::thread::sleep(BETWEEN_GLANCES);
+                }
+            });
+            let report = self.run(spec);
+            ended.store(true, Ordering::Relaxed);
+            report
+        });
         self.check_cancelled()?;
         match self.read() {
-            Ok(after) => self.keep(spec, report, &before, &after, true),
+            Ok(after) => {
+                let lone = Lone {
+                    unseen: written_between(spec, &before, &after)
+                        .into_iter()
+                        .filter(|path| !written.contains(path))
+                        .collect(),
+                    taken_away: watch.taken_away(),
+                    written,
+                };
+                self.keep(spec, report, &before, &after, Some(lone))
+            }
             Err(why) => {
                 self.check_cancelled()?;
                 Ok(self.unread(spec, subject, key, &why))
@@ -429,7 +483,8 @@ impl<'a> Batch<'a> {
                     && matches!(
                         evidence.cause,
                         Some(
-                            Cause::Timeout
+                            Cause::CheckRestores
+                                | Cause::Timeout
                                 | Cause::Crash
                                 | Cause::MissingFile
                                 | Cause::VacuousPass
@@ -504,7 +559,7 @@ impl<'a> Batch<'a> {
         (report, tries): (Report, u32),
         before: &TreeReading,
         after: &TreeReading,
-        again: bool,
+        lone: Option<Lone>,
     ) -> Result<Done, RuntimeError> {
         let (subject, subject_after) = (before.fact.about(spec), after.fact.about(spec));
         let still = subject == subject_after;
@@ -522,7 +577,10 @@ impl<'a> Batch<'a> {
         {
             evidence = self.of_unknown_files(evidence, why);
         }
-        evidence.check_writes = again && still;
+        evidence.check_writes = lone.is_some() && still;
+        if let Some(lone) = lone.filter(|_| still) {
+            self.judge_writer(spec, &mut evidence, lone);
+        }
         if !still {
             evidence.verdict = Verdict::Inconclusive;
             evidence.cause = Some(evidence.cause.unwrap_or(Cause::TreeMoving));
@@ -531,6 +589,34 @@ impl<'a> Batch<'a> {
             evidence.moved = files.into_iter().chain(packages).take(20).collect();
         }
         self.put(self.key(spec, subject), evidence)
+    }
+
+    /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
+    fn judge_writer(&self, spec: &VerifierSpec, evidence: &mut Evidence, lone: Lone) {
+        let place = &self.runtime.place;
+        let (cause, moved) = if !lone.taken_away.is_empty() {
+            if writers::known(place, spec).restores {
+                evidence.retryable = Retryable::No;
+            }
+            writers::remember(place, spec, &lone.taken_away, true);
+            (Cause::CheckRestores, lone.taken_away)
+        } else {
+            writers::remember(
+                place,
+                spec,
+                &[lone.written, lone.unseen.clone()].concat(),
+                false,
+            );
+            if lone.unseen.is_empty() {
+                return;
+            }
+            // Others than those that were watched.
+            (Cause::TreeMoving, lone.unseen)
+        };
+        evidence.verdict = Verdict::Inconclusive;
+        evidence.cause = Some(evidence.cause.unwrap_or(cause));
+        evidence.check_writes = false;
+        evidence.moved = moved.into_iter().take(20).collect();
     }
 
     fn put(&self, key: Digest, evidence: Evidence) -> Result<Done, RuntimeError> {
@@ -658,6 +744,23 @@ fn known(run: kept::Run) -> Box<Done> {
         cached: true,
         parked: None,
     })
+}
+
+/// What became of the files while a check ran alone.
+struct Lone {
+    /// Those that were watched.
+    written: Vec<String>,
+    /// Of those: gone or otherwise for a while.
+    taken_away: Vec<String>,
+    /// Written, but not watched.
+    unseen: Vec<String>,
+}
+
+/// The files of a check that changed between two readings, or were written and hold the same.
+fn written_between(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> Vec<String> {
+    let mut written = before.changed_paths(after, Some(&spec.name));
+    written.extend(before.rewritten_paths(after, &spec.name));
+    written
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {

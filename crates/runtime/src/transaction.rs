@@ -8,7 +8,7 @@ use checkrein_core::event::{self, EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, VerifierName};
-use checkrein_core::input::{Input, Stamped, TokenUse, TreeFact, TreeUnknown};
+use checkrein_core::input::{Input, SessionSource, Stamped, TokenUse, TreeFact, TreeUnknown};
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
@@ -485,6 +485,10 @@ impl Runtime {
             _ => tokens,
         };
         match &mut input {
+            // A new conversation has no past.
+            Input::SessionStarted(started) if started.how == SessionSource::Startup => {
+                started.tokens = tokens;
+            }
             Input::SessionStarted(started) => started.tokens = baseline(tokens),
             Input::PromptSubmitted(prompt) => prompt.tokens = baseline(tokens),
             Input::ToolRequested(request) => {

@@ -233,6 +233,16 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
 /// Which files kept changing while a check ran, and the line to paste if it writes them itself.
 pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
+    if evidence.cause == Some(Cause::CheckRestores) {
+        return vec![
+            format!(
+                "{name}: {}: {}",
+                words::cause(Cause::CheckRestores),
+                few(&evidence.moved)
+            ),
+            format!("{name}: let it work on a copy of the tree: git worktree add, or cp -r"),
+        ];
+    }
     if evidence.cause != Some(Cause::TreeMoving) || evidence.moved.is_empty() {
         return Vec::new();
     }

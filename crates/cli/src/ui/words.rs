@@ -38,6 +38,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
         Cause::MissingFile => "a file that it judges by is not there",
         Cause::VacuousPass => "passed without checking anything",
         Cause::TreeMoving => "files kept changing while it ran",
+        Cause::CheckRestores => "takes files away while it runs and brings them back",
         Cause::ReplyDeadline => "cut: the agent's answer was due",
         Cause::ClaimedElsewhere => "another process was still running it",
         Cause::TreeUnreadable => "the tree could not be read",

@@ -225,3 +225,52 @@ fn a_later_run_takes_the_place_of_an_earlier_one() {
         "{shown}"
     );
 }
+
+/// A check that changes the tree and changes it back has judged another, and so has one beside it.
+#[test]
+fn a_check_that_takes_files_away_and_brings_them_back_is_not_believed() {
+    let stash = "git stash -q && sleep 0.5 && git stash pop -q";
+    // Beside another, which passes only because it reads the file as it was before.
+    let world = World::new();
+    world.write("src.txt", "good\n");
+    let beside = "sleep 0.2; v=$(cat src.txt); sleep 0.8; test \"$v\" = good";
+    let lint = world.counted("lint", stash);
+    let agent = at_work(&world, &lint, beside);
+    world.write("src.txt", "broken\n");
+    agent.stop().sent_back();
+    let text = world.says(&["show"]).stdout.replace('\n', " ");
+    assert!(text.contains("takes files away while it runs"), "{text}");
+    assert!(text.contains("tests fails"), "{text}");
+
+    // Alone.
+    let world = World::new();
+    world.write("src.txt", "good\n");
+    let lone = "git stash -q; sleep 0.3; grep -q good src.txt; s=$?; git stash pop -q; exit $s";
+    let agent = at_work(&world, "", lone);
+    world.write("src.txt", "broken\n");
+    let answer = agent.stop();
+    let text = answer.sent_back();
+    assert!(
+        text.contains("takes files away") && text.contains("src.txt"),
+        "{text}"
+    );
+    // It is known by now, and one run is enough.
+    let runs = world.runs("tests");
+    world.write("other.txt", "1");
+    agent.stop();
+    assert_eq!((runs, world.runs("tests")), (2, 3));
+    assert_eq!(world.ending(), "verifier_failed_unrecoverable/tests");
+}
+
+/// One that writes what is there already leaves the tree as it is. It runs twice once, and alone ever after.
+#[test]
+fn a_check_that_writes_the_same_again_passes() {
+    let world = World::new();
+    world.write("made.txt", "made\n");
+    let agent = at_work(&world, "", "rm made.txt && echo made > made.txt");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 2));
+    world.write("work", "2");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 3));
+}

@@ -250,7 +250,7 @@ fn each_token_of_thirty_sub_agents_in_turns_counts_once() {
             );
         }
     }
-    assert_eq!(world.task()["output_tokens"], 2 * 30 * 6000);
+    assert_eq!(world.task()["output_tokens"], 10 + 2 * 30 * 6000);
     world.replays(&agent.session);
 }
 

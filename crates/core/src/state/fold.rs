@@ -416,6 +416,11 @@ impl State {
     }
 
     fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
+        // What a session used before its first task was for that one.
+        let before = self
+            .totals
+            .output_tokens
+            .filter(|used| id.0 == 1 && *used > 0);
         self.task = Some(Task {
             id,
             opened_by,
@@ -429,7 +434,10 @@ impl State {
             ended: None,
             spent: None,
             halted: false,
-            totals: Totals::default(),
+            totals: Totals {
+                output_tokens: before,
+                ..Totals::default()
+            },
             stops: 0,
             tokens_at_stop: 0,
             metered: false,

@@ -37,6 +37,8 @@ pub(crate) struct Leaf {
     pub(crate) named: bool,
     /// Not an empty folder.
     pub(crate) is_file: bool,
+    /// Of a file, what the file system says of it.
+    pub(crate) stamp: Option<Stamp>,
 }
 
 pub(crate) struct Contents {
@@ -97,6 +99,10 @@ pub(crate) fn contents(
     let mut next = StatCache::default();
     for (Found { path, what, named }, known) in found.into_iter().zip(known) {
         let is_file = !matches!(what, What::EmptyFolder);
+        let stamp = match &what {
+            What::File(stamp) => Some(*stamp),
+            _ => None,
+        };
         let digest = match what {
             What::File(stamp) => {
                 let content = match known {
@@ -108,8 +114,7 @@ pub(crate) fn contents(
                         if still && !stamp.racy(now) {
                             next.push(path.clone(), stamp, &content);
                         }
-                        let executable = if stamp.executable() { b"x" } else { b"-" };
-                        Digest::of_parts([b"file".as_slice(), executable, content.as_bytes()])
+                        of_file(&stamp, &content)
                     }
                     Content::Gone => continue,
                     Content::Unreadable(kind) => unreadable(kind),
@@ -131,6 +136,7 @@ pub(crate) fn contents(
             digest,
             named,
             is_file,
+            stamp,
         });
     }
     Ok(Contents {
@@ -138,6 +144,27 @@ pub(crate) fn contents(
         cache: next,
         fresh,
     })
+}
+
+fn of_file(stamp: &Stamp, content: &Digest) -> Digest {
+    let executable = if stamp.executable() { b"x" } else { b"-" };
+    Digest::of_parts([b"file".as_slice(), executable, content.as_bytes()])
+}
+
+/// What a file is by now, as leaves have it; `None` if there is none that can be read.
+pub(crate) fn leaf_now(root: &Path, path: &[u8], stamp: &Stamp) -> Option<Digest> {
+    let mut block = vec![0; BLOCK];
+    let time = Time::new(super::Limits::default());
+    match read_file(&on_disk(root, path), stamp, &mut block, &time).ok()? {
+        Content::Read(content, _) => Some(of_file(stamp, &content)),
+        Content::Gone | Content::Unreadable(_) => None,
+    }
+}
+
+/// What the file system says of a file by now.
+pub(crate) fn stamp_now(root: &Path, path: &[u8]) -> Option<Stamp> {
+    let metadata = std::fs::symlink_metadata(on_disk(root, path)).ok()?;
+    metadata.is_file().then(|| Stamp::of(&metadata))
 }
 
 fn unreadable(kind: ErrorKind) -> Digest {

@@ -17,6 +17,7 @@ mod reading;
 mod stat_cache;
 mod tracked;
 mod walk;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
 pub use tracked::tracked_files;
+pub use watch::Watch;
 
 pub(crate) use walk::is_ours_to_count;
 

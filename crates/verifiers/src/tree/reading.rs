@@ -1,6 +1,7 @@
 //! One reading of a tree: digests, what was left out, and what differs from another reading.
 
 use std::cmp::Ordering;
+use std::path::Path;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
@@ -10,6 +11,7 @@ use super::content::Leaf;
 use super::globs::Selector;
 use super::markers::Marker;
 use super::walk::text;
+use super::watch::Watch;
 
 /// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,6 +103,33 @@ impl TreeReading {
             markers,
             selector,
         }
+    }
+
+    /// The files that were written or replaced between this reading and a `later` one and hold the same:
+    /// somebody may have seen them otherwise meanwhile. Of one verifier's view.
+    pub fn rewritten_paths(&self, later: &TreeReading, view: &VerifierName) -> Vec<String> {
+        let mut theirs = later.leaves.iter().peekable();
+        let mut rewritten = Vec::new();
+        for leaf in self
+            .leaves
+            .iter()
+            .filter(|leaf| self.selector.in_view(view, leaf))
+        {
+            while theirs.peek().is_some_and(|other| other.path < leaf.path) {
+                theirs.next();
+            }
+            let same = theirs.peek().filter(|other| other.path == leaf.path);
+            if same.is_some_and(|other| other.digest == leaf.digest && other.stamp != leaf.stamp) {
+                rewritten.push(text(&leaf.path));
+            }
+        }
+        rewritten
+    }
+
+    /// Watches these files for being otherwise than in this reading.
+    pub fn watch(&self, root: &Path, paths: &[String]) -> Watch {
+        let named = |leaf: &&Leaf| paths.contains(&text(&leaf.path));
+        Watch::new(root, self.leaves.iter().filter(named))
     }
 
     /// Marks of installed packages and of `.env` files that do not count.
