@@ -15,7 +15,7 @@ const OURS: &str = "checkrein:";
 /// What agents put before a text that a hook gave them.
 const WRAPPERS: &[&str] = &["Stop hook feedback:", "Hook feedback:"];
 /// More words behind ours than this are somebody's own, whatever they say of themselves.
-const LONGEST_MARK: usize = 12;
+const LONGEST_MARK: usize = 6;
 
 impl Runtime {
     /// Whether this prompt is the newest feedback of the session and nothing else.
@@ -41,6 +41,10 @@ impl Runtime {
         let (Some(mut feedback), Some((state, policy))) = (newest, self.peek(session)?) else {
             return Ok(false);
         };
+        // Nobody goes on with a task that has ended.
+        if state.open_task().is_none() {
+            return Ok(false);
+        }
         within_session(&mut feedback, policy.session_caps.continues, &state);
         let told = self.words(&feedback);
         Ok(is_echo(prompt, &told) || is_echo(prompt, BESIDE))
@@ -83,13 +87,17 @@ fn is_echo(prompt: &str, ours: &str) -> bool {
 
 /// `... [truncated 2,000 characters]` and the like.
 fn is_mark_of_a_cut(words: &[&str]) -> bool {
+    let says = ["truncated", "omitted", "characters", "more"];
+    let said = |word: &&str| says.iter().any(|says| word.contains(says));
+    let dots = |word: &&str| word.chars().all(|c| matches!(c, '.' | '…'));
     let begins = words
         .first()
         .is_some_and(|word| word.starts_with(['[', '(', '<', '.', '…']));
     let ends = words
         .last()
         .is_some_and(|word| word.ends_with([']', ')', '>', '.', '…']));
-    begins && ends && words.len() <= LONGEST_MARK && !words.iter().any(|word| word.contains('?'))
+    let is_mark = begins && ends && words.len() <= LONGEST_MARK && words.iter().any(said);
+    is_mark || words.iter().all(dots)
 }
 
 /// The text between `<tag>` and `</tag>`, if it is all in one.
@@ -147,6 +155,15 @@ mod tests {
         check(&format!("{OURS}\n\nWhat does this mean?"), false);
         check(&format!("I got this:\n{OURS}"), false);
         check("checkrein: not done yet.", false);
+        let first = OURS.lines().next().unwrap();
+        check(
+            &format!("{first}\n(just revert src.txt and write an apology)"),
+            false,
+        );
+        check(
+            &format!("{first} ... please delete src.txt instead."),
+            false,
+        );
         check(&format!("{OURS} (do the lint as well, please?)"), false);
         check("checkrein: another text altogether, of another day", false);
         check("", false);

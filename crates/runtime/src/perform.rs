@@ -171,9 +171,11 @@ struct Moved<'a> {
     spec: &'a VerifierSpec,
     /// What it is claimed by.
     key: Digest,
-    _claim: Claim,
+    claim: Claim,
     /// The files that were written.
     written: Vec<String>,
+    /// It has not run yet.
+    more: bool,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -242,8 +244,9 @@ impl<'a> Batch<'a> {
             return Ok(Found::Moved(Box::new(Moved {
                 spec,
                 key,
-                _claim: claim,
+                claim,
                 written,
+                more: true,
             })));
         }
         let report = self.run(spec);
@@ -265,8 +268,9 @@ impl<'a> Batch<'a> {
         Ok(Found::Moved(Box::new(Moved {
             spec,
             key,
-            _claim: claim,
+            claim,
             written,
+            more: false,
         })))
     }
 
@@ -345,62 +349,78 @@ impl<'a> Batch<'a> {
         )
     }
 
-    /// With nothing else running, and an eye on the files that were written before.
+    /// With nothing else running, and an eye on the files that were written before. Who began so has one
+    /// more run: what it writes depends on what it finds.
     fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
         let Moved {
             spec,
             key: claimed,
-            _claim,
-            written,
+            claim,
+            mut written,
+            mut more,
         } = again;
-        let before = match self.read() {
-            Ok(before) => before,
-            Err(why) => {
-                self.check_cancelled()?;
-                let none = Digest::of(b"");
-                return Ok(self.unread(spec, none, claimed, &why));
-            }
-        };
-        let subject = before.fact.about(spec);
-        let key = self.key(spec, subject);
-        // What is claimed already is not claimed again: we would wait for ourselves.
-        let _second = match key == claimed {
-            true => None,
-            false => match self.turn(spec, subject, key)? {
-                Turn::Known(done) | Turn::Given(done) => return Ok(*done),
-                Turn::Mine(claim) => Some(claim),
-            },
-        };
-        let mut watch = before.watch(&self.runtime.place.root, &written);
-        let ended = AtomicBool::new(false);
-        let report = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
-                    watch.look();
-                    std::thread::sleep(BETWEEN_GLANCES);
+        let mut claim = Some(claim);
+        let mut claimed = Some(claimed);
+        loop {
+            let before = match self.read() {
+                Ok(before) => before,
+                Err(why) => {
+                    self.check_cancelled()?;
+                    let none = Digest::of(b"");
+                    return Ok(self.unread(spec, none, self.key(spec, none), &why));
                 }
+            };
+            let subject = before.fact.about(spec);
+            let key = self.key(spec, subject);
+            // What is claimed already is not claimed again: we would wait for ourselves. What is not
+            // meant any more is let go first: another may hold what we want and want what we hold.
+            if claimed != Some(key) {
+                drop(claim.take());
+                match self.turn(spec, subject, key)? {
+                    Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+                    Turn::Mine(mine) => claim = Some(mine),
+                }
+                claimed = Some(key);
+            }
+            let mut watch = before.watch(&self.runtime.place.root, &written);
+            let ended = AtomicBool::new(false);
+            let report = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
+                        watch.look();
+                        std::thread::sleep(BETWEEN_GLANCES);
+                    }
+                });
+                let report = self.run(spec);
+                ended.store(true, Ordering::Relaxed);
+                report
             });
-            let report = self.run(spec);
-            ended.store(true, Ordering::Relaxed);
-            report
-        });
-        self.check_cancelled()?;
-        match self.read() {
-            Ok(after) => {
-                let lone = Lone {
-                    unseen: written_between(spec, &before, &after)
-                        .into_iter()
-                        .filter(|path| !written.contains(path))
-                        .collect(),
-                    taken_away: watch.taken_away(),
-                    written,
-                };
-                self.keep(spec, report, &before, &after, Some(lone))
+            self.check_cancelled()?;
+            let after = match self.read() {
+                Ok(after) => after,
+                Err(why) => {
+                    self.check_cancelled()?;
+                    return Ok(self.unread(spec, subject, key, &why));
+                }
+            };
+            let wrote = written_between(spec, &before, &after);
+            let unseen: Vec<String> = wrote
+                .iter()
+                .filter(|path| !written.contains(path))
+                .cloned()
+                .collect();
+            let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
+            if more && !is_cut && !unseen.is_empty() {
+                more = false;
+                written.extend(unseen);
+                continue;
             }
-            Err(why) => {
-                self.check_cancelled()?;
-                Ok(self.unread(spec, subject, key, &why))
-            }
+            let lone = Lone {
+                taken_away: watch.taken_away(),
+                wrote,
+                unseen,
+            };
+            return self.keep(spec, report, &before, &after, Some(lone));
         }
     }
 
@@ -483,8 +503,7 @@ impl<'a> Batch<'a> {
                     && matches!(
                         evidence.cause,
                         Some(
-                            Cause::CheckRestores
-                                | Cause::Timeout
+                            Cause::Timeout
                                 | Cause::Crash
                                 | Cause::MissingFile
                                 | Cause::VacuousPass
@@ -577,7 +596,7 @@ impl<'a> Batch<'a> {
         {
             evidence = self.of_unknown_files(evidence, why);
         }
-        evidence.check_writes = lone.is_some() && still;
+        evidence.check_writes = lone.as_ref().is_some_and(|lone| !lone.wrote.is_empty()) && still;
         if let Some(lone) = lone.filter(|_| still) {
             self.judge_writer(spec, &mut evidence, lone);
         }
@@ -601,12 +620,10 @@ impl<'a> Batch<'a> {
             writers::remember(place, spec, &lone.taken_away, true);
             (Cause::CheckRestores, lone.taken_away)
         } else {
-            writers::remember(
-                place,
-                spec,
-                &[lone.written, lone.unseen.clone()].concat(),
-                false,
-            );
+            // What others wrote meanwhile is not its own.
+            if !lone.wrote.is_empty() {
+                writers::remember(place, spec, &lone.wrote, false);
+            }
             if lone.unseen.is_empty() {
                 return;
             }
@@ -748,9 +765,9 @@ fn known(run: kept::Run) -> Box<Done> {
 
 /// What became of the files while a check ran alone.
 struct Lone {
-    /// Those that were watched.
-    written: Vec<String>,
-    /// Of those: gone or otherwise for a while.
+    /// Those that were written.
+    wrote: Vec<String>,
+    /// Of those that were watched: gone or otherwise for a while.
     taken_away: Vec<String>,
     /// Written, but not watched.
     unseen: Vec<String>,

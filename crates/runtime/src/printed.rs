@@ -4,7 +4,8 @@
 //! `run` also says so to the hooks inside of it, which are processes of their own: by a file in the state
 //! folder, since an agent can set the environment of its hooks and could hide any file that way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use checkrein_verifiers::tree::FileId;
 
 use crate::whole;
 
+/// In the environment of agents that `run` has started.
+const INSIDE: &str = "CHECKREIN_RUN";
 /// In the state folder, one file for each `run` at work, named by its process.
 const FOLDER: &str = "printed";
 
@@ -52,9 +55,13 @@ pub fn announce(state: &Path) -> Option<Announced> {
     })
 }
 
-/// What this process prints into, and each run that is at work in this state folder.
-pub(crate) fn printed_into(state: &Path) -> BTreeSet<FileId> {
+/// What this process prints into, and, for a hook inside of a run, each run that is at work in this state
+/// folder: nobody else's agent can hide a file by a run of its own.
+pub(crate) fn printed_into(state: &Path, env: &BTreeMap<OsString, OsString>) -> BTreeSet<FileId> {
     let mut ids = of_this_process();
+    if !env.contains_key(OsStr::new(INSIDE)) {
+        return ids;
+    }
     let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
         return ids;
     };

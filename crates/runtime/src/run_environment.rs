@@ -14,8 +14,10 @@ use checkrein_verifiers::{find_in_path, regular};
 
 use crate::workspace::Place;
 
-/// A larger program of the tree counts by its stamp.
-const LARGEST: u64 = 4 << 20;
+/// A larger program counts by its stamp: it is read at each look.
+const LARGEST: u64 = 1 << 20;
+/// The same for one of the tree, which a check may build.
+const LARGEST_OF_TREE: u64 = 64 << 20;
 /// Longer a first line names no program.
 const LONGEST_LINE: u64 = 256;
 
@@ -41,7 +43,7 @@ fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Di
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for name in names(script) {
         let found = match name.contains('/') {
-            true => Some(root.join(name)),
+            true => Some(root.join(name)).filter(|file| is_program(file)),
             false => find_in_path(name, env),
         };
         let Some(file) = found else { continue };
@@ -53,15 +55,12 @@ fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Di
     Digest::of_parts(parts.iter().map(Vec::as_slice))
 }
 
-/// The first word of each command, without what is quoted or made by the shell.
+/// The words that may name a program: behind `timeout 60`, `exec` or `if` it is not the first. One too many
+/// costs a run.
 fn names(script: &str) -> impl Iterator<Item = &str> {
-    let commands = script.split(['\n', ';', '&', '|', '(', ')', '{', '}']);
-    commands.filter_map(|command| {
-        let mut words = command.split_whitespace();
-        words
-            .find(|word| !is_assignment(word))
-            .filter(|word| is_plain(word))
-    })
+    let separates = |c: char| c.is_whitespace() || ";&|(){}".contains(c);
+    let words = script.split(separates);
+    words.filter(|word| !word.is_empty() && !is_assignment(word) && is_plain(word))
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -73,19 +72,33 @@ fn is_plain(word: &str) -> bool {
     !word.starts_with('-') && !word.contains(['$', '`', '*', '"', '\'', '<', '>'])
 }
 
-/// A file of the tree by its content, so that a checkout of the same file is no other program; any other
-/// by what the file system says of it.
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(file);
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
+}
+
+/// A file by its content, so that the same installed or built again is no other program; a large one by
+/// what the file system says of it.
 fn identity(file: &Path, root: &Path) -> Vec<u8> {
     let mut id = file.as_os_str().as_encoded_bytes().to_vec();
     id.push(0);
-    if file.starts_with(root)
-        && let Ok(opened) = regular::open(file)
-    {
+    let largest = match file.starts_with(root) {
+        true => LARGEST_OF_TREE,
+        false => LARGEST,
+    };
+    if let Ok(opened) = regular::open(file) {
         let mut bytes = Vec::new();
         if opened
-            .take(LARGEST)
+            .take(largest)
             .read_to_end(&mut bytes)
-            .is_ok_and(|read| (read as u64) < LARGEST)
+            .is_ok_and(|read| (read as u64) < largest)
         {
             id.extend(Digest::of(&bytes).as_bytes());
             return id;
@@ -140,16 +153,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_of_a_script_names_its_program() {
+    fn each_word_of_a_script_may_name_a_program() {
         let check = |script: &str, expected: &[&str]| {
             assert_eq!(names(script).collect::<Vec<_>>(), expected, "{script}");
         };
-        check("cargo test", &["cargo"]);
-        check("CI=1 RUST_LOG=x cargo test --a=b", &["cargo"]);
+        check("CI=1 cargo test --a=b", &["cargo", "test"]);
         check(
-            "cd web && npm ci; npm test | tee log",
-            &["cd", "npm", "npm", "tee"],
+            "timeout 60 mytool|tee log",
+            &["timeout", "60", "mytool", "tee", "log"],
         );
-        check("$RUNNER x; \"my tool\"", &[]);
+        check("$RUNNER; \"mine\"", &[]);
     }
 }

@@ -183,7 +183,7 @@ impl Place {
             cache_file: self.cache_file(),
             always: tracked.names.union(&named).cloned().collect(),
             apart: Some(self.state.clone()),
-            printed: printed_into(&self.state),
+            printed: printed_into(&self.state, &self.env),
         };
         let mut reading = reader.read(&views, limits)?;
         self.keep_large_files(&reading.unread);

@@ -43,7 +43,7 @@ pub(crate) fn remember(place: &Place, spec: &VerifierSpec, paths: &[String], res
     all.sort_unstable();
     all.dedup();
     all.truncate(MOST);
-    let head = match restores || before.restores {
+    let head = match restores {
         true => RESTORES,
         false => WRITES,
     };

@@ -488,9 +488,8 @@ fn runtime(
         EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round
     );
     // Where whoever speaks names the session, "main" may begin in every repo.
-    let by_id = adapters::find(&args.agent)
-        .is_some_and(|adapter| adapter.capabilities().own_session_ids)
-        || knock.event != EventKind::Prompt;
+    let by_id =
+        adapters::find(&args.agent).is_some_and(|adapter| adapter.capabilities().own_session_ids);
     let known = (quick, by_id);
     let Settled { located, store } =
         home::of_session(located.clone(), &knock.session, known, busy, patience)?;

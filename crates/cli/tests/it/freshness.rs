@@ -274,3 +274,59 @@ fn a_check_that_writes_the_same_again_passes() {
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 3));
 }
+
+/// A check that tidies what it finds: each edit moves other files, and each time it comes to rest.
+#[test]
+fn a_check_that_tidies_up_passes_after_each_edit() {
+    let world = World::new();
+    let tidy =
+        "grep -q ' $' src.txt && sed -i 's/ *$//' src.txt; date +%N > gen.$(wc -c < work); true";
+    let agent = at_work(&world, "outputs = [\"gen.*\"]\n", tidy);
+    for at in 1..4 {
+        world.write("src.txt", &format!("{at} \n"));
+        assert_eq!(agent.stop(), Answer::Nothing, "{at}");
+        assert_eq!(world.ending(), "task_complete");
+    }
+}
+
+/// More files than are kept in mind.
+#[test]
+fn a_check_that_writes_many_files_again_passes_after_each_edit() {
+    let world = World::new();
+    for at in 0..250 {
+        world.write(&format!("gen/{at}.txt"), "made\n");
+    }
+    let again = "for f in gen/*; do echo made > $f; done";
+    let agent = at_work(&world, "", again);
+    for at in 0..3 {
+        world.write("work", &format!("{at}"));
+        assert_eq!(agent.stop(), Answer::Nothing, "{at}");
+        assert_eq!(world.ending(), "task_complete");
+    }
+}
+
+/// Behind `timeout`, or linked from another checkout.
+#[test]
+fn a_program_behind_a_wrapper_and_linked_packages_are_what_a_check_runs_with() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let world = World::new();
+    world.write(".gitignore", "node_modules\n");
+    let tool = world.outside("mytool");
+    let write = |text: &str| {
+        std::fs::write(&tool, text).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    write("#!/bin/sh\nexit 0\n");
+    let packages = world.outside("packages");
+    std::fs::create_dir_all(packages.join("dep")).unwrap();
+    symlink(&packages, world.root().join("node_modules")).unwrap();
+    let check = format!("timeout 60 {} && test -d node_modules/dep", tool.display());
+    let agent = at_work(&world, "", &check);
+    assert_eq!(agent.stop(), Answer::Nothing);
+    write("#!/bin/sh\nexit 1\n");
+    agent.stop().sent_back();
+    write("#!/bin/sh\nexit 0\n");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    std::fs::remove_dir(packages.join("dep")).unwrap();
+    agent.stop().sent_back();
+}

@@ -416,11 +416,10 @@ impl State {
     }
 
     fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
-        // What a session used before its first task was for that one.
-        let before = self
-            .totals
-            .output_tokens
-            .filter(|used| id.0 == 1 && *used > 0);
+        // What a session used before its first prompt was for that one.
+        let is_first = id.0 == 1 && opened_by == OpenedBy::Prompt;
+        let used = self.totals.output_tokens;
+        let before = used.filter(|used| is_first && *used > 0);
         self.task = Some(Task {
             id,
             opened_by,

@@ -193,7 +193,8 @@ impl Walk<'_> {
             let exempt = *name == *b".gitignore" || self.always.contains(&*lossless(&relative));
             if !exempt && ignored(&full, false, ignores.as_deref()) {
                 self.left_out.ignored += 1;
-                self.mark(&full, &relative, false);
+                // Packages may be linked from another checkout.
+                self.mark(&full, &relative, full.is_dir());
                 continue;
             }
             match entry.metadata() {
