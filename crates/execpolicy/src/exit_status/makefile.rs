@@ -13,6 +13,7 @@ pub(super) type Includes<'a> = &'a dyn Fn(&str) -> Result<Option<String>, ()>;
 /// Reads a makefile in `folder`, with what it includes.
 pub(super) fn read_makefile(text: &str, includes: Includes<'_>) -> RecipeFile {
     let mut file = RecipeFile::default();
+    file.is_make = true;
     let mut included = 0;
     add(text, includes, &mut file, &mut included);
     file.settle();

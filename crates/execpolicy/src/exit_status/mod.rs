@@ -10,6 +10,7 @@ mod flow;
 mod justfile;
 mod known_programs;
 mod launchers;
+mod make_variables;
 mod makefile;
 mod packages;
 mod questions;

@@ -1,6 +1,7 @@
 //! A file of recipes: what its variables come to, which recipes make a target, and whether they run.
 
 use super::called::is_shell;
+use super::make_variables::without_make_variables;
 use super::makefile::{heeds_scripts, shell_flags_heed};
 use crate::rules::basename;
 
@@ -8,6 +9,8 @@ use crate::rules::basename;
 #[derive(Debug, Default)]
 pub(super) struct RecipeFile {
     pub(super) recipes: Vec<Recipe>,
+    /// A makefile, and no justfile.
+    pub(super) is_make: bool,
     /// Variables with their values: several where only the run knows which one it has.
     variables: Vec<(String, Vec<String>)>,
     /// The ways of each conditional, and whether one of them is taken in any case.
@@ -213,10 +216,10 @@ impl RecipeFile {
                 break;
             }
         }
-        without_interpolations(&text)
-            .replace("$(MAKE)", "make")
-            .replace("${MAKE}", "make")
-            .replace("$$", "$")
+        match self.is_make {
+            true => without_make_variables(&text),
+            false => without_interpolations(&text),
+        }
     }
 }
 

@@ -68,6 +68,24 @@ fn targets_that_are_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Variables that make sets, or that nobody does, hide nothing.
+#[test]
+fn what_make_puts_in_hides_nothing() {
+    let mut wrong = Vec::new();
+    for makefile in [
+        "app: a.c\n\tcc -o $@ $<\n.PHONY: test\ntest: app\n\tpytest\n",
+        "build/%.o: %.c\n\t$(CC) $(CFLAGS) -c $< -o $@\ntest: build/a.o\n\t@mkdir -p $(@D)\n\tpytest\n",
+        "test:\n\tpytest $(ARGS) .\n",
+        "lint:\n\truff check ${ARGS} .\ntest: lint\n\tpytest\n",
+    ] {
+        let told = made(makefile, &[]);
+        if is_doubted(&told) {
+            wrong.push(format!("{makefile:?}: {told:?}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[test]
 fn ways_of_a_makefile() {
     let mut wrong = Vec::new();
