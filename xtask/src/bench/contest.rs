@@ -77,7 +77,7 @@ impl Times {
 
     pub(crate) fn heading() -> String {
         format!(
-            "{:<44} {:>10} {:>10} {:>10} {:>10}",
+            "{:<52} {:>10} {:>10} {:>10} {:>10}",
             "milliseconds", "median", "p99", "least", "cpu median"
         )
     }
@@ -89,7 +89,7 @@ impl Times {
             format!("{:.2}", self.cpu())
         };
         format!(
-            "{:<44} {:>10.2} {:>10.2} {:>10.2} {cpu:>10}",
+            "{:<52} {:>10.2} {:>10.2} {:>10.2} {cpu:>10}",
             self.name,
             self.median(),
             self.p99(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::contest::{Contestant, Times, interleave};
 use super::scene::Scene;
-use super::{Bound, Options, Profile, Target};
+use super::{BEFORE, Bound, Options, Profile, Target, no_slower};
 
 /// For people.
 pub(crate) type Failure = String;
@@ -21,44 +21,38 @@ const SHORT: &str = "second-event";
 const LONG: &str = "long-session";
 const CROWD: &str = "eight-at-once";
 
+const SECOND: &str = "checkrein hook, from the second event";
+const LATE: &str = "checkrein hook, late in the long session";
+const FIRST_OF_SESSION: &str = "checkrein hook, first of a session";
+const FIRST_OF_STORE: &str = "checkrein hook, first of a store";
+
 /// The bench.
 pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
     let scene = Scene::new(binary)?;
     assert_gated(&scene)?;
-    let filled = fill(
-        &scene,
-        options
-            .events
-            .unwrap_or(if options.profile == Profile::Dev {
-                100
-            } else {
-                10_000
-            }),
-    )?;
+    let events_wanted = options
+        .events
+        .unwrap_or(if options.profile == Profile::Dev {
+            100
+        } else {
+            10_000
+        });
+    let filled = fill(&scene, events_wanted)?;
     open(&scene, SHORT)?;
     let (_, events) = scene.recorded(LONG)?;
     println!("the long session has {events} events");
 
-    let short = "checkrein hook, from the second event".to_owned();
-    let long = format!("checkrein hook, after {events} events");
+    let before = options.beside.as_deref().map(Scene::new).transpose()?;
+    if let Some(before) = &before {
+        fill(before, events_wanted)?;
+        open(before, SHORT)?;
+    }
     let (codex, rules) = (codex(), scene.rules());
-    let mut contestants = vec![
-        Contestant::new("/bin/true", |_| Ok(quiet("/bin/true"))),
-        Contestant::new(short.clone(), |n| scene.hook(&scene.before(SHORT, n + 1)?))
-            .after(|n| scene.call(&scene.result(SHORT, n + 1)?)),
-        Contestant::new(long.clone(), |n| {
-            scene.hook(&scene.before(LONG, filled + n)?)
-        })
-        .after(|n| scene.call(&scene.result(LONG, filled + n)?)),
-        Contestant::new("checkrein hook, first of a session", |n| {
-            scene.hook(&scene.before(&format!("first-{n}"), 0)?)
-        }),
-        Contestant::new("checkrein hook, first of a store", |n| {
-            let mut command = scene.hook(&scene.before(&format!("virgin-{n}"), 0)?)?;
-            command.env("CHECKREIN_STATE", scene.path(&format!("virgin-{n}")));
-            Ok(command)
-        }),
-    ];
+    let mut contestants = vec![Contestant::new("/bin/true", |_| Ok(quiet("/bin/true")))];
+    contestants.extend(hooks(&scene, filled, ""));
+    if let Some(before) = &before {
+        contestants.extend(hooks(before, filled, BEFORE));
+    }
     let rules = rules.as_path();
     match codex.as_ref() {
         Some(codex) => contestants.push(
@@ -96,7 +90,7 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
     let of = |name: &str| times.iter().find(|times| times.name == name).cloned();
     let median = |name: &str| of(name).map(|times| times.median());
     let (Some(truth), Some(hook), Some(after)) =
-        (median("/bin/true"), median(&short), median(&long))
+        (median("/bin/true"), median(SECOND), median(LATE))
     else {
         return Err("a contestant is missing".to_owned());
     };
@@ -129,13 +123,15 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
         Bound::AtMost(20.0),
         "%",
     ));
-    for name in [
-        "checkrein hook, first of a session",
-        "checkrein hook, first of a store",
-    ] {
+    for name in [FIRST_OF_SESSION, FIRST_OF_STORE] {
         targets
             .extend(median(name).map(|first| Target::new(name, first, Bound::AtMost(50.0), "ms")));
     }
+    targets.extend(
+        times
+            .iter()
+            .filter_map(|times| no_slower(times, median(&format!("{}{BEFORE}", times.name))?)),
+    );
     targets.push(Target::new(
         "eight hooks of one session at once, p99",
         crowd.times.p99(),
@@ -151,6 +147,27 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
     lost.essential = true;
     targets.push(lost);
     Ok(targets)
+}
+
+/// The rows of one program, in its own repo and store.
+fn hooks<'a>(scene: &'a Scene, filled: usize, whose: &str) -> Vec<Contestant<'a>> {
+    let name = |row: &str| format!("{row}{whose}");
+    vec![
+        Contestant::new(name(SECOND), |n| scene.hook(&scene.before(SHORT, n + 1)?))
+            .after(|n| scene.call(&scene.result(SHORT, n + 1)?)),
+        Contestant::new(name(LATE), move |n| {
+            scene.hook(&scene.before(LONG, filled + n)?)
+        })
+        .after(move |n| scene.call(&scene.result(LONG, filled + n)?)),
+        Contestant::new(name(FIRST_OF_SESSION), |n| {
+            scene.hook(&scene.before(&format!("first-{n}"), 0)?)
+        }),
+        Contestant::new(name(FIRST_OF_STORE), |n| {
+            let mut command = scene.hook(&scene.before(&format!("virgin-{n}"), 0)?)?;
+            command.env("CHECKREIN_STATE", scene.path(&format!("virgin-{n}")));
+            Ok(command)
+        }),
+    ]
 }
 
 /// A quick hook that judges nothing would be no feat.

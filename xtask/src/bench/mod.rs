@@ -15,12 +15,13 @@ use std::process::ExitCode;
 
 use crate::build::{self, Profile};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|witness [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|witness [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
   --dynamic    linked as `cargo install` does it, not as `cargo xtask install`
   --binary F   measures this checkrein, as installed, and builds none
+  --beside F   hook, check: a second checkrein, an older one say, in the same run
   --strict     exit 1 if a target is missed";
 
 /// What was asked for.
@@ -30,6 +31,8 @@ struct Options {
     profile: Profile,
     /// Instead of building one.
     binary: Option<PathBuf>,
+    /// Another, for rows of its own.
+    beside: Option<PathBuf>,
     strict: bool,
 }
 
@@ -79,6 +82,7 @@ fn parse(rest: &[String]) -> Result<Options, String> {
         events: None,
         profile: Profile::Static,
         binary: None,
+        beside: None,
         strict: false,
     };
     let mut words = rest.iter();
@@ -94,19 +98,38 @@ fn parse(rest: &[String]) -> Result<Options, String> {
             "--events" => options.events = Some(number()?),
             "--debug" => options.profile = Profile::Dev,
             "--dynamic" => options.profile = Profile::Dist,
-            "--binary" => {
+            "--binary" | "--beside" => {
                 let file = words
                     .next()
                     .map(PathBuf::from)
                     .and_then(|file| file.canonicalize().ok())
                     .filter(|file| file.is_file());
-                options.binary = Some(file.ok_or(format!("--binary takes a file\n{USAGE}"))?);
+                let file = file.ok_or(format!("{word} takes a file\n{USAGE}"))?;
+                match word.as_str() {
+                    "--binary" => options.binary = Some(file),
+                    _ => options.beside = Some(file),
+                }
             }
             "--strict" => options.strict = true,
             _ => return Err(format!("unknown argument '{word}'\n{USAGE}")),
         }
     }
     Ok(options)
+}
+
+/// Behind the names of its rows.
+const BEFORE: &str = ", beside";
+
+/// A row against the same of the program that `--beside` names.
+fn no_slower(times: &contest::Times, before: f64) -> Option<Target> {
+    (before > 0.0).then(|| {
+        Target::new(
+            format!("{} / beside", times.name),
+            times.median() / before,
+            Bound::AtMost(1.05),
+            "x",
+        )
+    })
 }
 
 /// Something measured, and how good it should be.

@@ -378,7 +378,7 @@ impl KeyCheck<'_> {
             (ValueKind::Profiles, DeValue::Table(profiles)) => self.profiles(path, profiles),
             (kind, found) => {
                 let later =
-                    spec.value_is_table_later(self.keys) && matches!(found, DeValue::Table(_));
+                    matches!(found, DeValue::Table(_)) && spec.value_is_table_later(self.keys);
                 if later {
                     self.add(at, "", not_yet(&format!("[{shown}]")));
                 } else if let Err(what) = fits(kind, found) {

@@ -157,6 +157,12 @@ impl Gathered {
     /// Files that commands of middleware name, in a profile too, as far as they are there. They are
     /// not read: what they do is theirs.
     pub fn programs(&self) -> Vec<PathBuf> {
+        // Each call asks, few configs have any, and reading one takes a while. Without a backslash
+        // no key is spelled otherwise than by its letters.
+        let text = &self.config.text;
+        if !text.contains("middleware") && !text.contains('\\') {
+            return Vec::new();
+        }
         let Ok(parts) = self.document().and_then(|document| document.parts()) else {
             return Vec::new();
         };

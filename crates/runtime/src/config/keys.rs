@@ -1,9 +1,11 @@
 //! The one table of keys: what `checkrein.toml` can hold. The loader, the defaults, the JSON
 //! Schema and the page of docs/configuration.md are all made from it.
 
-use std::fmt;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::LazyLock;
 
-use toml::{Table, Value};
+use toml::Table;
 
 use super::Driver;
 
@@ -168,6 +170,18 @@ impl KeySpec {
     /// The table that it stands in; empty for the top of the file.
     pub fn table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// Whether it stands there. Each key of a file asks it of each row.
+    fn is_in(&self, table: &str) -> bool {
+        let name = match table {
+            "" => Some(self.path),
+            table => self
+                .path
+                .strip_prefix(table)
+                .and_then(|rest| rest.strip_prefix('.')),
+        };
+        name.is_some_and(|name| !name.contains('.'))
     }
 
     /// Its name in that table.
@@ -451,7 +465,7 @@ impl KeySet {
             (Self::Goal, table) => (GOAL_KEYS, table),
             (Self::Config | Self::OwnConfig, table) => (KEYS, table),
         };
-        keys.iter().filter(move |spec| spec.table() == table)
+        keys.iter().filter(move |spec| spec.is_in(table))
     }
 
     /// The tables of the file and its lists of tables, those of later builds left out.
@@ -461,30 +475,33 @@ impl KeySet {
     }
 }
 
-/// What holds without a file.
+/// What holds without a file. Worked out once: each document and each profile is laid over it.
 pub(super) fn defaults(driver: Driver) -> Table {
-    let mut all = Table::new();
-    for spec in KEYS {
-        let run = spec.run_default.filter(|_| driver == Driver::Run);
-        let value = run.or(spec.default).and_then(toml_value);
-        if let Some(value) = value {
-            let table = match spec.table() {
-                "" => Some(&mut all),
-                table => all
-                    .entry(table)
-                    .or_insert_with(|| Value::Table(Table::new()))
-                    .as_table_mut(),
-            };
-            table.and_then(|table| table.insert(spec.name().to_owned(), value));
-        }
+    static HOOK: LazyLock<Table> =
+        LazyLock::new(|| defaults_text(Driver::Hook).parse().unwrap_or_default());
+    static RUN: LazyLock<Table> =
+        LazyLock::new(|| defaults_text(Driver::Run).parse().unwrap_or_default());
+    match driver {
+        Driver::Hook => HOOK.clone(),
+        Driver::Run => RUN.clone(),
     }
-    all
 }
 
-/// A value as it is written in the table.
-fn toml_value(text: &'static str) -> Option<Value> {
-    let mut table: Table = format!("value = {text}").parse().ok()?;
-    table.remove("value")
+/// The defaults as one file, since a parser for each value costs more than the values.
+fn defaults_text(driver: Driver) -> String {
+    let mut tables: BTreeMap<&str, String> = BTreeMap::new();
+    for spec in KEYS {
+        let run = spec.run_default.filter(|_| driver == Driver::Run);
+        if let Some(value) = run.or(spec.default) {
+            let lines = tables.entry(spec.table()).or_default();
+            let _ = writeln!(lines, "{} = {value}", spec.name());
+        }
+    }
+    let mut text = tables.remove("").unwrap_or_default();
+    for (table, lines) in tables {
+        let _ = write!(text, "[{table}]\n{lines}");
+    }
+    text
 }
 
 /// What a value can be, after "must be".
