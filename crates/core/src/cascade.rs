@@ -29,6 +29,9 @@ use crate::state::{Asked, Pending, Refusal, Task};
 use crate::step::Draft;
 use crate::transition::{PARKED, Reason, Transition};
 
+/// Stops that the same moving paths hold up, and nothing else, before the task ends unverified.
+const MOST_HELD_UP: u32 = 3;
+
 /// A stop was asked for.
 pub(crate) fn begin(draft: &mut Draft<'_>, seq: Seq, stop: &StopRequested, layers: &[LayerFact]) {
     let Some(task) = &draft.state.task else {
@@ -502,21 +505,30 @@ fn refuse(
     let policy = draft.policy;
     let main = scope.is_main();
     let cut = judged.lines.iter().any(Line::is_cut);
+    let held_up = judged.held_up(policy);
     let Some(task) = &draft.state.task else {
         return;
     };
-    let (set, subjects) = (failure_set(judged.lines.iter()), judged.subjects);
-    let repeat = main && task.last_failure == Some((subjects, set));
-    if main && !cut {
+    let failures = failure_set(judged.lines.iter());
+    let (set, subjects) = (
+        held_up.as_ref().map_or(failures, |held| held.by),
+        judged.subjects,
+    );
+    let repeat = main && held_up.is_none() && task.last_failure == Some((subjects, set));
+    if main && (held_up.is_some() || !cut) {
         draft.emit(Event::FailureSetMet { set, subjects });
     }
     let Some(task) = &draft.state.task else {
         return;
     };
-    let met = if main { task.met(set) } else { 0 };
+    let times = if main { task.met(set) } else { 0 };
+    let met = if held_up.is_some() { 0 } else { times };
 
     let verdict = soft::not_worth_it(draft, scope, judged, pending, met, &mut why);
-    if let Some(transition) = verdict {
+    // Whatever writes there does not end while the agent waits for it.
+    let stuck = held_up.filter(|held| held.detail == "tree_moving" && times >= MOST_HELD_UP);
+    let stuck = stuck.map(|held| Transition::new(Reason::Unverified, held.detail));
+    if let Some(transition) = verdict.or(stuck) {
         return finish(draft, pending.stop, scope, transition, why);
     }
     let refused = |line: &&Line| line.is_refused();

@@ -89,7 +89,7 @@ pub enum Event {
         /// What was asked for.
         effects: Vec<Effect>,
     },
-    /// A stop met this set of failures.
+    /// A stop met this set of failures, or was held up by the same as others.
     FailureSetMet {
         /// Identity of the set, as the cascade computes it.
         set: Short,

@@ -343,6 +343,21 @@ impl EvidenceFact {
     }
 }
 
+impl Evidence {
+    /// What kept the check from a verdict that says anything about the work: identity of the paths
+    /// that moved while it ran, or of nothing if it was cut or is run elsewhere.
+    pub fn held_up(&self) -> Option<Short> {
+        let moved = self.subject != self.subject_after || self.cause == Some(Cause::TreeMoving);
+        let mut paths: Vec<&str> = match self.cause {
+            _ if moved => self.moved.iter().map(String::as_str).collect(),
+            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere) => Vec::new(),
+            _ => return None,
+        };
+        paths.sort_unstable();
+        Some(Digest::of_parts(paths.into_iter().map(str::as_bytes)).short())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

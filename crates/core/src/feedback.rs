@@ -58,7 +58,12 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         return refused_by_layers(feedback);
     }
     let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
+    let moving = |check: &CheckFeedback| check.cause == Some(Cause::TreeMoving);
+    let moving = !feedback.checks.is_empty() && feedback.checks.iter().all(moving);
     let head = match feedback.stop {
+        _ if moving => {
+            "checkrein: not judged yet. Files changed while these checks ran, so what they say does not count, for or against you:\n".to_owned()
+        }
         _ if testimony => format!(
             "checkrein: not done yet. A reviewer read your answer and finds it wanting (answer {} of {}):\n",
             feedback.met,
@@ -77,7 +82,9 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         count => writeln!(foot, "\n{count} background tasks were still running."),
     };
     foot.push_str(&edited(feedback));
-    foot.push_str(if testimony {
+    foot.push_str(if moving {
+        "\nThis is no failed attempt. If something that you started still writes here, wait for it or end it. Then stop again."
+    } else if testimony {
         "\nFix this, then answer the request again, in full."
     } else {
         "\nFix only these, then stop again."
@@ -430,6 +437,13 @@ mod tests {
         let text = render(&feedback, &|_| Some(evidence.clone()));
         let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
         let tail = "\nFix only these, then stop again.";
+        let (head, tail) = match evidence.cause {
+            Some(Cause::TreeMoving) => (
+                "checkrein: not judged yet. Files changed while these checks ran, so what they say does not count, for or against you:\n\n",
+                "\nThis is no failed attempt. If something that you started still writes here, wait for it or end it. Then stop again.",
+            ),
+            _ => (head, tail),
+        };
         assert_eq!(text, format!("{head}{expected}{tail}"));
         let repeated = Feedback {
             repeat: true,

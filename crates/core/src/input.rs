@@ -568,6 +568,10 @@ pub struct EvidenceArrived {
     pub cost: u64,
     /// What decides.
     pub evidence: EvidenceFact,
+    /// As [`Evidence::held_up`](crate::evidence::Evidence::held_up). Absent in older logs, which are
+    /// decided as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_up: Option<Short>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -584,6 +588,10 @@ pub struct TreeRead {
     pub stop: Seq,
     /// The tree now.
     pub tree: Result<TreeFact, TreeUnknown>,
+    /// A stop that a moving tree holds up is no attempt. Older logs, which counted it as one, are
+    /// decided as they were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_attempt: bool,
 }
 
 /// See [`Input::ProcessFailed`].

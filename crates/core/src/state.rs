@@ -314,6 +314,8 @@ pub struct Pending {
     pub rejudged: bool,
     /// It moved again.
     pub moving: bool,
+    /// That it moved is no attempt: not in older logs.
+    pub no_attempt: bool,
     /// What decides, by verifier and stop. A sub-agent's stop begins with none.
     pub verdicts: Vec<Held>,
     /// The task had ended otherwise than well when it was asked for.
@@ -334,6 +336,8 @@ pub struct Pending {
 pub struct Held {
     /// What decides.
     pub fact: EvidenceFact,
+    /// What kept it from a verdict.
+    pub held_up: Option<Short>,
     /// The newest stop it came back for.
     pub stop: Seq,
 }
@@ -348,13 +352,14 @@ pub struct Told {
 }
 
 impl Held {
-    /// A check that was cut, or that another process held, settles the stop it was cut for
-    /// and no later one.
+    /// A check that was cut, that another process held, or during which files moved settles the
+    /// stop it was asked for and no later one.
     fn is_cut(&self) -> bool {
-        matches!(
+        let cut = matches!(
             self.fact.cause,
             Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere)
-        )
+        );
+        cut || self.held_up.is_some()
     }
 
     /// The verdict, given that the tree held still; inconclusive otherwise.

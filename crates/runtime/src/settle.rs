@@ -181,6 +181,7 @@ impl Runtime {
             let input = Input::TreeRead(TreeRead {
                 scope: scope.clone(),
                 stop: asked_by,
+                no_attempt: true,
                 tree,
             });
             let key = format!("tree:{asked_by}:{again}:{sealed:x}");
@@ -212,6 +213,7 @@ impl Runtime {
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
                     asked: Some(about),
+                    held_up: done.evidence.held_up(),
                     tokens: match &done.evidence.testimony {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,

@@ -230,6 +230,10 @@ fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<Strin
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
+            "tree_moving" => {
+                "end what writes there, or name its files under outputs of the verifier; then checkrein check"
+                    .to_owned()
+            }
             "no_checks" => "write a [[verifier]] into checkrein.toml".to_owned(),
             "no_change" => return None,
             "advisory_only" if why.iter().any(words::is_required) => {

@@ -121,6 +121,8 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
         Reason::TaskComplete => format!("Done, though a limit ({detail}) had ended the work: the required checks pass."),
         Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
         Reason::Unverified => match detail {
+            "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
+            "still_running" => "Not judged: a required check had no result yet.".to_owned(),
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
             "no_change" if why.contains(&Because::KnownFailing) => {
                 "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()

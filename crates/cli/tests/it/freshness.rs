@@ -2,6 +2,10 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::agent::{Agent, Answer};
 use crate::world::World;
@@ -224,6 +228,76 @@ fn a_later_run_takes_the_place_of_an_earlier_one() {
         shown.contains("alpha") && !shown.contains("beta"),
         "{shown}"
     );
+}
+
+/// What somebody else writes during the checks is no failure of the agent's, and what fails beside it is.
+#[test]
+fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {
+    let world = World::new();
+    let agent = at_work(&world, "", "sleep 0.5");
+    let neighbour = Neighbour::at(&world, "other-agent.txt");
+    for _ in 0..2 {
+        let answer = agent.stop();
+        let text = answer.sent_back();
+        assert!(
+            text.contains("not judged yet") && text.contains("other-agent.txt"),
+            "{text}"
+        );
+        assert!(!text.contains("do not pass"), "{text}");
+    }
+    agent.stop();
+    assert_eq!(world.ending(), "unverified/tree_moving");
+    drop(neighbour);
+    agent.prompt("again");
+    world.write("work", "2");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+
+    let world = World::new();
+    let lint = format!("{}inputs = [\"src/**\"]\n", world.counted("lint", "exit 1"));
+    let agent = at_work(&world, &lint, "sleep 0.5");
+    let _neighbour = Neighbour::at(&world, "other-agent.txt");
+    for n in 0..2 {
+        world.write("src/a", &n.to_string());
+        agent.stop().sent_back();
+    }
+    world.write("src/a", "2");
+    agent.stop();
+    assert_eq!(world.ending(), "gave_up/same_failures");
+}
+
+/// Writes a file again and again until it is dropped.
+struct Neighbour {
+    ends: Arc<AtomicBool>,
+    writes: Option<JoinHandle<()>>,
+}
+
+impl Neighbour {
+    fn at(world: &World, name: &str) -> Self {
+        let (path, ends) = (world.root().join(name), Arc::new(AtomicBool::new(false)));
+        let end = Arc::clone(&ends);
+        let writes = std::thread::spawn(move || {
+            let mut n = 0;
+            while !end.load(Ordering::Relaxed) {
+                n += 1;
+                std::fs::write(&path, n.to_string()).unwrap();
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        Self {
+            ends,
+            writes: Some(writes),
+        }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(writes) = self.writes.take() {
+            writes.join().unwrap();
+        }
+    }
 }
 
 /// A check that changes the tree and changes it back has judged another, and so has one beside it.

@@ -50,6 +50,8 @@ pub(super) struct Line {
     pub(super) hopeless: bool,
     /// The verdict that settles it, if the tree held still.
     fact: Option<EvidenceFact>,
+    /// What kept it from a verdict that says anything about the work.
+    held_up: Option<Short>,
     /// Evidence worth showing: also about another tree, as it says which paths moved.
     shown: Option<Digest>,
     pub(super) truth: Truth,
@@ -94,6 +96,11 @@ impl Line {
         }
     }
 
+    /// Nothing is known against the work: a continuation, not an attempt.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.is_refused() && self.held_up.is_some()
+    }
+
     /// Cut, or run by another process: a continuation, not an attempt.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
@@ -103,7 +110,44 @@ impl Line {
     }
 }
 
+/// Why a stop cannot be judged, though nothing is known against the work.
+pub(super) struct HeldUp {
+    /// As the ending says it.
+    pub(super) detail: &'static str,
+    /// Identity of what holds it up.
+    pub(super) by: Short,
+}
+
 impl Judged {
+    /// Whether `accept` would hold, or be open, if checks that were cut, that run elsewhere, or
+    /// during which files moved, had passed.
+    pub(super) fn held_up(&self, policy: &Policy) -> Option<HeldUp> {
+        let held: Vec<&Line> = self.lines.iter().filter(|line| line.is_held_up()).collect();
+        let passed = |name: &VerifierName| held.iter().any(|line| line.verifier == *name);
+        let of = |name: &VerifierName| self.lines.iter().find(|line| line.verifier == *name);
+        let at_best = policy.accept.evaluate(&|name| match of(name) {
+            _ if passed(name) => Truth::True,
+            Some(line) => line.truth,
+            None => Truth::Open,
+        });
+        if held.is_empty() || at_best == Truth::False {
+            return None;
+        }
+        let detail = match held.iter().any(|line| line.is_cut()) {
+            true => "still_running",
+            false => "tree_moving",
+        };
+        let parts = held.iter().flat_map(|line| {
+            let by = line.held_up.map_or(0, |by| by.0).to_le_bytes().to_vec();
+            [line.verifier.as_str().as_bytes().to_vec(), by]
+        });
+        let parts: Vec<Vec<u8>> = std::iter::once(detail.as_bytes().to_vec())
+            .chain(parts)
+            .collect();
+        let by = Digest::of_parts(parts.iter().map(Vec::as_slice)).short();
+        Some(HeldUp { detail, by })
+    }
+
     /// Hard evidence was necessary, and it is there.
     pub(super) fn is_complete(&self) -> bool {
         self.unaided == Truth::True && self.had_hard_failed == Truth::False
@@ -263,6 +307,15 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
         by_stance: verdict == Verdict::Inconclusive && !waits,
         fresh: settled.is_some_and(|held| held.stop == pending.stop),
         hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
+        held_up: match settled {
+            Some(held) if !unsteady => held.held_up,
+            // The paths that the last run knows of, which may have been about another tree.
+            _ if pending.no_attempt && cause == Some(Cause::TreeMoving) => {
+                let last = pending.held(&spec.name);
+                Some(last.and_then(|held| held.held_up).unwrap_or(Short(0)))
+            }
+            _ => None,
+        },
         fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
         shown: settled
             .or_else(|| {
@@ -297,10 +350,11 @@ fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest
 }
 
 /// The identity of what did not pass: (verifier, finding id, file), or for a verifier
-/// without findings (verifier, verdict, cause, exit code).
+/// without findings (verifier, verdict, cause, exit code). What was held up is nobody's failure.
 pub(super) fn failure_set<'a>(lines: impl Iterator<Item = &'a Line>) -> Short {
     let mut members: Vec<Digest> = Vec::new();
-    for line in lines.filter(|line| line.is_refused()) {
+    let failures = lines.filter(|line| line.is_refused() && (line.is_cut() || !line.is_held_up()));
+    for line in failures {
         let name = line.verifier.as_str().as_bytes();
         let fact = line.fact.as_ref();
         let findings = fact.map_or(&[][..], |fact| &fact.findings);

@@ -76,17 +76,22 @@ pub(super) fn not_worth_it(
         why.push(spent);
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
+    // Over the limit without anything against the work is not given up: nobody could tell.
+    let ended = || match judged.held_up(policy) {
+        Some(held) => Transition::new(Reason::Unverified, held.detail),
+        None => Transition::new(Reason::GaveUp, "continues"),
+    };
     let limit = continues_limit(policy, pending);
     let given = continues(policy, scope, pending);
     let below = pending.continues_below();
     if !scope.is_main() && below >= half(policy) {
         let (given, limit) = (below, half(policy));
         why.push(Because::Continues { given, limit });
-        return Some(Transition::new(Reason::GaveUp, "continues"));
+        return Some(ended());
     }
     if given >= limit {
         why.push(Because::Continues { given, limit });
-        return Some(Transition::new(Reason::GaveUp, "continues"));
+        return Some(ended());
     }
     // Since the stop was asked for, both totals grew by the same.
     let before_task = draft
@@ -99,7 +104,7 @@ pub(super) fn not_worth_it(
         && given >= limit
     {
         why.push(Because::Continues { given, limit });
-        return Some(Transition::new(Reason::GaveUp, "continues"));
+        return Some(ended());
     }
     token_budget(policy, task, pending, why)
 }

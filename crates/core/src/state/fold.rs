@@ -352,6 +352,7 @@ impl State {
             confirmed: false,
             rejudged: false,
             moving: false,
+            no_attempt: false,
             verdicts,
             spent,
             refused,
@@ -385,8 +386,8 @@ impl State {
         }
         pending.confirmed = false;
         match arrived.scope.is_main() {
-            true => pending.keep(fact.clone()),
-            false => pending.keep_some(fact.clone()),
+            true => pending.keep(fact.clone(), arrived.held_up),
+            false => pending.keep_some(fact.clone(), arrived.held_up),
         }
     }
 
@@ -404,6 +405,7 @@ impl State {
             (Ok(before), Ok(now)) => before.is_alike(now),
             _ => false,
         };
+        pending.no_attempt = read.no_attempt;
         if same {
             pending.looked = true;
             pending.confirmed = true;

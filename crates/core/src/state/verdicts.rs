@@ -84,19 +84,20 @@ impl Pending {
     /// Of a sub-agent's stop: many of them may be judged at once, so that their checks share the
     /// room that each check of a main stop has for findings. How many checks there are is known
     /// before the first comes back, so that the order of arrival leaves no trace.
-    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact) {
+    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact, held_up: Option<Short>) {
         let mut checks: Vec<&VerifierName> = self.asked.iter().map(|(name, _)| name).collect();
         checks.sort_unstable();
         checks.dedup();
         fact.findings.truncate(MAX_FINDINGS / checks.len().max(1));
-        self.keep(fact);
+        self.keep(fact, held_up);
     }
 
     /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
-    pub(super) fn keep(&mut self, fact: EvidenceFact) {
+    pub(super) fn keep(&mut self, fact: EvidenceFact, held_up: Option<Short>) {
         let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
         let new = Held {
             fact,
+            held_up,
             stop: self.stop,
         };
         let at = place(&new);

@@ -379,6 +379,51 @@ fn a_tree_that_moves() {
     );
 }
 
+/// Somebody else writes there: no attempt, and no end that says that the agent failed.
+#[test]
+fn what_moves_the_tree_is_nobodys_failure() {
+    let tests = || policy("tests", "");
+    // The same paths three times.
+    check(
+        tests(),
+        "prompt | edit | tests after 9 pass | stop | stop | stop",
+        "tests continue tests:tree_moving?0+0-0 x2 | tests unverified/tree_moving",
+    );
+    // Others each time: until it has been sent back as often as allowed.
+    let said = [
+        "tests continue tests:tree_moving?0+0-0 x7",
+        "tests unverified/tree_moving",
+    ];
+    let stops: Vec<String> = (20..28)
+        .map(|n| format!("tests after {n} pass | stop"))
+        .collect();
+    check(
+        tests(),
+        &format!("prompt | edit | {}", stops.join(" | ")),
+        &said.join(" | "),
+    );
+    // What fails beside it is an attempt all the same, whatever moves.
+    check(
+        policy("tests lint", ""),
+        "prompt | edit | lint fail 1 | tests after 9 pass | stop | tests after 8 pass | edit | stop
+         | tests after 7 pass | edit | stop",
+        "tests lint continue tests:tree_moving?0+0-0 lint:1+0-0
+         | tests lint continue tests:tree_moving?0+0-0 lint:0+1-0 | tests lint gave_up/same_failures",
+    );
+    // Nor does what accept can hold without stand in the way of an attempt.
+    check(
+        policy("tests lint", "tests"),
+        "prompt | edit | tests fail 1 | stop | edit | stop | edit | stop",
+        "tests continue tests:1+0-0 | tests continue tests:0+1-0 | tests gave_up/same_failures",
+    );
+    // Once it holds still, it is judged.
+    check(
+        tests(),
+        "prompt | edit | tests after 9 pass | stop | tests pass | stop",
+        "tests continue tests:tree_moving?0+0-0 | tests look task_complete",
+    );
+}
+
 #[test]
 fn a_message_does_not_move_with_the_tree() {
     let both = with(policy("report tests", ""), |policy| {
@@ -394,7 +439,7 @@ fn a_message_does_not_move_with_the_tree() {
 #[test]
 fn a_check_that_was_cut_is_no_attempt() {
     let mut expected: Vec<String> = vec!["tests continue tests:reply_deadline?0+0-0 x7".to_owned()];
-    expected.push("tests gave_up/continues".to_owned());
+    expected.push("tests unverified/still_running".to_owned());
     // It settles only the stop it was cut for, so it is run again.
     check(
         policy("tests", ""),
@@ -664,7 +709,12 @@ fn a_newer_stop_replaces_a_pending_one() {
         panic!("{look:?}")
     };
     let tree = Ok(world.tree_fact(3));
-    let late = world.news(Input::TreeRead(TreeRead { scope, stop, tree }));
+    let late = world.news(Input::TreeRead(TreeRead {
+        scope,
+        stop,
+        tree,
+        no_attempt: true,
+    }));
     assert_eq!((late.effects, late.decision), (Vec::new(), None));
     let looked = world.answer(0);
     assert_eq!(looked.decision, None, "the final look is still to come");
@@ -732,6 +782,7 @@ fn late_and_manual_evidence_decide_nothing() {
     fact.verdict = checkrein_core::evidence::Verdict::Pass;
     let arrived = |fact: &checkrein_core::evidence::EvidenceFact| {
         Input::EvidenceArrived(EvidenceArrived {
+            held_up: None,
             scope: ScopeId::main(),
             asked: None,
             tokens: 0,

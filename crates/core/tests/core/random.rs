@@ -337,6 +337,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     None => world.sayings.remove(&verifier),
                 };
                 world.news(Input::EvidenceArrived(EvidenceArrived {
+                    held_up: None,
                     scope,
                     asked: None,
                     tokens: 0,
@@ -352,6 +353,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
         Act::OldReading(tree) => {
             let tree = Ok(world.tree_fact(tree));
             world.news(Input::TreeRead(TreeRead {
+                no_attempt: true,
                 scope: ScopeId::main(),
                 stop: Seq(1),
                 tree,
@@ -413,6 +415,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         evidence.origin = Origin::Manual;
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
+        held_up: None,
         scope: ScopeId::main(),
         asked: None,
         tokens: 0,

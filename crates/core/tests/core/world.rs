@@ -460,6 +460,19 @@ impl World {
         }
     }
 
+    /// What kept it from a verdict.
+    pub(crate) fn held_up(&self, evidence: &EvidenceFact) -> Option<Short> {
+        let saying = self.sayings.get(&evidence.verifier)?;
+        match saying.cause {
+            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere) => Some(Short(0)),
+            Some(Cause::TreeMoving) => Some(Short(1)),
+            // Only of files it can be told that they moved.
+            _ if self.policy.verifier(&evidence.verifier)?.subject != SubjectKind::Tree => None,
+            _ if evidence.subject == evidence.subject_after => None,
+            _ => saying.after.map(Short),
+        }
+    }
+
     /// Answers the open effect at this place.
     pub(crate) fn answer(&mut self, at: usize) -> Step {
         let effect = self.open.remove(at);
@@ -482,6 +495,7 @@ impl World {
                 let evidence = self.evidence(&verifier, subject);
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
+                    held_up: self.held_up(&evidence),
                     asked: Some(subject.short()),
                     tokens: 0,
                     cost: 0,
@@ -490,7 +504,12 @@ impl World {
             }
             Effect::ReadTree { scope, stop } => {
                 let tree = self.reading();
-                self.news(Input::TreeRead(TreeRead { scope, stop, tree }))
+                self.news(Input::TreeRead(TreeRead {
+                    scope,
+                    stop,
+                    no_attempt: true,
+                    tree,
+                }))
             }
         }
     }
