@@ -86,7 +86,11 @@ impl Names {
             if !self.burn(filled.text.len() + 1) {
                 break;
             }
-            self.expand(&filled, 0, &mut found);
+            // What `xargs` adds, of which nothing is known: not the folder that it runs in.
+            match filled.text.is_empty() && filled.known == Known::Many {
+                true => found.push(UNKNOWN.to_string()),
+                false => self.expand(&filled, 0, &mut found),
+            }
         }
         let open = found.len() > MOST || found.is_empty();
         found.truncate(MOST);

@@ -351,7 +351,20 @@ impl<'t> Flow<'_, '_, 't> {
                 );
             }
             (None, Some(fed)) => self.reader.script(&with_options(&options, fed), &within),
-            (None, None) => {}
+            (None, None) => {
+                let Some(file) = self.fed_file.take() else {
+                    return;
+                };
+                let read = self
+                    .reader
+                    .script_file(&file, &options, Some(shell), position);
+                if !read {
+                    let hider = StatusHider::unread(format!("{shell} reads {file}"));
+                    let here = position.hidden(hider);
+                    self.reader
+                        .note(text, shell, CommandKind::Tests(None), &here);
+                }
+            }
         }
     }
 

@@ -82,8 +82,22 @@ impl<'t> Flow<'_, '_, 't> {
             }
             let saved = self.shell.clone();
             let within = here.within(here.ends_on_error);
+            let before = at.checked_sub(1).and_then(|before| members.get(before));
+            self.fed_file = before.and_then(|before| self.shown_file(*before));
             self.visit(*member, &within);
+            self.fed_file = None;
             self.shell = saved;
+        }
+    }
+
+    /// The file that `cat FILE` shows.
+    fn shown_file(&self, node: Node<'_>) -> Option<String> {
+        let words = shlex::split(self.source(node))?;
+        match words.as_slice() {
+            [program, file] if program == "cat" && !file.starts_with(['-', '<']) => {
+                Some(file.clone())
+            }
+            _ => None,
         }
     }
 
@@ -126,6 +140,10 @@ impl<'t> Flow<'_, '_, 't> {
                 }
             } else {
                 here.prints_elsewhere |= self.is_kept_away(redirect);
+                let input = self.source(redirect).strip_prefix('<');
+                if let Some(file) = input.filter(|file| !file.starts_with(['<', '(', '&', '>'])) {
+                    self.fed_file = shlex::split(file).and_then(|words| words.into_iter().next());
+                }
                 if self.source(redirect).starts_with("&>") && !position.bash {
                     let (from, to) = (redirect.start_byte(), redirect.end_byte());
                     here = here.hidden(self.hider(HidingForm::Background, "", from, to));
@@ -138,6 +156,7 @@ impl<'t> Flow<'_, '_, 't> {
             self.visit(body, &here);
         }
         self.fed = None;
+        self.fed_file = None;
     }
 
     /// Whether it sends the output to a file that the script does not print.

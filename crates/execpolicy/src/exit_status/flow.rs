@@ -88,6 +88,7 @@ pub(super) fn read_script(reader: &mut Reader<'_>, text: &str, position: &Positi
         make_flags: None,
         read_first: None,
         fed: None,
+        fed_file: None,
     };
     flow.find_functions();
     let position = Position {
@@ -143,6 +144,8 @@ pub(super) struct Flow<'a, 'f, 't> {
     pub(super) read_first: Option<String>,
     /// A heredoc that the next command reads.
     pub(super) fed: Option<String>,
+    /// A file that it reads: `sh < FILE`, `cat FILE | sh`.
+    pub(super) fed_file: Option<String>,
 }
 
 /// The statements of a list, in order.

@@ -285,6 +285,29 @@ fn what_it_calls_is_read() {
         "./check.sh",
         &["pytest <- ; echo done in check.sh", "./check.sh"],
     );
+    for fed in [
+        "bash < check.sh",
+        "sh -s < ./check.sh",
+        "cat check.sh | bash",
+        "timeout 9 sh < check.sh",
+    ] {
+        check_in(
+            &[("check.sh", "#!/bin/sh\npytest\necho done\n")],
+            fed,
+            &["pytest <- ; echo done in check.sh"],
+        );
+    }
+    check_in(
+        &[("check.sh", "pytest\n")],
+        "bash -e < check.sh && cat check.sh | dash",
+        &["pytest in check.sh", "pytest in check.sh"],
+    );
+    check_in(&[], "bash < \"$script\"", &["bash <- bash reads $script"]);
+    check_in(
+        &[("loop.sh", "bash < loop.sh; pytest || true\n")],
+        "bash < loop.sh",
+        &["pytest <- || true in loop.sh"],
+    );
     check_in(
         &[("check.sh", "#!/bin/bash -e\npytest\necho done\n")],
         "sh check.sh && ./check.sh",
