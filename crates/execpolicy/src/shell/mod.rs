@@ -342,16 +342,10 @@ impl<'r> Judge<'r> {
             .written
             .iter()
             .map(|spot| (spot, own::Change::Written));
-        // Of a name that only the run knows, nobody can say that it holds something.
-        let removed = judged.removed.iter().map(|spot| {
-            let change = match self.ground.place(spot) {
-                Place::Tree { sure: false } | Place::Scratch { sure: false } | Place::Unknown => {
-                    own::Change::Written
-                }
-                _ => own::Change::Removed,
-            };
-            (spot, change)
-        });
+        let removed = judged
+            .removed
+            .iter()
+            .map(|spot| (spot, own::Change::Removed));
         let filled = judged.unseen.iter();
         // A folder that is copied or linked to a place brings what is in it.
         let copied = judged.copied.iter();
