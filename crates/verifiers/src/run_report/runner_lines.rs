@@ -71,7 +71,7 @@ pub(super) fn name_of(runner: TestRunner) -> &'static str {
 /// The name of what fails although all tests passed: limits of coverage.
 pub(super) const LIMITS: &str = "limits";
 
-pub(super) static ROWS: [Row; 52] = [
+pub(super) static ROWS: [Row; 54] = [
     Row(
         "make",
         Pattern::new(
@@ -329,6 +329,11 @@ pub(super) static ROWS: [Row; 52] = [
         Fails,
     ),
     Row(
+        "maven",
+        Pattern::new("No tests to run.", r"^(?:\[\w+\] )?No tests to run\.$"),
+        Empty,
+    ),
+    Row(
         "gradle",
         Pattern::new("BUILD FAILED", r"^BUILD FAILED in "),
         Fails,
@@ -361,6 +366,14 @@ pub(super) static ROWS: [Row; 52] = [
             r"^\s*(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+(\d+)",
         ),
         Groups(&[Failed, Passed, Skipped, Total]),
+    ),
+    Row(
+        "dotnet",
+        Pattern::new(
+            "No test ",
+            r"^\s*No test (?:is available in |matches the given testcase filter )",
+        ),
+        Empty,
     ),
     Row(
         "mypy",

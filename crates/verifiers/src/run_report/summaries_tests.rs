@@ -59,11 +59,13 @@ const LINES: &[&str] = &[
     "OK (3 tests, 5 assertions)",
     "[ERROR] Tests run: 4, Failures: 1, Errors: 0, Skipped: 0",
     "[INFO] BUILD FAILURE",
+    "[INFO] No tests to run.",
     "BUILD FAILED in 3s",
     "No tests were found!!!",
     "50% tests passed, 1 tests failed out of 2",
     "100% tests passed, 0 tests failed out of 2",
     "Passed!  - Failed:     0, Passed:     2, Skipped:     0, Total:     2, Duration: 3 ms",
+    "No test is available in /src/bin/Debug/net8.0/a.dll. Make sure that test discoverer & executors are registered.",
     "Found 3 errors in 1 file (checked 2 source files)",
     "Error: no test specified",
     "npm ERR! Test failed.  See above for more details.",
@@ -202,6 +204,32 @@ fn others_and_strangers() {
     check(
         "mvn test",
         "[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0",
+        FINE,
+    );
+    check(
+        "mvn test",
+        "[INFO] No tests to run.\n[INFO] BUILD SUCCESS",
+        EMPTY,
+    );
+    // A module without tests beside one with tests.
+    check(
+        "mvn test",
+        "[INFO] No tests to run.\n[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0",
+        FINE,
+    );
+    check(
+        "dotnet test",
+        "No test is available in /src/a.dll. Make sure that test discoverer & executors are registered.",
+        EMPTY,
+    );
+    check(
+        "dotnet test --filter Nope",
+        "No test matches the given testcase filter `Nope` in /src/a.dll",
+        EMPTY,
+    );
+    check(
+        "dotnet test",
+        "No test is available in /src/a.dll.\nPassed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 5 ms - b.dll",
         FINE,
     );
     check("./check.sh", "all good", FINE);
