@@ -1,7 +1,7 @@
 //! How often the policy of a freshly initialised repo interrupts everyday work: command lines out of
 //! the CI files and READMEs of public repositories, drawn by a fixed seed. The repositories are
 //! named here and are not part of this one: `cargo xtask everyday FOLDER`, where each lies under
-//! `OWNER+NAME`.
+//! `OWNER+NAME`, a checkout of the commit that is named. (An archive leaves files out.)
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,19 +25,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     };
     let rows = REPOSITORIES.lines().filter(|line| !line.starts_with('#'));
     let names: Vec<&str> = rows.filter_map(|row| row.split('\t').next()).collect();
-    let mut found = Vec::new();
+    let mut all = BTreeSet::new();
     for name in &names {
         let root = Path::new(folder).join(name.replace('/', "+"));
         let lines = lines_of(&root)?;
         if lines.is_empty() {
             println!("{name}: no command line");
         }
-        found.push(lines.into_iter().collect::<Vec<String>>());
+        all.extend(lines);
     }
-    // The draw may flatter, or the opposite: a small repository weighs as much as a large one.
-    let all: BTreeSet<String> = found.iter().flatten().cloned().collect();
     let all: Vec<String> = all.into_iter().collect();
-    let drawn = draw(&mut found);
+    let drawn = draw(all.clone());
     let interrupted = interrupted(&drawn);
     println!(
         "{} of {} everyday lines of {} repositories are interrupted (seed {SEED})",
@@ -68,8 +66,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     })
 }
 
-/// As often as it goes one line of each repository, each once.
-fn draw(found: &mut [Vec<String>]) -> Vec<String> {
+/// So many of the lines, each as likely as any other, none twice.
+fn draw(mut lines: Vec<String>) -> Vec<String> {
     let mut seed = SEED;
     let mut next = |below: usize| {
         seed = seed
@@ -78,14 +76,9 @@ fn draw(found: &mut [Vec<String>]) -> Vec<String> {
         usize::try_from(seed >> 33).unwrap_or(0) % below.max(1)
     };
     let mut drawn = Vec::new();
-    let mut seen = BTreeSet::new();
-    while drawn.len() < LINES && found.iter().any(|lines| !lines.is_empty()) {
-        for lines in found.iter_mut().filter(|lines| !lines.is_empty()) {
-            let line = lines.swap_remove(next(lines.len()));
-            if drawn.len() < LINES && seen.insert(line.clone()) {
-                drawn.push(line);
-            }
-        }
+    while drawn.len() < LINES && !lines.is_empty() {
+        let at = next(lines.len());
+        drawn.push(lines.swap_remove(at));
     }
     drawn
 }

@@ -4,8 +4,10 @@
 use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
 use tree_sitter::Node;
 
+use super::build_tools::{BuildTests, build_tests};
 use super::called::{is_shell, joined, with_options};
 use super::flow::Flow;
+use super::left_behind::left_behind;
 use super::recipes::RecipeLanguage;
 use super::recognise::{Recognised, recognise};
 use super::unsure_programs::may_be_left_out;
@@ -205,6 +207,21 @@ impl<'t> Flow<'_, '_, 't> {
             name if is_shell(name) => return self.shell_call(words, text, fed, position),
             _ => {}
         }
+        let tests = build_tests(name, arguments);
+        let lost = match &tests {
+            BuildTests::Ignored(option) => Some(option.clone()),
+            _ => left_behind(name, arguments),
+        };
+        let position = &Position {
+            may_not_run: position.may_not_run || tests == BuildTests::Skipped,
+            ..match lost {
+                Some(text) => position.hidden(StatusHider {
+                    form: HidingForm::Tool,
+                    text,
+                }),
+                None => position.clone(),
+            }
+        };
         if name == "cargo"
             && let Some(alias) = self.reader.cargo_alias(&texts, position)
         {

@@ -119,6 +119,18 @@ pub(super) fn launched(program: &str, rest: &[&str]) -> Option<usize> {
     (at < rest.len()).then_some(at)
 }
 
+/// The words of `rest` before the operands of a launcher: its commands and their options.
+pub(super) fn options_before<'r, 'w>(program: &str, rest: &'r [&'w str]) -> Option<&'r [&'w str]> {
+    let launcher = LAUNCHERS
+        .iter()
+        .find(|launcher| launcher.programs.contains(&program))?;
+    let begins = launcher
+        .commands
+        .iter()
+        .find_map(|words| skip_words(rest, words))?;
+    rest.get(..skip_options(rest, begins))
+}
+
 /// The script that `program` is given to run: `nix-shell --run 'pytest -q'`.
 pub(super) fn launched_script(program: &str, rest: &[&str]) -> Option<usize> {
     let at = match program {

@@ -2,6 +2,7 @@
 //! `a | b`, and the same in the scripts, recipes and package scripts that it calls, as
 //! far as they can be read. Reads no file itself: whoever asks hands them in.
 
+mod build_tools;
 mod called;
 mod command;
 mod compound;
@@ -10,6 +11,7 @@ mod flow;
 mod justfile;
 mod known_programs;
 mod launchers;
+mod left_behind;
 mod make_variables;
 mod makefile;
 mod packages;

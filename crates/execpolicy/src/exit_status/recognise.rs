@@ -3,6 +3,7 @@
 
 use checkrein_core::exit_status::{CommandKind, TestRunner};
 
+use super::build_tools::{BuildTests, build_tests};
 use super::called::is_shell;
 use super::known_programs::{
     CHECKERS, CHECKERS_WITH, GIT_QUESTIONS, IDLE, ONLY_SHOWS, QUESTIONS, RUNNERS_OF_COMMANDS,
@@ -93,6 +94,9 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
     }
     if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| names_tests(word)) {
         return Recognised::Known(CommandKind::Tests(None));
+    }
+    if build_tests(named, rest) == BuildTests::LeftOut {
+        return Recognised::Known(CommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     let kind = if let Some((_, runner)) = TEST_RUNNERS.iter().find(|(name, _)| *name == named) {

@@ -3,6 +3,7 @@
 use super::*;
 
 mod endings;
+mod left_behind;
 mod makefiles;
 
 /// Commands that matter, each with what hides it: `pytest <- || true`. Programs like any other

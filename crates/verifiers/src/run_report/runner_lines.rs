@@ -71,7 +71,7 @@ pub(super) fn name_of(runner: TestRunner) -> &'static str {
 /// The name of what fails although all tests passed: limits of coverage.
 pub(super) const LIMITS: &str = "limits";
 
-pub(super) static ROWS: [Row; 54] = [
+pub(super) static ROWS: [Row; 57] = [
     Row(
         "make",
         Pattern::new(
@@ -337,6 +337,31 @@ pub(super) static ROWS: [Row; 54] = [
         "gradle",
         Pattern::new("BUILD FAILED", r"^BUILD FAILED in "),
         Fails,
+    ),
+    // Also said where `ignoreFailures` lets the build go on.
+    Row(
+        "gradle",
+        Pattern::new(
+            "There were failing tests",
+            r"^There were failing tests\. See the (?:report|results) at",
+        ),
+        Fails,
+    ),
+    Row(
+        "gradle",
+        Pattern::new(
+            "> Task :",
+            r"^> Task :(?:\S+:)?(?:test|\w+Test)(?: UP-TO-DATE| FROM-CACHE)?$",
+        ),
+        One,
+    ),
+    Row(
+        "gradle",
+        Pattern::new(
+            " NO-SOURCE",
+            r"^> Task :(?:\S+:)?(?:test|\w+Test) NO-SOURCE$",
+        ),
+        Empty,
     ),
     Row(
         "ctest",

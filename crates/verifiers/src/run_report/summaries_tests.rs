@@ -61,6 +61,9 @@ const LINES: &[&str] = &[
     "[INFO] BUILD FAILURE",
     "[INFO] No tests to run.",
     "BUILD FAILED in 3s",
+    "There were failing tests. See the report at: file:///a/index.html",
+    "> Task :app:test UP-TO-DATE",
+    "> Task :test NO-SOURCE",
     "No tests were found!!!",
     "50% tests passed, 1 tests failed out of 2",
     "100% tests passed, 0 tests failed out of 2",
@@ -405,4 +408,20 @@ fn every_runner_that_a_command_is_taken_for_has_rows() {
         let name = name_of(runner);
         assert!(ROWS.iter().any(|Row(row, ..)| *row == name), "{name}");
     }
+}
+
+/// Of a build with several projects some may have no tests; with none at all nothing was judged.
+#[test]
+fn gradle_says_of_each_task_whether_it_found_tests() {
+    let none = "> Task :compileTestJava NO-SOURCE\n> Task :testClasses UP-TO-DATE\n> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s\n";
+    check("gradle test", none, EMPTY);
+    let some = "> Task :lib:test NO-SOURCE\n> Task :app:test\n\nBUILD SUCCESSFUL in 1s\n";
+    check("gradle test", some, FINE);
+    let ignored = "> Task :test\n2 tests completed, 1 failed\nThere were failing tests. See the report at: file:///a\n\nBUILD SUCCESSFUL in 1s\n";
+    check("gradle test", ignored, FAILED);
+    check(
+        "gradle build",
+        "> Task :jar\n\nBUILD SUCCESSFUL in 1s\n",
+        FINE,
+    );
 }

@@ -263,6 +263,8 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
 }
 
+/// Whether this is a server of this machine, or of its containers: those go by names without a dot.
+/// Private addresses are not meant, since a company's own servers have them.
 pub(in crate::effects) fn is_local(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -271,10 +273,19 @@ pub(in crate::effects) fn is_local(url: &str) -> bool {
         || host.split(':').next().unwrap_or(host),
         |v6| v6.split(']').next().unwrap_or(v6),
     );
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let container = url.starts_with("http://")
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(plain);
     matches!(
         name,
-        "localhost" | "127.0.0.1" | "0.0.0.0" | "::1" | "host.docker.internal"
-    ) || name.ends_with(".localhost")
+        "localhost" | "0.0.0.0" | "::1" | "host.docker.internal"
+    ) || name
+        .parse::<std::net::Ipv4Addr>()
+        .is_ok_and(|address| address.is_loopback())
+        || name.ends_with(".localhost")
+        || name.ends_with(".test")
+        || container
 }
 
 fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {

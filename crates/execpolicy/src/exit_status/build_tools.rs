@@ -1,0 +1,82 @@
+//! What the options of Maven and Gradle make of their tests.
+
+/// What becomes of the tests of a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BuildTests {
+    /// They run, and their failure is the build's.
+    Count,
+    /// They run, and this keeps their failure from being the build's.
+    Ignored(String),
+    /// Asked for by name, and not run.
+    Skipped,
+    /// Left out of a build that is asked for something else.
+    LeftOut,
+}
+
+/// What `rest`, the arguments of this program, says of its tests.
+pub(super) fn build_tests(program: &str, rest: &[&str]) -> BuildTests {
+    match program {
+        "mvn" | "mvnw" | "mvnd" => maven(rest),
+        "gradle" | "gradlew" => gradle(rest),
+        _ => BuildTests::Count,
+    }
+}
+
+fn maven(rest: &[&str]) -> BuildTests {
+    let on = |name: &str| {
+        rest.iter().any(|word| {
+            let property = word.strip_prefix("-D").unwrap_or(word);
+            let value = property.strip_prefix(name);
+            value.is_some_and(|value| value.is_empty() || value == "=true")
+        })
+    };
+    if on("skipTests") || on("maven.test.skip") {
+        return left_out(rest, &["test", "integration-test", "verify"]);
+    }
+    if let Some(word) = rest
+        .iter()
+        .find(|word| matches!(**word, "-fn" | "--fail-never"))
+    {
+        return BuildTests::Ignored((*word).to_owned());
+    }
+    match on("maven.test.failure.ignore") {
+        true => BuildTests::Ignored("-Dmaven.test.failure.ignore".to_owned()),
+        false => BuildTests::Count,
+    }
+}
+
+fn gradle(rest: &[&str]) -> BuildTests {
+    let dry = ["-m", "--dry-run", "--test-dry-run"];
+    if rest.iter().any(|word| dry.contains(word)) {
+        return BuildTests::Skipped;
+    }
+    let tests = |task: &str| task.rsplit(':').next() == Some("test");
+    let excluded = rest
+        .iter()
+        .zip(rest.iter().skip(1))
+        .any(|(option, task)| matches!(*option, "-x" | "--exclude-task") && tests(task))
+        || rest
+            .iter()
+            .any(|word| *word == "-xtest" || *word == "--exclude-task=test");
+    if !excluded {
+        return BuildTests::Count;
+    }
+    let mut before = "";
+    let asked: Vec<&str> = rest
+        .iter()
+        .filter(|word| {
+            let value = matches!(before, "-x" | "--exclude-task");
+            before = word;
+            !value
+        })
+        .map(|word| word.rsplit(':').next().unwrap_or(word))
+        .collect();
+    left_out(&asked, &["test"])
+}
+
+fn left_out(rest: &[&str], asked: &[&str]) -> BuildTests {
+    match rest.iter().any(|word| asked.contains(word)) {
+        true => BuildTests::Skipped,
+        false => BuildTests::LeftOut,
+    }
+}

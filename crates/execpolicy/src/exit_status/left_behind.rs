@@ -1,0 +1,56 @@
+//! Programs that start a command and end before it does, so that its exit status reaches nobody:
+//! `docker run -d`, `setsid`, `systemd-run`, `tmux new -d`.
+
+use super::launchers::options_before;
+
+/// Short options of containers that take no value.
+const CONTAINER_FLAGS: &str = "ditTPq";
+/// Commands of `tmux` that start something, by their beginnings.
+const TMUX_STARTS: &[&str] = &["new", "respawn", "run", "send", "split"];
+
+/// What it is about this command that leaves behind what it runs, as one says it.
+pub(super) fn left_behind(program: &str, rest: &[&str]) -> Option<String> {
+    let mut leading = rest.iter().take_while(|word| word.starts_with('-'));
+    let told = match program {
+        "docker" | "nerdctl" | "podman" | "docker-compose" | "podman-compose" => {
+            let options = options_before(program, rest)?;
+            let detached = options.iter().any(|word| detaches(word));
+            return detached.then(|| format!("{program} --detach"));
+        }
+        "setsid" => {
+            let waits = leading.any(|word| *word == "--wait" || has_letter(word, 'w'));
+            (!waits).then_some("setsid without --wait")
+        }
+        "systemd-run" => {
+            let waits = leading.any(|word| matches!(*word, "--wait" | "--scope"));
+            (!waits).then_some("systemd-run without --wait")
+        }
+        "screen" => leading
+            .any(|word| has_letter(word, 'm') || has_letter(word, 'X'))
+            .then_some("screen"),
+        "tmux" => {
+            let mut begins = TMUX_STARTS.iter();
+            let starts = begins.any(|begin| rest.iter().any(|word| word.starts_with(begin)));
+            starts.then_some("tmux")
+        }
+        "start-stop-daemon" => rest
+            .iter()
+            .any(|word| *word == "--background" || has_letter(word, 'b'))
+            .then_some("start-stop-daemon --background"),
+        "at" | "batch" => Some("at"),
+        "daemonize" => Some("daemonize"),
+        _ => None,
+    };
+    told.map(str::to_owned)
+}
+
+fn detaches(word: &str) -> bool {
+    matches!(word, "--detach" | "--detach=true" | "-d=true")
+        || has_letter(word, 'd') && word.chars().skip(1).all(|c| CONTAINER_FLAGS.contains(c))
+}
+
+/// Whether this is a word of short options with that one among them.
+fn has_letter(word: &str, option: char) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|letters| !letters.starts_with('-') && letters.contains(option))
+}
