@@ -73,6 +73,8 @@ pub(crate) struct Judged {
     pub(crate) started: Vec<Spot>,
     /// Places that it writes, also in, or gives another name.
     pub(crate) written: Vec<Spot>,
+    /// Places that a program names which writes something, and cannot be read.
+    pub(crate) perhaps_written: Vec<Spot>,
     /// Places that it removes.
     pub(crate) removed: Vec<Spot>,
     /// Other names for places.
@@ -345,6 +347,7 @@ impl Sight<'_, '_> {
                 }
             }
             Act::Named => self.named(spot),
+            Act::MayWrite => self.judged.perhaps_written.push(spot.clone()),
             Act::Remove => {
                 if self.is_home(spot) {
                     self.destroys(|| format!("removes a home folder: {}", shown(spot)));

@@ -54,6 +54,8 @@ pub(crate) enum Act {
     Spoil,
     /// It is named in code that cannot be read.
     Named,
+    /// The same, as a text of its own in code that writes some file.
+    MayWrite,
 }
 
 /// One thing that a command does.

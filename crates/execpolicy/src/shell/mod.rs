@@ -338,10 +338,8 @@ impl<'r> Judge<'r> {
     /// What decides whether anybody is judged is left as it is, whatever the rules say.
     fn guarded(&mut self, judged: &Judged) {
         let protected = self.verdict.rules().protected();
-        let written = judged
-            .written
-            .iter()
-            .map(|spot| (spot, own::Change::Written));
+        let written = judged.written.iter().chain(&judged.perhaps_written);
+        let written = written.map(|spot| (spot, own::Change::Written));
         let removed = judged
             .removed
             .iter()

@@ -9,6 +9,7 @@ mod python;
 mod sed;
 mod sql;
 mod text;
+mod writes;
 
 use super::row::Deed;
 use super::{Act, Effect};
@@ -95,9 +96,11 @@ pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
 fn unreadable(text: &str, out: &mut Vec<Effect>) {
     out.push(Effect::Deed(Deed::Code));
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
+    let writes = writes::some_file(text);
     let mut rest = text;
     let mut before = None;
     let mut found: Vec<&str> = Vec::new();
+    let mut alone: Vec<&str> = Vec::new();
     while !rest.is_empty() && found.len() < MOST_NAMED {
         let length = rest.find(|c| !part(c)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
@@ -108,10 +111,16 @@ fn unreadable(text: &str, out: &mut Vec<Effect>) {
         if names && piece.contains(char::is_alphanumeric) && !found.contains(&piece) {
             found.push(piece);
         }
+        // `"a/b"`, `">a/b"`, `f"{home}/a/b"`: the name of a file, and not a part of a sentence.
+        let begins = matches!(before, Some('"' | '\'' | '`' | '>' | '}'));
+        if writes && begins && piece.contains('/') && after.starts_with(['"', '\'', '`']) {
+            alone.push(piece);
+        }
         before = after.chars().next();
         rest = after.get(before.map_or(0, char::len_utf8)..).unwrap_or("");
     }
     out.extend(found.into_iter().map(|path| file(Act::Named, path)));
+    out.extend(alone.into_iter().map(|path| file(Act::MayWrite, path)));
 }
 
 /// Whether a module of this name is one that only computes.
