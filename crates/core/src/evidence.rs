@@ -195,6 +195,10 @@ impl TestCounts {
     }
 }
 
+/// Milliseconds from the beginning of a run after which what it found is asked again, unless the verifier
+/// declares its `inputs`.
+pub const FRESH_MS: u64 = 15 * 60 * 1000;
+
 /// At most this many findings are named per verifier; the rest are counted.
 pub const MAX_FINDINGS: usize = 50;
 

@@ -247,6 +247,18 @@ pub struct ProgressFact {
     pub tokens: u64,
 }
 
+/// How far what a call does may reach: what a check finds that files which count do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// Files, perhaps such as do not count.
+    Elsewhere,
+    /// Beyond the tree: it installs packages, starts services.
+    Outside,
+    /// Nobody can say.
+    Unknown,
+}
+
 /// What is known about a tool request before the core judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolFacts {
@@ -261,6 +273,9 @@ pub struct ToolFacts {
     /// It changes what checks find outside the tree: installs packages, starts services.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
+    /// How far it may reach, if it is an act at all. Older logs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
     /// What a model said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub veto: Option<Box<VetoFact>>,
@@ -465,19 +480,52 @@ pub struct TreeFact {
     /// What checks run with: programs, variables, installed packages. Older logs do not say.
     #[serde(default)]
     pub environment: Option<Short>,
+    /// The newest acts. Older logs do not say, nor do sub-agents' stops and prompts.
+    #[serde(default)]
+    pub acts: Option<Acts>,
+}
+
+/// Numbers of acts: of tool calls that may have changed what a check finds beside the files that count.
+/// The store counts them, at their requests and at their outcomes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acts {
+    /// The newest that voids what was found before it.
+    pub any: u64,
+    /// The newest that does so even where a verifier says what it depends on (`inputs`).
+    pub declared: u64,
+}
+
+impl Acts {
+    /// The newest that voids what this verifier found before it; 0 if there is none.
+    pub fn voiding(self, spec: &VerifierSpec) -> u64 {
+        match (spec.tier, spec.inputs.is_empty()) {
+            (Tier::Person | Tier::Judge, _) => 0,
+            (Tier::Hard, true) => self.any,
+            (Tier::Hard, false) => self.declared,
+        }
+    }
 }
 
 /// A log leaves out what is not there, so that older ones are written as they were. The state cache has
 /// no names of members, and leaves out nothing.
 impl Serialize for TreeFact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let leaves_out = serializer.is_human_readable() && self.environment.is_none();
-        let mut members = serializer.serialize_struct("TreeFact", 3 - usize::from(leaves_out))?;
+        let is_log = serializer.is_human_readable();
+        let (no_environment, no_acts) = (
+            is_log && self.environment.is_none(),
+            is_log && self.acts.is_none(),
+        );
+        let left_out = usize::from(no_environment) + usize::from(no_acts);
+        let mut members = serializer.serialize_struct("TreeFact", 4 - left_out)?;
         members.serialize_field("tree", &self.tree)?;
         members.serialize_field("subjects", &self.subjects)?;
-        match leaves_out {
+        match no_environment {
             true => members.skip_field("environment")?,
             false => members.serialize_field("environment", &self.environment)?,
+        }
+        match no_acts {
+            true => members.skip_field("acts")?,
+            false => members.serialize_field("acts", &self.acts)?,
         }
         members.end()
     }
@@ -492,9 +540,18 @@ impl TreeFact {
             .map_or(self.tree, |(_, digest)| *digest)
     }
 
-    /// What a verdict of this verifier is about: those files, and for one that runs something what it runs
-    /// with.
+    /// What a verdict of this verifier is about: its content, and that nothing was done since which could
+    /// have changed what it finds.
     pub fn about(&self, spec: &VerifierSpec) -> Digest {
+        let content = self.content(spec);
+        match self.acts.map_or(0, |acts| acts.voiding(spec)) {
+            0 => content,
+            act => Digest::of_parts([&content.as_bytes()[..], b"act", &act.to_le_bytes()]),
+        }
+    }
+
+    /// The files that this verifier depends on, and for one that runs something what it runs with.
+    pub fn content(&self, spec: &VerifierSpec) -> Digest {
         let files = self.subject(&spec.name);
         match self.environment.filter(|_| spec.tier == Tier::Hard) {
             Some(environment) => {
@@ -508,7 +565,7 @@ impl TreeFact {
     /// may differ, but only where every subject is named.
     pub fn is_alike(&self, other: &TreeFact) -> bool {
         let same = self.subjects == other.subjects && self.environment == other.environment;
-        same && (self.tree == other.tree || !self.subjects.is_empty())
+        same && self.acts == other.acts && (self.tree == other.tree || !self.subjects.is_empty())
     }
 }
 
@@ -572,6 +629,9 @@ pub struct EvidenceArrived {
     /// decided as they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_up: Option<Short>,
+    /// When the run began that found it. Absent in older logs: it never grows old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Millis>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]

@@ -17,7 +17,7 @@ use crate::digest::{Digest, Short};
 use crate::event::{Cap, OpenedBy};
 use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
 use crate::ids::{AgentName, Millis, ScopeId, Seq, TaskId, VerifierName};
-use crate::input::{Calling, JudgeFact, Stamped, TreeFact, TreeUnknown};
+use crate::input::{Calling, JudgeFact, Reach, Stamped, ToolReturned, TreeFact, TreeUnknown};
 use crate::transition::Transition;
 
 pub use self::delivered::Delivered;
@@ -246,6 +246,8 @@ pub struct Call {
     pub poll: bool,
     /// It writes files, unless it fails.
     pub write: bool,
+    /// How far it may reach, if it is an act.
+    pub reach: Option<Reach>,
     /// Its (call, outcome) pair was new in the task, or it wrote.
     pub progress: bool,
 }
@@ -261,6 +263,13 @@ impl From<Call> for PackedCall {
             .iter()
             .rev()
             .fold(0, |marks, mark| marks << 1 | u8::from(*mark));
+        let reach = match call.reach {
+            None => 0,
+            Some(Reach::Elsewhere) => 1,
+            Some(Reach::Outside) => 2,
+            Some(Reach::Unknown) => 3,
+        };
+        let marks = marks | reach << 3;
         Self(call.call, call.id, call.outcome, marks)
     }
 }
@@ -274,6 +283,12 @@ impl From<PackedCall> for Call {
             poll: marks & 1 != 0,
             write: marks & 2 != 0,
             progress: marks & 4 != 0,
+            reach: match marks >> 3 & 3 {
+                0 => None,
+                1 => Some(Reach::Elsewhere),
+                2 => Some(Reach::Outside),
+                _ => Some(Reach::Unknown),
+            },
         }
     }
 }
@@ -286,6 +301,8 @@ impl From<PackedCall> for Call {
 pub struct Pending {
     /// Its input.
     pub stop: Seq,
+    /// When it was asked for.
+    pub at: Millis,
     /// The tree it is judged on.
     pub tree: Result<TreeFact, TreeUnknown>,
     /// Digest of the final message.
@@ -338,6 +355,8 @@ pub struct Held {
     pub fact: EvidenceFact,
     /// What kept it from a verdict.
     pub held_up: Option<Short>,
+    /// When the run began that found it.
+    pub began: Option<Millis>,
     /// The newest stop it came back for.
     pub stop: Seq,
 }
@@ -378,6 +397,21 @@ impl Held {
 }
 
 impl Scope {
+    /// Where the call is in the window that this came back of, if it is.
+    fn open_call(&self, returned: &ToolReturned) -> Option<usize> {
+        let id = returned
+            .call_id
+            .as_ref()
+            .map(|id| Digest::of(id.as_bytes()).short());
+        self.window.iter().rposition(|call| {
+            let same = match (call.id, id) {
+                (Some(asked), Some(came)) => asked == came,
+                (None, _) | (_, None) => call.call == returned.call,
+            };
+            call.outcome.is_none() && same
+        })
+    }
+
     fn new(id: ScopeId) -> Self {
         Self {
             id,
@@ -412,6 +446,12 @@ impl State {
     /// The stop of this scope that is being judged.
     pub fn pending(&self, id: &ScopeId) -> Option<&Pending> {
         self.scope(id)?.pending.as_ref()
+    }
+
+    /// How far the call may have reached that this came back of, if it was an act.
+    pub fn reach_of(&self, returned: &ToolReturned) -> Option<Reach> {
+        let scope = self.scope(&returned.scope)?;
+        scope.window.get(scope.open_call(returned)?)?.reach
     }
 
     /// The task, if it is open.

@@ -26,7 +26,7 @@ pub use policy::{Bounds, Unmatched};
 pub use readers::is_reader;
 pub use rules::{Match, RuleSet, RuleSetError};
 pub use shell::{
-    ParsedScripts, PatchCommand, PatchText, PatchTool, StartFolders, Touched, judge_argv,
+    ParsedScripts, PatchCommand, PatchText, PatchTool, StartFolders, Touched, Touches, judge_argv,
     judge_changes, judge_parsed_argv, judge_parsed_script, judge_places, judge_script,
     judge_writes, patches_in, patches_of_words,
 };

@@ -48,6 +48,7 @@ impl Runtime {
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
+        let acts = self.acts(None)?;
         let reading = self
             .place
             .read(
@@ -65,7 +66,9 @@ impl Runtime {
             .filter(chosen)
             .map(|spec| Wanted {
                 verifier: spec.name.clone(),
-                subject: reading.fact.about(spec),
+                subject: reading.fact.content(spec),
+                content: reading.fact.content(spec),
+                acts: acts.newest.voiding(spec),
             })
             .collect();
         let mut checks: Vec<Check> = Vec::new();

@@ -4,19 +4,21 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{PatchFact, RuleDecision, ToolFacts};
+use checkrein_core::input::{PatchFact, Reach, RuleDecision, ToolFacts, ToolKind};
 use checkrein_core::policy::Policy;
 use checkrein_core::tool_action::{ToolAction, ToolCommand};
 use checkrein_execpolicy::{
-    Bounds, ParsedScripts, RuleSet, StartFolders, Touched, Unmatched, judge_changes,
-    judge_parsed_argv, judge_parsed_script, judge_places,
+    Bounds, ParsedScripts, RuleSet, StartFolders, Touched, Touches, Unmatched, is_reader,
+    judge_changes, judge_parsed_argv, judge_parsed_script, judge_places,
 };
 
+use crate::reading::only_reads_by;
 use crate::{links, patches, start};
 use checkrein_redaction::Redactor;
+use checkrein_verifiers::tree::would_count;
 
 /// What one tool call does, and what was found out about it so far.
 #[derive(Default)]
@@ -118,7 +120,7 @@ impl<'a> ToolFactsBuilder<'a> {
                     .0
                     .commands;
         }
-        judge_real_places(&rules, &mut facts, &touched, place);
+        judge_real_places(&rules, &mut facts, &touched.files, place);
         self.judge_possible_writes(&rules, &mut facts, place);
         judge_server_tool(&rules, &mut facts, tool);
         if let Some(patch) = place.patch {
@@ -133,7 +135,7 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// The facts of the command or of the files that the call names, with the files that it
     /// touches.
-    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolFacts, Vec<Touched>) {
+    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolFacts, Touches) {
         match self.command() {
             Some(ToolCommand::Argv(argv)) => {
                 judge_parsed_argv(&self.scripts, rules, argv, &self.start(place))
@@ -142,11 +144,12 @@ impl<'a> ToolFactsBuilder<'a> {
                 judge_parsed_script(&self.scripts, rules, script, &self.start(place))
             }
             None => {
-                let changes = self.changes();
-                match changes.is_empty() {
-                    true => (ToolFacts::default(), changes),
-                    false => (judge_changes(rules, &changes), changes),
-                }
+                let files = self.changes();
+                let facts = match files.is_empty() {
+                    true => ToolFacts::default(),
+                    false => judge_changes(rules, &files),
+                };
+                (facts, Touches { files, more: false })
             }
         }
     }
@@ -196,6 +199,66 @@ impl<'a> ToolFactsBuilder<'a> {
         }
     }
 
+    /// How far the call may reach, if it is not known to leave alone all that a check could find beside
+    /// the files that count.
+    pub(crate) fn reach(
+        &self,
+        place: CallPlace<'_>,
+        outside: bool,
+        may_act: bool,
+    ) -> Option<Reach> {
+        let Some(action) = self.action else {
+            return may_act.then_some(Reach::Unknown);
+        };
+        if outside {
+            return Some(Reach::Outside);
+        }
+        if only_reads_by(&self.scripts, action, place.root) {
+            return None;
+        }
+        if self.command().is_some() {
+            return self.reach_of_command(place);
+        }
+        if action.kind != ToolKind::Write || action.is_cut {
+            return Some(Reach::Unknown);
+        }
+        let named = [&action.writes, &action.removes, &action.may_write];
+        let named = named.into_iter().flatten().map(String::as_str);
+        let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
+        let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
+        paths.extend(patched.map(|path| place.root.join(path)));
+        Some(match paths.iter().all(|path| is_in(place.root, path)) {
+            true if !paths.is_empty() && all_count(&paths, place.root) => return None,
+            true => Reach::Elsewhere,
+            false => Reach::Outside,
+        })
+    }
+
+    fn reach_of_command(&self, place: CallPlace<'_>) -> Option<Reach> {
+        // What our table of programs takes for ordinary work on files, all of it.
+        let bounds = Bounds {
+            unmatched: Unmatched::ByEffect,
+            opaque_asks: true,
+            reach_asks: true,
+            roots: vec![place.root.display().to_string()],
+            ..Bounds::shipped()
+        };
+        let (facts, touched) = self.judge(&RuleSet::default().bounded(bounds), place);
+        let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
+        if !is_known {
+            return Some(Reach::Unknown);
+        }
+        let plain = facts.commands.len() < MOST_COMMANDS
+            && facts.commands.iter().all(|command| {
+                let program = command.argv.first().map_or("", String::as_str);
+                ONLY_WRITE.contains(&program) || is_reader(&command.argv)
+            });
+        let files = touched.files.iter();
+        let paths: Vec<PathBuf> = files.map(|file| place.here.join(&file.path)).collect();
+        let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
+        (!counts).then_some(Reach::Elsewhere)
+    }
+
     /// Whether a call could do harm: what our own table of programs does not take for ordinary
     /// work on the project's files, and tools that it knows nothing of.
     pub(crate) fn is_risky(&self, place: CallPlace<'_>, may_act: bool) -> bool {
@@ -214,18 +277,41 @@ impl<'a> ToolFactsBuilder<'a> {
         if self.command().is_none() && writes.is_empty() {
             return may_act;
         }
-        let (facts, mut touched) = match self.command() {
+        let (facts, touched) = match self.command() {
             Some(_) => self.judge(&rules, place),
             None => Default::default(),
         };
         // By where it really lies as well: a link makes of a text another place, and so does the folder
         // that the agent works in.
+        let mut touched = touched.files;
         touched.extend(writes.iter().cloned());
         let places = links::elsewhere(&touched, place.here, place.root);
         writes.extend(places.iter().map(|place| written(&place.path)));
         let asks = |facts: &ToolFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&judge_changes(&rules, &writes))
     }
+}
+
+/// More commands of one script are not named among its facts.
+const MOST_COMMANDS: usize = 64;
+
+/// Programs that do nothing but to the files that they name.
+const ONLY_WRITE: &[&str] = &[
+    "cp", "ln", "mkdir", "mv", "rm", "sed", "tee", "touch", "truncate",
+];
+
+fn is_in(root: &Path, path: &Path) -> bool {
+    path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
+}
+
+/// Whether all of these are files, there or not, whose change is a change of the tree.
+fn all_count(paths: &[PathBuf], root: &Path) -> bool {
+    paths.iter().all(|path| {
+        is_in(root, path)
+            && path
+                .strip_prefix(root)
+                .is_ok_and(|name| would_count(root, name))
+    })
 }
 
 fn written(path: impl AsRef<str>) -> Touched {

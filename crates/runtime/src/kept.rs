@@ -12,12 +12,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize)]
 struct KeptRef<'a> {
     at: Millis,
+    acts: u64,
     evidence: &'a Evidence,
 }
 
 #[derive(Deserialize)]
 struct Kept {
     at: Millis,
+    /// Older builds counted none.
+    #[serde(default)]
+    acts: u64,
     evidence: Evidence,
 }
 
@@ -35,7 +39,26 @@ pub(crate) struct Run {
     pub(crate) id: Digest,
     /// When it was found.
     pub(crate) at: Millis,
+    /// How many acts were counted when it began.
+    pub(crate) acts: u64,
     pub(crate) evidence: Evidence,
+}
+
+impl Run {
+    /// When it began, or before.
+    pub(crate) fn began(&self) -> Millis {
+        began(self.at, &self.evidence)
+    }
+}
+
+/// When a run began that was found at this time, or before: the time between its tries is not kept.
+pub(crate) fn began(found: Millis, evidence: &Evidence) -> Millis {
+    let tries = u64::from(evidence.tries.max(1));
+    Millis(
+        found
+            .0
+            .saturating_sub(evidence.duration_ms.saturating_mul(tries)),
+    )
 }
 
 /// The newest run of this key that can be read.
@@ -48,15 +71,20 @@ pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, Sto
         None => (*key, Some(kept.bytes)),
         Some(run) => (run, store.evidence(&run)?.map(|kept| kept.bytes)),
     };
-    let found = bytes.and_then(|bytes| decode(&bytes));
-    Ok(found.map(|(at, evidence)| Run { id, at, evidence }))
+    let found = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    Ok(found.map(|kept| Run {
+        id,
+        at: kept.at,
+        acts: kept.acts,
+        evidence: kept.evidence,
+    }))
 }
 
 /// Keeps a run, and that it is the newest of its key. The id is no other run's.
 pub(crate) fn put(
     store: &dyn Store,
     key: &Digest,
-    at: Millis,
+    (at, acts): (Millis, u64),
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -66,7 +94,7 @@ pub(crate) fn put(
         &std::process::id().to_le_bytes(),
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
-    store.put_evidence(&id, &encode(at, evidence), Standing::Final)?;
+    store.put_evidence(&id, &encode(at, acts, evidence), Standing::Final)?;
     let newest = Newest {
         at,
         run: id.to_hex(),
@@ -86,9 +114,9 @@ pub(crate) fn found_at(bytes: &[u8]) -> Option<Millis> {
     }
 }
 
-pub(crate) fn encode(at: Millis, evidence: &Evidence) -> Vec<u8> {
+pub(crate) fn encode(at: Millis, acts: u64, evidence: &Evidence) -> Vec<u8> {
     // Plain data: serialising cannot fail.
-    serde_json::to_vec(&KeptRef { at, evidence }).unwrap_or_default()
+    serde_json::to_vec(&KeptRef { at, acts, evidence }).unwrap_or_default()
 }
 
 /// The evidence in these bytes of a store, for showing; `None` if they are of another shape.

@@ -9,6 +9,7 @@
 //! Events and effects are committed before an effect runs and before an answer is given
 //! (law 9). Nothing here knows an agent's protocol or prints.
 
+mod acts;
 mod approvals;
 mod check;
 mod clock;

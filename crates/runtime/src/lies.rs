@@ -46,7 +46,7 @@ impl Runtime {
         let reading = self.place.read(&tracked, &policy, patience.limits());
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {
-            (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.about(spec) == *subject),
+            (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.content(spec) == *subject),
             (SubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
             // An earlier version took the message alone for all that it is about.
             (SubjectKind::Message, None) | (SubjectKind::Answer | SubjectKind::Stop, _) => {

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, Finding, Origin, Retryable, Verdict};
+use checkrein_core::evidence::{Cause, Evidence, FRESH_MS, Finding, Origin, Retryable, Verdict};
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_store::{Approval, Claim, Standing};
@@ -35,7 +35,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) verifier: VerifierName,
+    /// What the core asks about.
     pub(crate) subject: Digest,
+    /// The same without acts: what runs are kept under.
+    pub(crate) content: Digest,
+    /// What began before this act was counted is out of date.
+    pub(crate) acts: u64,
 }
 
 /// Evidence that came back.
@@ -43,6 +48,8 @@ pub(crate) struct Done {
     pub(crate) key: Digest,
     pub(crate) evidence: Evidence,
     pub(crate) cached: bool,
+    /// When the run began that found it.
+    pub(crate) began: Millis,
     /// A person has to be told of this.
     pub(crate) parked: Option<Approval>,
 }
@@ -114,7 +121,7 @@ impl Runtime {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
-                scope.spawn(move || batch.first(spec, want.subject, &sender));
+                scope.spawn(move || batch.first(spec, want, &sender));
             }
             drop(sender);
             for found in receiver {
@@ -156,7 +163,7 @@ struct Batch<'a> {
     patience: Patience<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
     /// The tree before the first check ran; not read at all if nothing has to run.
-    before: OnceLock<Result<TreeReading, String>>,
+    before: OnceLock<Result<Read, String>>,
     /// Readings share one cache file.
     alone: Mutex<()>,
 }
@@ -185,15 +192,18 @@ enum Turn {
     Given(Box<Done>),
 }
 
+type Read = (TreeReading, u64);
+
 type Answer<'a> = Result<Found<'a>, RuntimeError>;
 
 impl<'a> Batch<'a> {
-    fn first(&self, spec: &'a VerifierSpec, subject: Digest, sender: &Sender<Answer<'a>>) {
+    fn first(&self, spec: &'a VerifierSpec, wanted: &Wanted, sender: &Sender<Answer<'a>>) {
         // A receiver that is gone has failed already and says so.
-        let _ = sender.send(self.find(spec, subject));
+        let _ = sender.send(self.find(spec, wanted.content, wanted.acts));
     }
 
-    fn find(&self, spec: &'a VerifierSpec, subject: Digest) -> Answer<'a> {
+    /// `subject`: as its content is. `acts`: of the newest act that concerns it.
+    fn find(&self, spec: &'a VerifierSpec, subject: Digest, acts: u64) -> Answer<'a> {
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
         if spec.subject != SubjectKind::Message
@@ -204,7 +214,7 @@ impl<'a> Batch<'a> {
             let none = Digest::of(b"");
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let evidence = self.of_unknown_files(evidence, why);
-            let done = self.put(self.key(spec, subject), evidence)?;
+            let done = self.put(self.key(spec, subject), evidence, acts)?;
             return Ok(Found::Done(Box::new(done)));
         }
         if spec.tier == Tier::Person {
@@ -214,7 +224,7 @@ impl<'a> Batch<'a> {
             return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
         }
         let key = self.key(spec, subject);
-        let claim = match self.turn(spec, subject, key)? {
+        let claim = match self.turn(spec, subject, key, acts)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
             Turn::Mine(claim) => claim,
         };
@@ -232,8 +242,8 @@ impl<'a> Batch<'a> {
             SubjectKind::Tree | SubjectKind::Stop => {}
         }
         let before = self.before.get_or_init(|| self.read());
-        let before = match before {
-            Ok(before) => before,
+        let (before, acts) = match before {
+            Ok((before, acts)) => (before, *acts),
             Err(why) => {
                 self.check_cancelled()?;
                 return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why))));
@@ -252,7 +262,7 @@ impl<'a> Batch<'a> {
         let report = self.run(spec);
         self.check_cancelled()?;
         let after = match self.read() {
-            Ok(after) => after,
+            Ok((after, _)) => after,
             Err(why) => {
                 self.check_cancelled()?;
                 return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
@@ -262,7 +272,7 @@ impl<'a> Batch<'a> {
         let written = written_between(spec, before, &after);
         let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, before, &after) {
-            let done = self.keep(spec, report, before, &after, None)?;
+            let done = self.keep(spec, report, (before, acts), &after, None)?;
             return Ok(Found::Done(Box::new(done)));
         }
         Ok(Found::Moved(Box::new(Moved {
@@ -291,6 +301,7 @@ impl<'a> Batch<'a> {
                 key,
                 evidence,
                 cached: false,
+                began: clock::now(),
                 parked: None,
             };
             return Ok(Found::Done(Box::new(done)));
@@ -299,7 +310,7 @@ impl<'a> Batch<'a> {
         self.check_cancelled()?;
         let mut evidence = self.evidence(spec, report, subject, subject, none, none);
         evidence.tries = tries;
-        self.put(key, evidence)
+        self.put(key, evidence, 0)
             .map(|done| Found::Done(Box::new(done)))
     }
 
@@ -315,7 +326,7 @@ impl<'a> Batch<'a> {
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
-        let bytes = kept::encode(clock::now(), &evidence);
+        let bytes = kept::encode(clock::now(), 0, &evidence);
         self.runtime
             .store
             .put_evidence(&key, &bytes, Standing::Final)?;
@@ -323,6 +334,7 @@ impl<'a> Batch<'a> {
             key,
             evidence,
             cached: false,
+            began: clock::now(),
             parked: word.parked(),
         })
     }
@@ -346,6 +358,7 @@ impl<'a> Batch<'a> {
         self.put(
             key,
             self.evidence(spec, report, subject, subject, none, none),
+            0,
         )
     }
 
@@ -362,21 +375,22 @@ impl<'a> Batch<'a> {
         let mut claim = Some(claim);
         let mut claimed = Some(claimed);
         loop {
-            let before = match self.read() {
-                Ok(before) => before,
+            let (before, counted) = match self.read() {
+                Ok(read) => read,
                 Err(why) => {
                     self.check_cancelled()?;
                     let none = Digest::of(b"");
                     return Ok(self.unread(spec, none, self.key(spec, none), &why));
                 }
             };
-            let subject = before.fact.about(spec);
+            let subject = before.fact.content(spec);
+            let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
             let key = self.key(spec, subject);
             // What is claimed already is not claimed again: we would wait for ourselves. What is not
             // meant any more is let go first: another may hold what we want and want what we hold.
             if claimed != Some(key) {
                 drop(claim.take());
-                match self.turn(spec, subject, key)? {
+                match self.turn(spec, subject, key, acts)? {
                     Turn::Known(done) | Turn::Given(done) => return Ok(*done),
                     Turn::Mine(mine) => claim = Some(mine),
                 }
@@ -397,7 +411,7 @@ impl<'a> Batch<'a> {
             });
             self.check_cancelled()?;
             let after = match self.read() {
-                Ok(after) => after,
+                Ok((after, _)) => after,
                 Err(why) => {
                     self.check_cancelled()?;
                     return Ok(self.unread(spec, subject, key, &why));
@@ -420,7 +434,7 @@ impl<'a> Batch<'a> {
                 wrote,
                 unseen,
             };
-            return self.keep(spec, report, &before, &after, Some(lone));
+            return self.keep(spec, report, (&before, counted), &after, Some(lone));
         }
     }
 
@@ -430,6 +444,7 @@ impl<'a> Batch<'a> {
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
+        acts: u64,
     ) -> Result<Turn, RuntimeError> {
         let store = &*self.runtime.store;
         let before = kept::newest(store, &key)?;
@@ -445,7 +460,8 @@ impl<'a> Batch<'a> {
                 // A judge also reads what is no part of its subject: the conversation.
                 let here = spec.tier != Tier::Judge || self.is_of_task(run);
                 let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
-                here && (waited && is_new || self.use_cache && self.is_current(run))
+                let fresh = is_fresh(spec, run, acts);
+                here && fresh && (waited && is_new || self.use_cache && self.is_current(run))
             });
             if let Some(run) = usable {
                 return Ok(Turn::Known(known(run)));
@@ -454,7 +470,11 @@ impl<'a> Batch<'a> {
                 // It may have been found between our look and our claim.
                 let again = kept::newest(store, &key)?;
                 return Ok(match again {
-                    Some(run) if Some(&run) != before.as_ref() && (self.use_cache || waited) => {
+                    Some(run)
+                        if Some(&run) != before.as_ref()
+                            && is_fresh(spec, &run, acts)
+                            && (self.use_cache || waited) =>
+                    {
                         Turn::Known(known(run))
                     }
                     _ => Turn::Mine(claim),
@@ -476,6 +496,7 @@ impl<'a> Batch<'a> {
                     key,
                     evidence,
                     cached: false,
+                    began: clock::now(),
                     parked: None,
                 })));
             }
@@ -560,27 +581,31 @@ impl<'a> Batch<'a> {
             .get_or_init(|| place.tracked(self.session, self.patience))
     }
 
-    fn read(&self) -> Result<TreeReading, String> {
+    /// The tree, and how many acts were counted before it was read.
+    fn read(&self) -> Result<Read, String> {
         // A poisoned lock guards nothing that could be half done.
         let _turn = self
             .alone
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let acts = self.runtime.acts(self.session);
+        let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
-        place
-            .read(self.tracked(), self.policy, self.patience.limits())
-            .map_err(|error| error.to_string())
+        let reading = place.read(self.tracked(), self.policy, self.patience.limits());
+        let mut reading = reading.map_err(|error| error.to_string())?;
+        reading.fact.acts = Some(acts.newest);
+        Ok((reading, acts.counted))
     }
 
     fn keep(
         &self,
         spec: &VerifierSpec,
         (report, tries): (Report, u32),
-        before: &TreeReading,
+        (before, acts): (&TreeReading, u64),
         after: &TreeReading,
         lone: Option<Lone>,
     ) -> Result<Done, RuntimeError> {
-        let (subject, subject_after) = (before.fact.about(spec), after.fact.about(spec));
+        let (subject, subject_after) = (before.fact.content(spec), after.fact.content(spec));
         let still = subject == subject_after;
         let mut evidence = self.evidence(
             spec,
@@ -607,7 +632,7 @@ impl<'a> Batch<'a> {
             let packages = before.changed_packages(after);
             evidence.moved = files.into_iter().chain(packages).take(20).collect();
         }
-        self.put(self.key(spec, subject), evidence)
+        self.put(self.key(spec, subject), evidence, acts)
     }
 
     /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
@@ -636,10 +661,13 @@ impl<'a> Batch<'a> {
         evidence.moved = moved.into_iter().take(20).collect();
     }
 
-    fn put(&self, key: Digest, evidence: Evidence) -> Result<Done, RuntimeError> {
-        let key = kept::put(&*self.runtime.store, &key, clock::now(), &evidence)?;
+    /// Keeps what was found. `acts`: how many were counted when it began.
+    fn put(&self, key: Digest, evidence: Evidence, acts: u64) -> Result<Done, RuntimeError> {
+        let now = clock::now();
+        let key = kept::put(&*self.runtime.store, &key, (now, acts), &evidence)?;
         Ok(Done {
             key,
+            began: kept::began(now, &evidence),
             evidence,
             cached: false,
             parked: None,
@@ -659,6 +687,7 @@ impl<'a> Batch<'a> {
             key,
             evidence: self.evidence(spec, report, subject, subject, none, none),
             cached: false,
+            began: clock::now(),
             parked: None,
         }
     }
@@ -754,9 +783,17 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// Whether no act that concerns it came after the run began, and it is not too old to be believed.
+fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64) -> bool {
+    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+    let is_old = || clock::now().since(run.began()) >= FRESH_MS;
+    run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
+}
+
 fn known(run: kept::Run) -> Box<Done> {
     Box::new(Done {
         key: run.id,
+        began: run.began(),
         evidence: run.evidence,
         cached: true,
         parked: None,
@@ -781,7 +818,7 @@ fn written_between(spec: &VerifierSpec, before: &TreeReading, after: &TreeReadin
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
-    before.fact.about(spec) == after.fact.about(spec)
+    before.fact.content(spec) == after.fact.content(spec)
 }
 
 fn is_worth_a_retry(report: &Report) -> bool {

@@ -16,6 +16,11 @@ const MOST_COMMANDS: usize = 64;
 
 /// Whether this call is known to read only, in the tree of this folder.
 pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
+    only_reads_by(&ParsedScripts::default(), action, root)
+}
+
+/// The same where its scripts may have been parsed before.
+pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: &Path) -> bool {
     let changes = [&action.writes, &action.removes, &action.may_write];
     if action.is_cut || action.patch.is_some() || changes.iter().any(|paths| !paths.is_empty()) {
         return false;
@@ -29,11 +34,10 @@ pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
         roots: vec![root.display().to_string()],
         ..Bounds::shipped()
     });
-    let scripts = ParsedScripts::default();
     let start = start::folders(action, root, root);
     let (facts, touched) = match &action.command {
-        Some(ToolCommand::Script(script)) => judge_parsed_script(&scripts, &rules, script, &start),
-        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(&scripts, &rules, argv, &start),
+        Some(ToolCommand::Script(script)) => judge_parsed_script(scripts, &rules, script, &start),
+        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(scripts, &rules, argv, &start),
         None => {
             return match action.kind {
                 ToolKind::Shell | ToolKind::Write => false,
@@ -41,7 +45,8 @@ pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
             };
         }
     };
-    touched.is_empty()
+    touched.files.is_empty()
+        && !touched.more
         && facts.unresolved.is_empty()
         && facts.rule == Some(RuleDecision::Allow)
         && facts.commands.len() < MOST_COMMANDS

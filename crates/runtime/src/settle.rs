@@ -9,7 +9,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
-use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
+use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
 use checkrein_core::policy::{Policy, Tier, VerifiedNotice};
 use checkrein_core::state::{State, Task};
@@ -23,7 +23,7 @@ use crate::facts::ToolFactsBuilder;
 use crate::load;
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
-use crate::transaction::{Handled, outstanding, tree_fact};
+use crate::transaction::{Handled, content, outstanding, tree_fact};
 
 /// How long to wait before looking again for what another process is finding out.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -104,7 +104,7 @@ impl Runtime {
                     stop,
                     &scope,
                     &handled.policy,
-                    handled.state.task.as_ref().map(Task::fails_hold_since),
+                    &handled.state,
                     effects,
                     message,
                     patience,
@@ -143,7 +143,7 @@ impl Runtime {
         stop: Seq,
         scope: &ScopeId,
         policy: &Policy,
-        since: Option<Millis>,
+        state: &State,
         effects: Vec<Effect>,
         message: Option<&str>,
         patience: Patience<'_>,
@@ -153,13 +153,24 @@ impl Runtime {
         // A person may seal anew while a stop is judged: then the same is found out once more.
         let under = Digest::of(&policy.to_blob());
         let sealed = under.short().0;
+        let since = state.task.as_ref().map(Task::fails_hold_since);
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
                     verifier, subject, ..
-                } => wanted.push(Wanted { verifier, subject }),
+                } => {
+                    let spec = policy.verifier(&verifier);
+                    let (content, acts) =
+                        spec.map_or((subject, 0), |spec| content(state, scope, spec, subject));
+                    wanted.push(Wanted {
+                        verifier,
+                        subject,
+                        content,
+                        acts,
+                    });
+                }
                 Effect::ReadTree { stop, .. } => read = Some(stop),
             }
         }
@@ -174,7 +185,12 @@ impl Runtime {
         };
         if let Some(asked_by) = read {
             let tracked = self.place.tracked(Some(session), patience);
-            let tree = tree_fact(self.place.read(&tracked, policy, patience.limits()))?;
+            let limits = patience.limits();
+            let reading = match scope.is_main() {
+                true => self.read_with_acts(session, &tracked, policy, limits)?,
+                false => self.place.read(&tracked, policy, limits),
+            };
+            let tree = tree_fact(reading)?;
             let again = self.peek(session)?.is_some_and(|(state, _)| {
                 state.pending(scope).is_some_and(|pending| pending.rejudged)
             });
@@ -209,11 +225,20 @@ impl Runtime {
                     .short();
                 let name = &done.evidence.verifier;
                 let key = format!("evidence:{stop}:{name}:{:x}:{sealed:x}", about.0);
-                let evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
+                let mut evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
+                // It began after the newest act that is known, so it is about what was asked.
+                if let Some(asked) = asked {
+                    for subject in [&mut evidence.subject, &mut evidence.subject_after] {
+                        if *subject == asked.content {
+                            *subject = asked.subject;
+                        }
+                    }
+                }
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
                     asked: Some(about),
                     held_up: done.evidence.held_up(),
+                    began: Some(done.began),
                     tokens: match &done.evidence.testimony {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,

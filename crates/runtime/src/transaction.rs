@@ -9,7 +9,7 @@ use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, VerifierName};
 use checkrein_core::input::{Input, SessionSource, Stamped, TokenUse, TreeFact, TreeUnknown};
-use checkrein_core::policy::{Policy, SubjectKind};
+use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
@@ -27,7 +27,7 @@ use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{clock, fit, judging, load, patches, summary, task_list};
+use crate::{acts, clock, fit, judging, load, patches, summary, task_list};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -222,7 +222,12 @@ impl Runtime {
             }
             Input::StopRequested(stop) => {
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
-                let reading = self.place.read(&tracked, &policy, patience.limits());
+                let limits = patience.limits();
+                // Others of the same session are at work while a sub-agent stops.
+                let reading = match stop.scope.is_main() {
+                    true => self.read_with_acts(&delivery.session, &tracked, &policy, limits)?,
+                    false => self.place.read(&tracked, &policy, limits),
+                };
                 let unread = reading.as_ref().map(|reading| reading.unread.clone());
                 let unread = unread.unwrap_or_default();
                 stop.tree = tree_fact(reading)?;
@@ -378,7 +383,14 @@ impl Runtime {
             }
             _ => None,
         };
+        let reach = acts::reach_of(&state, &stamped.input);
+        let news = matches!(
+            stamped.input,
+            Input::ToolRequested(_) | Input::ToolReturned(_)
+        )
+        .then(|| stamped.input.clone());
         let made = step(&policy, &mut state, stamped);
+        batch.act = news.and_then(|news| self.act_of(&news, reach, made.decision.as_ref()));
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
         let Step {
             events,
@@ -403,7 +415,7 @@ impl Runtime {
                 .push(row(event, key.clone().filter(|_| is_input)));
         }
         batch.scopes.extend(known_scope.changed(&state, &scope));
-        batch.effects = self.effect_rows(&policy, &effects, seq);
+        batch.effects = self.effect_rows(&policy, &state, &effects, seq);
         if stop_decided {
             // Whatever was asked for is found or not needed any more.
             batch.settled = tail
@@ -505,6 +517,8 @@ impl Runtime {
                     .facts
                     .facts(under, &request.tool, place, &self.redactor);
                 (request.facts.veto, request.facts.progress) = (veto, progress);
+                let outside = request.facts.outside;
+                request.facts.reach = delivery.facts.reach(place, outside, request.may_act);
                 fit::facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
@@ -515,22 +529,29 @@ impl Runtime {
         input
     }
 
-    fn effect_rows(&self, policy: &Policy, effects: &[Effect], stop: Seq) -> Vec<EffectRow> {
+    fn effect_rows(
+        &self,
+        policy: &Policy,
+        state: &State,
+        effects: &[Effect],
+        stop: Seq,
+    ) -> Vec<EffectRow> {
         effects
             .iter()
             .filter_map(|effect| match effect {
                 Effect::RunVerifier {
-                    verifier, subject, ..
-                } => Some(EffectRow {
-                    key: self.content_key(
-                        policy,
-                        policy.verifier(verifier)?,
-                        *subject,
-                        Origin::Gate,
-                    ),
-                    verifier: verifier.clone(),
-                    stop,
-                }),
+                    verifier,
+                    subject,
+                    scope,
+                } => {
+                    let spec = policy.verifier(verifier)?;
+                    let (content, _) = content(state, scope, spec, *subject);
+                    Some(EffectRow {
+                        key: self.content_key(policy, spec, content, Origin::Gate),
+                        verifier: verifier.clone(),
+                        stop,
+                    })
+                }
                 Effect::ReadTree { .. } => None,
             })
             .collect()
@@ -556,6 +577,23 @@ pub(crate) fn tree_fact(
             why: error.to_string(),
         })),
     }
+}
+
+/// The content that a verifier is asked about where this is its subject, and the number of the act that voids
+/// what was found before it.
+pub(crate) fn content(
+    state: &State,
+    scope: &ScopeId,
+    spec: &VerifierSpec,
+    subject: Digest,
+) -> (Digest, u64) {
+    let pending = state.pending(scope);
+    let tree = pending.and_then(|pending| pending.tree.as_ref().ok());
+    let about = |tree: &&TreeFact| spec.subject == SubjectKind::Tree && tree.about(spec) == subject;
+    tree.filter(about).map_or((subject, 0), |tree| {
+        let voiding = tree.acts.map_or(0, |acts| acts.voiding(spec));
+        (tree.content(spec), voiding)
+    })
 }
 
 /// What the pending stop of this scope still waits for.

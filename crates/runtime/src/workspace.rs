@@ -318,6 +318,7 @@ fn of_unknown_files(fact: TreeFact) -> TreeFact {
             .map(|(name, digest)| (name, other(digest)))
             .collect(),
         environment: fact.environment,
+        acts: fact.acts,
     }
 }
 

@@ -23,8 +23,8 @@ pub use claim::Claim;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
-    Appended, Batch, EffectRow, Evidence, Kept, NewEvent, RawEvent, ScopeRow, Standing, StateCache,
-    TaskRow,
+    Act, ActCount, Appended, Batch, EffectRow, Evidence, Kept, NewEvent, RawEvent, ScopeRow,
+    Standing, StateCache, TaskRow,
 };
 pub use sqlite::{Options, SqliteStore};
 
@@ -81,6 +81,13 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If the store cannot be read; a broken chain is an answer, not an error.
     fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError>;
+
+    /// The acts in this root, as they concern this session: of what other sessions did, only what is
+    /// known to reach further than the files that count.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError>;
 
     /// At most `limit` summary rows, newest task first; of one session if it is named.
     ///

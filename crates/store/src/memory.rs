@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId, VerifierName};
+use checkrein_core::input::Reach;
 
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
-    Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent, RawEvent,
-    ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
+    Act, ActCount, Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent,
+    RawEvent, ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -28,6 +29,7 @@ struct World {
     evidence: BTreeMap<Digest, Evidence>,
     approvals: BTreeMap<(Digest, u32), Approval>,
     messages: BTreeMap<SessionId, Vec<Vec<u8>>>,
+    acts: Vec<(Option<SessionId>, Act)>,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +99,7 @@ impl Store for MemoryStore {
             blobs,
             evidence,
             approvals,
+            acts,
             ..
         } = &mut *world;
         let none = Log::default();
@@ -191,6 +194,7 @@ impl Store for MemoryStore {
                 approvals.insert(place, row);
             }
         }
+        acts.extend(batch.act.map(|act| (Some(session.clone()), act)));
         Ok(Some(Appended {
             after,
             last: seq,
@@ -227,6 +231,25 @@ impl Store for MemoryStore {
             }
         }
         Ok(walk.end())
+    }
+
+    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
+        let world = lock(&self.world);
+        let mut count = ActCount::default();
+        for (number, (of, act)) in (1..).zip(&world.acts) {
+            count.counted = number;
+            if act.root != root {
+                continue;
+            }
+            let own = session.is_some() && session == of.as_ref();
+            if own || act.reach != Reach::Unknown {
+                count.newest.any = number;
+            }
+            if act.reach == Reach::Outside {
+                count.newest.declared = number;
+            }
+        }
+        Ok(count)
     }
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
@@ -315,6 +338,9 @@ impl Store for MemoryStore {
             world.messages.remove(session);
             world.tasks.retain(|(of, _), _| of != session);
             world.approvals.retain(|_, row| row.session != *session);
+            let theirs = |of: &&mut (Option<SessionId>, Act)| of.0.as_ref() == Some(session);
+            let acts = world.acts.iter_mut().filter(theirs);
+            acts.for_each(|(of, _)| *of = None);
         }
         for key in &gone.kept {
             world.blobs.remove(key);

@@ -2,6 +2,7 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, Millis, ScopeId, Seq, SessionId, TaskId, VerifierName};
+use checkrein_core::input::{Acts, Reach};
 use serde::{Deserialize, Serialize};
 
 use crate::Approval;
@@ -48,8 +49,28 @@ pub struct Batch {
     pub tasks: Vec<TaskRow>,
     /// What a person is asked, and what became of it. An answer is never taken back.
     pub approvals: Vec<Approval>,
+    /// A tool call that may have changed what checks find, at its request or its outcome.
+    pub act: Option<Act>,
     /// Whether it must survive a power cut: stop decisions, approvals.
     pub durable: bool,
+}
+
+/// A tool call that may have changed what checks find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// The root that it was made in.
+    pub root: String,
+    /// How far it may reach.
+    pub reach: Reach,
+}
+
+/// Acts in one root. All are numbered in one row, and a later one has the larger number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ActCount {
+    /// The number of the newest act of all roots.
+    pub counted: u64,
+    /// The newest acts that concern who asks.
+    pub newest: Acts,
 }
 
 /// What a transaction appended.

@@ -34,7 +34,7 @@ fn every_golden_store_opens_and_goes_on() {
             _ => (10, 4, 5),
         };
         // With the fifth came rows of sub-agents.
-        let has_scopes = name.starts_with("schema-5");
+        let has_scopes = !(1..5).any(|old| name.starts_with(&format!("schema-{old}")));
         assert_eq!(tasks.len(), count, "{file:?}");
 
         let store = SqliteStore::open(dir.path()).unwrap();

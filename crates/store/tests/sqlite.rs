@@ -146,7 +146,7 @@ fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
                 error,
                 StoreError::TooNew {
                     needs: 7,
-                    reads: 5,
+                    reads: 6,
                     ..
                 }
             ),

@@ -404,3 +404,82 @@ fn a_program_behind_a_wrapper_and_linked_packages_are_what_a_check_runs_with() {
     std::fs::remove_dir(packages.join("dep")).unwrap();
     agent.stop().sent_back();
 }
+
+/// A check that asks a service, and what an agent does to that between two stops.
+#[test]
+fn what_was_done_since_takes_a_pass_away() {
+    let world = World::new();
+    let service = world.outside("service");
+    std::fs::write(&service, "up").unwrap();
+    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
+    // Who only reads has done nothing.
+    agent.shell("ls -l && git status --short && cat work", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 1);
+    // Nor who changes files that count: the tree says so itself.
+    agent.shell("sed -i s/1/1/ work; touch work", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 1);
+    agent.shell("servicectl stop", "");
+    std::fs::write(&service, "down").unwrap();
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 2);
+    agent.shell("servicectl start", "");
+    std::fs::write(&service, "up").unwrap();
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 3));
+    world.replays("claude-code-session");
+}
+
+#[test]
+fn what_another_session_does_counts_where_it_is_known_to_reach_further() {
+    let world = World::new();
+    let agent = at_work(&world, "", "true");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    let other = Agent::named(&world, "claude-code", "b");
+    other.prompt("something else");
+    // What nobody can say counts for its own session.
+    other.shell("servicectl stop", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 1);
+    // What installs counts at its request and at its end.
+    let id = other.next_id();
+    other.tell(&other.call(&id, "npm install left-pad"));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 2);
+    other.tell(&other.result(&id, "npm install left-pad", "added 1 package"));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 3);
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 3);
+}
+
+#[test]
+fn declared_inputs_outlive_all_but_what_installs() {
+    let world = World::new();
+    world.write("src/a", "1");
+    let agent = at_work(&world, "inputs = [\"src/**\"]\n", "true");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    agent.shell("servicectl stop", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 1);
+    agent.shell("pip install requests", "");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 2);
+}
+
+/// Files that do not count may be what a check reads.
+#[test]
+fn a_write_to_an_ignored_file_takes_a_pass_away() {
+    let world = World::new();
+    world.write(".gitignore", "data/\n");
+    world.write("data/fixture", "good");
+    let agent = at_work(&world, "", "grep -q good data/fixture");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    agent.shell("sed -i s/good/bad/ data/fixture", "");
+    world.write("data/fixture", "bad");
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 2);
+}

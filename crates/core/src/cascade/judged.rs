@@ -4,9 +4,10 @@
 use crate::accept::Truth;
 use crate::decision::CheckFeedback;
 use crate::digest::{Digest, Short};
+use crate::evidence::FRESH_MS;
 use crate::evidence::{Cause, EvidenceFact, Verdict, verdict_digest_text};
 use crate::explain::{Because, Why};
-use crate::ids::VerifierName;
+use crate::ids::{Millis, VerifierName};
 use crate::input::Calling;
 use crate::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
 use crate::state::{Held, Pending, Task};
@@ -270,7 +271,8 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
     }
     let settled = about
         .and_then(|of| pending.settling(&spec.name, of))
-        .filter(|held| !person || held.stop == pending.stop);
+        .filter(|held| !person || held.stop == pending.stop)
+        .filter(|held| !is_old(spec, held, pending));
     let unsteady = pending.moving && spec.subject != SubjectKind::Message;
     let mut wanted = None;
     let (verdict, cause) = match (about, settled) {
@@ -329,6 +331,14 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
         Some(about) => Known::Stale(about, line),
         None => Known::Line(line),
     }
+}
+
+/// Whether it was found so long ago that what a check reads beside its inputs may be otherwise by now,
+/// although nobody was seen to change it. Where `inputs` say what it depends on, they say all of it.
+fn is_old(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
+    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+    let age = |began: Millis| pending.at.since(began);
+    is_check && spec.inputs.is_empty() && held.began.is_some_and(|began| age(began) >= FRESH_MS)
 }
 
 /// Whether this verifier was asked about this very subject and came back about another.

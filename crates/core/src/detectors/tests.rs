@@ -12,6 +12,7 @@ fn call(letter: char, outcome: Option<char>, progress: bool) -> Call {
         outcome: outcome.map(|outcome| Short(outcome as u64)),
         poll: letter == 'P',
         write: false,
+        reach: None,
         progress,
     }
 }

@@ -258,6 +258,7 @@ impl State {
             outcome: None,
             poll: request.kind == ToolKind::Poll,
             write: request.kind == ToolKind::Write,
+            reach: request.facts.reach,
             progress: false,
         });
     }
@@ -268,20 +269,11 @@ impl State {
     fn end_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         task.came_back(returned.call);
-        let id = returned
-            .call_id
-            .as_ref()
-            .map(|id| Digest::of(id.as_bytes()).short());
         let scope = task.scope_mut(&returned.scope);
         scope.wrote |= returned.wrote;
-        let open = scope.window.iter().rposition(|call| {
-            let same = match (call.id, id) {
-                (Some(asked), Some(came)) => asked == came,
-                (None, _) | (_, None) => call.call == returned.call,
-            };
-            call.outcome.is_none() && same
-        });
-        let Some(open) = open else { return };
+        let Some(open) = scope.open_call(returned) else {
+            return;
+        };
         let Some(request) = scope.window.get(open).copied() else {
             return;
         };
@@ -338,6 +330,7 @@ impl State {
         let given = task.totals.continues - below + of_main;
         task.scope_mut(&stop.scope).pending = Some(Pending {
             stop: seq,
+            at: now,
             tree: stop.tree.clone(),
             message: stop.message_digest,
             judges: stop.judges.to_vec(),
@@ -386,8 +379,8 @@ impl State {
         }
         pending.confirmed = false;
         match arrived.scope.is_main() {
-            true => pending.keep(fact.clone(), arrived.held_up),
-            false => pending.keep_some(fact.clone(), arrived.held_up),
+            true => pending.keep(fact.clone(), arrived),
+            false => pending.keep_some(fact.clone(), arrived),
         }
     }
 

@@ -84,20 +84,21 @@ impl Pending {
     /// Of a sub-agent's stop: many of them may be judged at once, so that their checks share the
     /// room that each check of a main stop has for findings. How many checks there are is known
     /// before the first comes back, so that the order of arrival leaves no trace.
-    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact, held_up: Option<Short>) {
+    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact, arrived: &EvidenceArrived) {
         let mut checks: Vec<&VerifierName> = self.asked.iter().map(|(name, _)| name).collect();
         checks.sort_unstable();
         checks.dedup();
         fact.findings.truncate(MAX_FINDINGS / checks.len().max(1));
-        self.keep(fact, held_up);
+        self.keep(fact, arrived);
     }
 
     /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
-    pub(super) fn keep(&mut self, fact: EvidenceFact, held_up: Option<Short>) {
+    pub(super) fn keep(&mut self, fact: EvidenceFact, arrived: &EvidenceArrived) {
         let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
         let new = Held {
             fact,
-            held_up,
+            held_up: arrived.held_up,
+            began: arrived.began,
             stop: self.stop,
         };
         let at = place(&new);

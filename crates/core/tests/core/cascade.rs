@@ -783,6 +783,7 @@ fn late_and_manual_evidence_decide_nothing() {
     let arrived = |fact: &checkrein_core::evidence::EvidenceFact| {
         Input::EvidenceArrived(EvidenceArrived {
             held_up: None,
+            began: None,
             scope: ScopeId::main(),
             asked: None,
             tokens: 0,

@@ -13,6 +13,7 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod acts;
 mod approval;
 mod cascade;
 mod delivered;

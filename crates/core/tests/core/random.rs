@@ -338,6 +338,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 };
                 world.news(Input::EvidenceArrived(EvidenceArrived {
                     held_up: None,
+                    began: None,
                     scope,
                     asked: None,
                     tokens: 0,
@@ -416,6 +417,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
         held_up: None,
+        began: None,
         scope: ScopeId::main(),
         asked: None,
         tokens: 0,

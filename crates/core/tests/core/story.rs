@@ -1,6 +1,6 @@
 //! Stories as text: `prompt | edit | tests fail 1 | stop` with the answers one expects.
 //!
-//! Verbs: `prompt` `edit` `tree N` `unreadable` `moves N…` (what the next readings find)
+//! Verbs: `prompt` `edit` `act` (what only declared inputs outlive) `installs` (what nothing does) `tree N` `unreadable` `moves N…` (what the next readings find)
 //! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated] [over=WORD]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
 //! `calling WORD` (what calls for judges) `says TEXT` (the final message) `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
@@ -76,6 +76,15 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "prompt" => world.prompt(),
         "edit" => {
             world.tree = Some(world.tree.unwrap_or(0) + 1);
+            return None;
+        }
+        "act" => {
+            world.acts.any += 1;
+            return None;
+        }
+        "installs" => {
+            world.acts.any += 1;
+            world.acts.declared = world.acts.any;
             return None;
         }
         "tree" => {

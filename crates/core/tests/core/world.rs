@@ -11,9 +11,9 @@ use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
-    AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, PromptSubmitted, Stamped,
-    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact, TreeRead,
-    TreeUnknown,
+    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, PromptSubmitted,
+    Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact,
+    TreeRead, TreeUnknown,
 };
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::policy::{
@@ -240,6 +240,8 @@ pub(crate) struct World {
     pub(crate) can_ask: bool,
     /// What was looked up about the next requests.
     pub(crate) approval: Option<ApprovalFact>,
+    /// The newest acts.
+    pub(crate) acts: Acts,
     calls: u64,
 }
 
@@ -271,6 +273,7 @@ impl World {
             calling: Calling::Keyword,
             can_ask: false,
             approval: None,
+            acts: Acts::default(),
             calls: 0,
             layers: Vec::new(),
             halted: false,
@@ -325,6 +328,7 @@ impl World {
             tree: Digest::of(&tree.to_le_bytes()),
             subjects,
             environment: Some(environment()),
+            acts: Some(self.acts).filter(|acts| *acts != Acts::default()),
         }
     }
 
@@ -440,7 +444,9 @@ impl World {
             .cloned()
             .unwrap_or_else(Saying::pass);
         let spec = self.policy.verifier(verifier).unwrap();
-        let subject = saying.on.map_or(asked, |tree| subject(spec, tree));
+        let subject = saying
+            .on
+            .map_or(asked, |tree| subject(spec, tree, self.acts));
         EvidenceFact {
             verifier: verifier.clone(),
             key: Digest::of_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
@@ -449,7 +455,7 @@ impl World {
             subject,
             subject_after: saying
                 .after
-                .map_or(subject, |tree| self::subject(spec, tree)),
+                .map_or(subject, |tree| self::subject(spec, tree, self.acts)),
             exit_code: Some(i32::from(saying.verdict == Verdict::Fail)),
             retryable: saying.retryable,
             origin: Origin::Gate,
@@ -496,6 +502,7 @@ impl World {
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     held_up: self.held_up(&evidence),
+                    began: Some(Millis(self.now)),
                     asked: Some(subject.short()),
                     tokens: 0,
                     cost: 0,
@@ -555,11 +562,12 @@ fn environment() -> Short {
 }
 
 /// What a verdict is about.
-fn subject(spec: &VerifierSpec, tree: u64) -> Digest {
+fn subject(spec: &VerifierSpec, tree: u64, acts: Acts) -> Digest {
     let fact = TreeFact {
         tree: Digest::of(b""),
         subjects: vec![(spec.name.clone(), files(spec, tree))],
         environment: Some(environment()),
+        acts: Some(acts),
     };
     fact.about(spec)
 }

@@ -43,8 +43,8 @@ use made::Made;
 pub use parsed::ParsedScripts;
 pub use patches::{PatchCommand, PatchText, PatchTool, patches_in, patches_of_words};
 pub(crate) use unfold::{Inner, unfold};
-pub use verdict::Touched;
 use verdict::{Asks, Verdict};
+pub use verdict::{Touched, Touches};
 pub(crate) use word::{Known, Word, read as read_word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
@@ -90,7 +90,7 @@ pub fn judge_parsed_script(
     rules: &RuleSet,
     script: &str,
     start: &StartFolders,
-) -> (ToolFacts, Vec<Touched>) {
+) -> (ToolFacts, Touches) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
     judge.script(script, Feed::Open, 0, &start.0, Kind::Plain);
@@ -103,7 +103,7 @@ pub fn judge_parsed_argv<S: AsRef<str>>(
     rules: &RuleSet,
     argv: &[S],
     start: &StartFolders,
-) -> (ToolFacts, Vec<Touched>) {
+) -> (ToolFacts, Touches) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
     judge.words(argv, start);
@@ -260,7 +260,7 @@ impl<'r> Judge<'r> {
         self.finish_touching().0
     }
 
-    fn finish_touching(mut self) -> (ToolFacts, Vec<Touched>) {
+    fn finish_touching(mut self) -> (ToolFacts, Touches) {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
         }

@@ -41,7 +41,7 @@ pub(super) struct Verdict<'r> {
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
-    touched: Vec<Touched>,
+    touched: Touches,
 }
 
 /// A file that is written or removed, as far as its name is known.
@@ -51,6 +51,15 @@ pub struct Touched {
     pub path: String,
     /// It is removed: a link goes itself, and not what it names.
     pub removed: bool,
+}
+
+/// The files that a command writes or removes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touches {
+    /// Those that are known by name, at most so many.
+    pub files: Vec<Touched>,
+    /// There are more.
+    pub more: bool,
 }
 
 impl<'r> Verdict<'r> {
@@ -63,7 +72,7 @@ impl<'r> Verdict<'r> {
             uncovered: false,
             any: false,
             first_unresolved: None,
-            touched: Vec::new(),
+            touched: Touches::default(),
         }
     }
 
@@ -189,8 +198,10 @@ impl<'r> Verdict<'r> {
             path: path.to_owned(),
             removed,
         };
-        if known && self.touched.len() < MAX_TOUCHED && !self.touched.contains(&touched) {
-            self.touched.push(touched);
+        if !known || self.touched.files.len() >= MAX_TOUCHED {
+            self.touched.more = true;
+        } else if !self.touched.files.contains(&touched) {
+            self.touched.files.push(touched);
         }
     }
 
@@ -261,7 +272,7 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (ToolFacts, Vec<Touched>) {
+    pub(super) fn finish(mut self) -> (ToolFacts, Touches) {
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
             self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));

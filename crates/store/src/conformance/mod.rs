@@ -2,6 +2,7 @@
 //!
 //! A failed expectation panics, as in any test; trouble with the store comes back as its error.
 
+mod acts;
 mod kept;
 mod log;
 mod people;
@@ -42,6 +43,7 @@ pub const ALL: &[(&str, Part)] = &[
     ("effects_until_settled", log::effects_until_settled),
     ("cache_is_the_newest", log::cache_is_the_newest),
     ("conversations_have_rows", kept::conversations_have_rows),
+    ("acts_are_counted", acts::acts_are_counted),
     ("tasks_newest_first", kept::tasks_newest_first),
     ("blobs_by_content", kept::blobs_by_content),
     ("final_evidence_stays", kept::final_evidence_stays),

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::chain::{self, Row};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::tail::SqliteTail;
-use crate::sqlite::{approvals, fault, read, scopes, tasks, wal};
+use crate::sqlite::{acts, approvals, fault, read, scopes, tasks, wal};
 use crate::{Appended, Batch, Kept, Standing, StoreError, Work};
 
 /// Whether a commit waits for the disk.
@@ -236,6 +236,9 @@ fn rows_beside(
     }
     for row in &batch.tasks {
         tasks::put(tx, id, row)?;
+    }
+    if let Some(act) = &batch.act {
+        acts::put(tx, session, act)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The store as a folder with one SQLite file, shared by as many processes as like.
 
+mod acts;
 mod append;
 mod approvals;
 mod claims;
@@ -26,8 +27,8 @@ use rusqlite::Connection;
 use crate::sqlite::append::{Sync, Writer};
 use crate::sqlite::patience::Patience;
 use crate::{
-    Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing, Store,
-    StoreError, TaskRow, Work,
+    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing,
+    Store, StoreError, TaskRow, Work,
 };
 
 /// How a store is opened.
@@ -167,6 +168,10 @@ impl Store for SqliteStore {
 
     fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError> {
         self.read(|conn| read::chain(conn, session))
+    }
+
+    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
+        self.read(|conn| acts::count(conn, root, session))
     }
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {

@@ -15,7 +15,7 @@ use crate::sqlite::{fault, folder, wal};
 pub(crate) const FILE: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
-const SCHEMA: u32 = 5;
+const SCHEMA: u32 = 6;
 /// The oldest reader that does not misread what this build writes.
 const MIN_READER: u32 = 3;
 
@@ -157,6 +157,7 @@ const CHANGES: &[(u32, &str)] = &[
     (2, include_str!("schema_2_to_3.sql")),
     (3, include_str!("schema_3_to_4.sql")),
     (4, include_str!("schema_4_to_5.sql")),
+    (5, include_str!("schema_5_to_6.sql")),
 ];
 
 /// Brings an older schema up to date, in one transaction: a process that dies meanwhile

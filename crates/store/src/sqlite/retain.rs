@@ -4,6 +4,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Seq, SessionId};
 use rusqlite::Connection;
 
+use crate::sqlite::acts;
 use crate::{Census, Forget};
 
 pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
@@ -49,6 +50,7 @@ pub(crate) fn forget(
         return Ok(false);
     }
     for session in &gone.sessions {
+        acts::unname(tx, session)?;
         let name = session.as_str();
         for rows in [
             "DELETE FROM event WHERE id BETWEEN

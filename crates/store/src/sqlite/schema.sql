@@ -66,6 +66,16 @@ CREATE TABLE message (
   PRIMARY KEY (session, nth)
 ) STRICT, WITHOUT ROWID;
 
+-- The newest act of each session in a root, by how far it may reach (0 elsewhere, 1 outside, 2 unknown).
+-- All acts are numbered in one row. An act outlives its session, whose name is empty then.
+CREATE TABLE act (
+  root TEXT NOT NULL,
+  session TEXT NOT NULL,
+  reach INTEGER NOT NULL,
+  newest INTEGER NOT NULL,
+  PRIMARY KEY (root, session, reach)
+) STRICT, WITHOUT ROWID;
+
 -- Summary rows, as JSON: statistics read them with json_extract, hooks never.
 CREATE TABLE task (
   session INTEGER NOT NULL,

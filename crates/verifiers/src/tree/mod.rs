@@ -30,6 +30,7 @@ pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use reading::{LeftOut, TreeReading, ViewReading};
 pub use tracked::tracked_files;
+pub use walk::would_count;
 pub use watch::Watch;
 
 pub(crate) use walk::is_ours_to_count;

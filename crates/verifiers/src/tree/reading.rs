@@ -91,6 +91,7 @@ impl TreeReading {
             tree,
             subjects,
             environment: None,
+            acts: None,
         };
         Self {
             fact,

@@ -1,0 +1,71 @@
+//! Acts: tool calls that may have changed what checks find beside the files that count. The store counts
+//! them at their requests and at their outcomes, since they do their work between the two; what was found before
+//! the newest that concerns a verifier is found out anew.
+
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::ids::SessionId;
+use checkrein_core::input::{Input, Reach};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
+use checkrein_store::{Act, ActCount, StoreError};
+use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
+
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+use crate::workspace::Tracked;
+
+impl Runtime {
+    /// The acts that were counted in this root so far, as they concern this session.
+    pub(crate) fn acts(&self, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
+        self.store.acts(&self.place.root_text(), session)
+    }
+
+    /// The tree for a stop of the main conversation. Acts are read first: one that comes while the tree
+    /// is read is seen at the next look.
+    pub(crate) fn read_with_acts(
+        &self,
+        session: &SessionId,
+        tracked: &Tracked,
+        policy: &Policy,
+        limits: Limits<'_>,
+    ) -> Result<Result<TreeReading, TreeError>, RuntimeError> {
+        let acts = self.acts(Some(session))?;
+        let mut reading = self.place.read(tracked, policy, limits);
+        if let Ok(reading) = &mut reading {
+            reading.fact.acts = Some(acts.newest);
+        }
+        Ok(reading)
+    }
+
+    /// The act that these news are of, if they are of one: a call that may run, or what came back of one.
+    pub(crate) fn act_of(
+        &self,
+        input: &Input,
+        before: Option<Reach>,
+        decision: Option<&Decision>,
+    ) -> Option<Act> {
+        let runs = !matches!(
+            decision,
+            Some(Decision::Tool(
+                ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
+            ))
+        );
+        let reach = match input {
+            Input::ToolRequested(request) => request.facts.reach.filter(|_| runs),
+            Input::ToolReturned(_) => before,
+            _ => None,
+        };
+        reach.map(|reach| Act {
+            root: self.place.root_text(),
+            reach,
+        })
+    }
+}
+
+/// How far the call may have reached that came back with these news, as it stands before they are folded in.
+pub(crate) fn reach_of(state: &State, input: &Input) -> Option<Reach> {
+    match input {
+        Input::ToolReturned(returned) => state.reach_of(returned),
+        _ => None,
+    }
+}

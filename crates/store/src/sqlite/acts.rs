@@ -1,0 +1,60 @@
+//! Acts: tool calls that may have changed what checks find.
+
+use checkrein_core::ids::SessionId;
+use checkrein_core::input::{Acts, Reach};
+use rusqlite::Connection;
+
+use crate::{Act, ActCount};
+
+fn tag(reach: Reach) -> i64 {
+    match reach {
+        Reach::Elsewhere => 0,
+        Reach::Outside => 1,
+        Reach::Unknown => 2,
+    }
+}
+
+/// Within a transaction.
+pub(crate) fn put(tx: &Connection, session: &SessionId, act: &Act) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO act VALUES
+           (?1, ?2, ?3, (SELECT coalesce(max(newest), 0) + 1 FROM act))",
+    )?
+    .execute((&act.root, session.as_str(), tag(act.reach)))?;
+    Ok(())
+}
+
+pub(crate) fn count(
+    conn: &Connection,
+    root: &str,
+    session: Option<&SessionId>,
+) -> rusqlite::Result<ActCount> {
+    let own = session.map_or("", SessionId::as_str);
+    conn.prepare_cached(
+        "SELECT coalesce(max(newest), 0),
+           coalesce(max(newest) FILTER (WHERE root = ?1 AND (reach < 2 OR session = ?2 AND ?2 <> '')), 0),
+           coalesce(max(newest) FILTER (WHERE root = ?1 AND reach = 1), 0)
+         FROM act",
+    )?
+    .query_row((root, own), |row| {
+        Ok(ActCount {
+            counted: row.get(0)?,
+            newest: Acts {
+                any: row.get(1)?,
+                declared: row.get(2)?,
+            },
+        })
+    })
+}
+
+/// The acts of a session that goes stay, without its name: their numbers are given once.
+pub(crate) fn unname(tx: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO act SELECT root, '', reach, newest FROM act WHERE session = ?1
+         ON CONFLICT DO UPDATE SET newest = max(newest, excluded.newest)",
+    )?
+    .execute([session.as_str()])?;
+    tx.prepare_cached("DELETE FROM act WHERE session = ?1")?
+        .execute([session.as_str()])?;
+    Ok(())
+}
