@@ -1,11 +1,13 @@
 //! A config with the rules and schema files it names, read once: what is digested, approved and
 //! kept is what is compiled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::judge::{RULES, Rules};
+use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
@@ -277,11 +279,21 @@ fn not_below(name: &str) -> String {
     format!("cannot be '{name}'; name a file in the folder of this one, or below it, without ..")
 }
 
-fn matcher(pattern: &str) -> Result<globset::GlobMatcher, globset::Error> {
+/// Made once for each pattern: a hook reads its config several times, and a pattern takes longer than
+/// the rest of it.
+fn matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    static MADE: Mutex<BTreeMap<String, GlobMatcher>> = Mutex::new(BTreeMap::new());
+    // What was made is whole, whoever panicked.
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = made.get(pattern) {
+        return Ok(known.clone());
+    }
     let glob = globset::GlobBuilder::new(pattern)
         .literal_separator(true)
         .build()?;
-    Ok(glob.compile_matcher())
+    let matcher = glob.compile_matcher();
+    made.insert(pattern.to_owned(), matcher.clone());
+    Ok(matcher)
 }
 
 /// Files below `folder` that match, in order of their names.
