@@ -303,6 +303,19 @@ impl<'a> Session<'a> {
         self.claim(message, LastAnswer::default(), over, self.next())
     }
 
+    /// Whether the required checks of the newest task were about the tree as it is now. What an agent
+    /// left running may have changed it after its last stop: then it is judged anew by [`Self::left`].
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn still_stands(&self) -> Result<bool, RuntimeError> {
+        let patience = Patience {
+            deadline: None,
+            cancelled: self.engine.cancelled(),
+        };
+        self.engine.runtime().still_stands(&self.id, patience)
+    }
+
     /// A claim of its own: never the same event as a hook's stop in this session.
     fn next(&self) -> String {
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);

@@ -44,6 +44,7 @@ mod retain;
 mod run_environment;
 mod settle;
 mod shown;
+mod standing;
 mod start;
 mod summary;
 mod task_list;

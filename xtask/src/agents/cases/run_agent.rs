@@ -2,6 +2,7 @@
 //! done, out of time, gone early, hooks off, taken up again; what it used is what was scripted.
 
 use std::io::{Error, Result};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     gave_up(stage, report)?;
     wall_clock(stage, report)?;
     early(stage, report)?;
+    late(stage, report)?;
     silent(stage, report)?;
     cannot_start(stage, report)
 }
@@ -171,6 +173,44 @@ fn gave_up(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let asked = world.model.seen().asked.len();
     report.equal("one change, three claims", &asked, &4);
     usage(report, &said, 0..4);
+    Ok(())
+}
+
+/// Somebody takes the work away between the accepted stop and the end of the agent's process.
+fn late(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+    report.note("-- accepted, and changed before its process is gone");
+    let world = world(
+        stage,
+        "late",
+        "",
+        rounds(vec![
+            Act::shell("echo yes > verified.txt"),
+            Act::say("Done."),
+            Act::shell("echo yes > verified.txt"),
+            Act::say("Done again."),
+        ]),
+    )?;
+    let mut neighbour = Command::new("sh");
+    world.clean(&mut neighbour);
+    let program = world.stage.programs.checkrein.display();
+    neighbour.arg("-c").arg(format!(
+        "n=0; until '{program}' sessions --json | grep -q task_complete || [ $n -gt 3000 ]; do sleep 0.01; n=$((n + 1)); done; rm verified.txt"
+    ));
+    neighbour.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut neighbour = neighbour.spawn()?;
+    let ran = world.run_agent(&["--json", TASK])?;
+    neighbour.wait()?;
+    let said = ended(report, &world, &ran, 0, "task_complete")?;
+    report.check(
+        "the work is there in the end",
+        world.has("verified.txt"),
+        &ran.stderr,
+    );
+    report.equal(
+        "it was sent back by run itself",
+        &number(&said, "attempts"),
+        &Some(2),
+    );
     Ok(())
 }
 

@@ -34,6 +34,9 @@ use crate::ui::progress::Checks;
 use crate::ui::style::Paint;
 use crate::{notify, off, programs, signals};
 
+/// What a person is told where the tree is not the one that was accepted.
+const LATE: &str = "checkrein: files changed after the agent's last stop; its work is judged again";
+
 /// What to run and how.
 pub(super) struct Plan {
     adapter: &'static dyn Adapter,
@@ -458,7 +461,11 @@ impl<'a> Course<'a> {
         if let Some(state) = &state {
             let ended = state.task.as_ref().and_then(|task| task.ended.clone());
             if let Some(transition) = ended {
-                return Ok(Step::Ended(transition));
+                let passed = transition.reason == Reason::TaskComplete;
+                if !passed || signals::cancelled() || session.still_stands()? {
+                    return Ok(Step::Ended(transition));
+                }
+                self.checks.say(LATE);
             }
         }
         if let Some(strange) = facts

@@ -1,0 +1,48 @@
+//! Whether what a task was accepted on still stands, for who owns the agent's process: what it left
+//! running, or a neighbour, may have changed the tree after its last stop.
+
+use checkrein_core::ids::{SessionId, VerifierName};
+use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
+
+use crate::delivery::Patience;
+use crate::driver::Runtime;
+use crate::error::RuntimeError;
+
+impl Runtime {
+    /// Whether the required checks of the newest task were about the tree as it is now. A tree that cannot
+    /// be read is not the one that was accepted.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read, or the reading is cancelled.
+    pub fn still_stands(
+        &self,
+        session: &SessionId,
+        patience: Patience<'_>,
+    ) -> Result<bool, RuntimeError> {
+        let Some((state, policy)) = self.peek(session)? else {
+            return Ok(true);
+        };
+        let Some(task) = &state.task else {
+            return Ok(true);
+        };
+        let tracked = self.place.tracked(Some(session), patience);
+        let Ok(reading) = self.read_with_acts(session, &tracked, &policy, patience.limits())?
+        else {
+            return Ok(false);
+        };
+        let is_check = |spec: &&VerifierSpec| {
+            let is_about_files = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+            is_about_files && policy.is_required(&spec.name)
+        };
+        let stands = |spec: &VerifierSpec| {
+            let of = |name: &VerifierName| {
+                task.verdicts
+                    .iter()
+                    .find(|held| held.fact.verifier == *name)
+            };
+            let about = reading.fact.about(spec);
+            of(&spec.name).is_none_or(|held| held.fact.subject == about)
+        };
+        Ok(policy.verifiers.iter().filter(is_check).all(stands))
+    }
+}
