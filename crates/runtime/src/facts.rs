@@ -254,7 +254,10 @@ impl<'a> ToolFactsBuilder<'a> {
                 ONLY_WRITE.contains(&program) || is_reader(&command.argv)
             });
         let files = touched.files.iter();
-        let paths: Vec<PathBuf> = files.map(|file| place.here.join(&file.path)).collect();
+        // Told from where the command starts, or from the root on: both have to count.
+        let paths: Vec<PathBuf> = files
+            .flat_map(|file| [place.here, place.root].map(|from| from.join(&file.path)))
+            .collect();
         let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
         (!counts).then_some(Reach::Elsewhere)
     }

@@ -478,8 +478,25 @@ fn a_write_to_an_ignored_file_takes_a_pass_away() {
     world.write("data/fixture", "good");
     let agent = at_work(&world, "", "grep -q good data/fixture");
     assert_eq!(agent.stop(), Answer::Nothing);
-    agent.shell("sed -i s/good/bad/ data/fixture", "");
-    world.write("data/fixture", "bad");
-    agent.stop().sent_back();
-    assert_eq!(world.runs("tests"), 2);
+    world.write("src/a", "1");
+    for (folder, command) in [
+        ("", "sed -i s/good/bad/ data/fixture"),
+        ("", "cd src && sed -i s/good/bad/ ../data/fixture"),
+        ("src", "sed -i s/good/bad/ ../data/fixture"),
+        ("data", "sed -i s/good/bad/ fixture"),
+        ("", "ln -s data/fixture link && cp work link"),
+    ] {
+        agent.prompt("again");
+        world.write("data/fixture", "good");
+        world.write("work", command);
+        assert_eq!(agent.stop(), Answer::Nothing, "{command}");
+        let runs = world.runs("tests");
+        let id = agent.next_id();
+        let mut call = agent.call(&id, command);
+        call["cwd"] = serde_json::json!(world.root().join(folder));
+        agent.tell(&call);
+        world.write("data/fixture", "bad");
+        agent.stop().sent_back();
+        assert_eq!(world.runs("tests"), runs + 1, "{command} in {folder}");
+    }
 }
