@@ -108,36 +108,6 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     })
 }
 
-/// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
-/// not. A folder does not, nor does what a link leads to: it may lie elsewhere.
-pub fn would_count(root: &Path, name: &Path) -> bool {
-    let mut path = root.to_owned();
-    let mut ignores = ignores_above(root);
-    let mut parts = name.components().peekable();
-    let mut at_root = true;
-    while let Some(part) = parts.next() {
-        ignores = with_ignore_file(&path, ignores);
-        let name = bytes(part.as_os_str());
-        if is_version_control(&name) || at_root && *name == *OURS.as_bytes() {
-            return false;
-        }
-        at_root = false;
-        path.push(part);
-        let is_folder = parts.peek().is_some();
-        let is_as_meant = match path.symlink_metadata() {
-            Ok(found) if is_folder => found.is_dir(),
-            Ok(found) => found.is_file(),
-            Err(_) => true,
-        };
-        let is_cache =
-            || is_folder && is_cache(&name, || path.with_file_name("Cargo.toml").is_file());
-        if !is_as_meant || is_cache() || ignored(&path, is_folder, ignores.as_deref()) {
-            return false;
-        }
-    }
-    !at_root
-}
-
 struct Walk<'a> {
     always: &'a BTreeSet<String>,
     apart: Option<&'a Path>,
@@ -434,6 +404,23 @@ pub(crate) fn is_left_out(root: &Path, start: &str) -> bool {
         folder = full;
     }
     false
+}
+
+/// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
+/// not. A folder does not, nor does what a link leads to: it may lie elsewhere.
+pub fn would_count(root: &Path, name: &Path) -> bool {
+    let Some(text) = name.to_str() else {
+        return false;
+    };
+    let is = |path: &Path, kind: fn(&Metadata) -> bool| {
+        let found = root.join(path).symlink_metadata();
+        found.map_or(true, |found| kind(&found))
+    };
+    let mut folders = name.ancestors().skip(1);
+    is_ours_to_count(text)
+        && folders.all(|folder| is(folder, Metadata::is_dir))
+        && is(name, Metadata::is_file)
+        && !is_left_out(root, text)
 }
 
 /// Whether this is the plain name of something that may be part of the tree.
