@@ -99,18 +99,22 @@ const VALUED: &[&str] = &[
     "-w",
 ];
 
+/// How `program` is called, and where its own command ends.
+fn launcher(program: &str, rest: &[&str]) -> Option<(&'static Launcher, usize)> {
+    let launcher = LAUNCHERS
+        .iter()
+        .find(|launcher| launcher.programs.contains(&program))?;
+    let mut commands = launcher.commands.iter();
+    let begins = commands.find_map(|words| skip_words(rest, words))?;
+    Some((launcher, begins))
+}
+
 /// Where the command begins that `program` launches; `rest` are its arguments.
 pub(super) fn launched(program: &str, rest: &[&str]) -> Option<usize> {
     if program == "nix" {
         return after(rest, &["-c", "--command"]);
     }
-    let launcher = LAUNCHERS
-        .iter()
-        .find(|launcher| launcher.programs.contains(&program))?;
-    let begins = launcher
-        .commands
-        .iter()
-        .find_map(|words| skip_words(rest, words))?;
+    let (launcher, begins) = launcher(program, rest)?;
     let mut at = begins;
     for _ in 0..launcher.operands {
         at = skip_options(rest, at) + 1;
@@ -121,13 +125,7 @@ pub(super) fn launched(program: &str, rest: &[&str]) -> Option<usize> {
 
 /// The words of `rest` before the operands of a launcher: its commands and their options.
 pub(super) fn options_before<'r, 'w>(program: &str, rest: &'r [&'w str]) -> Option<&'r [&'w str]> {
-    let launcher = LAUNCHERS
-        .iter()
-        .find(|launcher| launcher.programs.contains(&program))?;
-    let begins = launcher
-        .commands
-        .iter()
-        .find_map(|words| skip_words(rest, words))?;
+    let (_, begins) = launcher(program, rest)?;
     rest.get(..skip_options(rest, begins))
 }
 
