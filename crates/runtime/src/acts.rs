@@ -37,34 +37,25 @@ impl Runtime {
         Ok(reading)
     }
 
-    /// The act that these news are of, if they are of one: a call that may run, or what came back of one.
-    pub(crate) fn act_of(
-        &self,
-        input: &Input,
-        before: Option<Reach>,
-        decision: Option<&Decision>,
-    ) -> Option<Act> {
+    /// The act of a call that reaches so far, unless it may not run.
+    pub(crate) fn act_of(&self, reach: Reach, decision: Option<&Decision>) -> Option<Act> {
         let runs = !matches!(
             decision,
             Some(Decision::Tool(
                 ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
             ))
         );
-        let reach = match input {
-            Input::ToolRequested(request) => request.facts.reach.filter(|_| runs),
-            Input::ToolReturned(_) => before,
-            _ => None,
-        };
-        reach.map(|reach| Act {
+        runs.then(|| Act {
             root: self.place.root_text(),
             reach,
         })
     }
 }
 
-/// How far the call may have reached that came back with these news, as it stands before they are folded in.
+/// How far the call reaches that these news are of, or came back of, as it stands before they are folded in.
 pub(crate) fn reach_of(state: &State, input: &Input) -> Option<Reach> {
     match input {
+        Input::ToolRequested(request) => request.facts.reach,
         Input::ToolReturned(returned) => state.reach_of(returned),
         _ => None,
     }

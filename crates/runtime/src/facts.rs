@@ -15,7 +15,7 @@ use checkrein_execpolicy::{
     judge_changes, judge_parsed_argv, judge_parsed_script, judge_places,
 };
 
-use crate::reading::only_reads_by;
+use crate::reading::{MOST_COMMANDS, only_reads_by};
 use crate::{links, patches, start};
 use checkrein_redaction::Redactor;
 use checkrein_verifiers::tree::would_count;
@@ -294,9 +294,6 @@ impl<'a> ToolFactsBuilder<'a> {
         asks(&facts) || asks(&judge_changes(&rules, &writes))
     }
 }
-
-/// More commands of one script are not named among its facts.
-const MOST_COMMANDS: usize = 64;
 
 /// Programs that do nothing but to the files that they name.
 const ONLY_WRITE: &[&str] = &[

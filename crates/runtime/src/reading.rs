@@ -12,7 +12,7 @@ use checkrein_execpolicy::{
 use crate::start;
 
 /// More commands of one script are not named among its facts.
-const MOST_COMMANDS: usize = 64;
+pub(crate) const MOST_COMMANDS: usize = 64;
 
 /// Whether this call is known to read only, in the tree of this folder.
 pub fn only_reads(action: &ToolAction, root: &Path) -> bool {

@@ -384,13 +384,8 @@ impl Runtime {
             _ => None,
         };
         let reach = acts::reach_of(&state, &stamped.input);
-        let news = matches!(
-            stamped.input,
-            Input::ToolRequested(_) | Input::ToolReturned(_)
-        )
-        .then(|| stamped.input.clone());
         let made = step(&policy, &mut state, stamped);
-        batch.act = news.and_then(|news| self.act_of(&news, reach, made.decision.as_ref()));
+        batch.act = reach.and_then(|reach| self.act_of(reach, made.decision.as_ref()));
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
         let Step {
             events,
