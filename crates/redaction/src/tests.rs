@@ -479,3 +479,28 @@ fn hostile_text_is_read_in_linear_time() {
         assert!(hidden.len() <= 8 * text.len(), "{piece}");
     }
 }
+
+/// A password whose quote opens before it: the quote that closes stays, or what follows it is read
+/// as if it were quoted.
+#[test]
+fn what_follows_a_quoted_password_is_read_as_before() {
+    let script = "smbclient -U 'me%hunter2' //host/share\n\
+                  echo 'machine example.com login me password hunter2' >> ~/.netrc\n\
+                  printf 'machine example.com\nlogin me\npassword hunter2\n' > ~/.netrc\n";
+    let hidden = "smbclient -U 'me%[redacted:password]' //host/share\n\
+                  echo 'machine example.com login me password [redacted:netrc-password]' >> ~/.netrc\n\
+                  printf 'machine example.com\nlogin me\npassword [redacted:netrc-password]\n' > ~/.netrc\n";
+    let redactor = Redactor::default();
+    assert_eq!(redactor.text(script), hidden);
+    assert_eq!(redactor.text(hidden), hidden);
+}
+
+#[test]
+fn a_quote_that_sql_leaves_open_does_not_reach_beyond_its_string() {
+    let text = r#"{"a":"IDENTIFIED BY '","b":["IDENTIFIED","BY '"]}"#;
+    assert_eq!(Redactor::default().text(text), text);
+    let hidden = Redactor::default()
+        .text(r#"{"a":"IDENTIFIED BY 'my\"word'"}"#)
+        .into_owned();
+    assert!(!hidden.contains("word'"), "{hidden}");
+}

@@ -95,10 +95,14 @@ fn find(
             }
         }
         let mut add = |words: &[ShellWord], found: Vec<WordPart>| {
-            let found = found
-                .into_iter()
-                .filter_map(|(nth, part)| words.get(nth)?.place(part));
-            places.extend(found);
+            for (nth, part) in found {
+                places.extend(
+                    words
+                        .get(nth)
+                        .into_iter()
+                        .flat_map(|word| word.places(part.clone())),
+                );
+            }
         };
         add(&command.words, secrets_of(&command.words));
         if reads_secret(&command.words) {
