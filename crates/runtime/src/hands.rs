@@ -72,6 +72,7 @@ impl Hands {
             models: &self.place.env,
             tools: &self.place.state.join("tools.json"),
             exit_statuses: None,
+            lock: None,
             redact: &|text| self.redactor.bytes(text),
         });
         ended(report, time)

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
@@ -112,6 +112,7 @@ impl Runtime {
             progress,
             before: OnceLock::new(),
             alone: Mutex::new(()),
+            kept: Mutex::new(Vec::new()),
         };
         let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
         std::thread::scope(|scope| {
@@ -166,6 +167,9 @@ struct Batch<'a> {
     before: OnceLock<Result<Read, String>>,
     /// Readings share one cache file.
     alone: Mutex<()>,
+    /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
+    /// them back: that one may wait for them.
+    kept: Mutex<Vec<(VerifierName, Claim)>>,
 }
 
 enum Found<'a> {
@@ -176,9 +180,6 @@ enum Found<'a> {
 /// A check whose inputs were written while it ran, or that was seen to write them before.
 struct Moved<'a> {
     spec: &'a VerifierSpec,
-    /// What it is claimed by.
-    key: Digest,
-    claim: Claim,
     /// The files that were written.
     written: Vec<String>,
     /// It has not run yet.
@@ -233,11 +234,11 @@ impl<'a> Batch<'a> {
                 // At a stop of another message than ours, that one's own process judges it.
                 let ours = |message: &str| Digest::of(message.as_bytes()) == subject;
                 let theirs = self.message.is_some_and(|message| !ours(message));
-                return self.of_message(spec, subject, key, theirs);
+                return self.of_message(spec, subject, key, &claim, theirs);
             }
             SubjectKind::Answer => {
                 let theirs = self.origin == Origin::Gate && self.case.is_none();
-                return self.of_message(spec, subject, key, theirs);
+                return self.of_message(spec, subject, key, &claim, theirs);
             }
             SubjectKind::Tree | SubjectKind::Stop => {}
         }
@@ -251,15 +252,14 @@ impl<'a> Batch<'a> {
         };
         let written = writers::known(&self.runtime.place, spec).paths;
         if !written.is_empty() {
+            self.keep_claim(spec, claim);
             return Ok(Found::Moved(Box::new(Moved {
                 spec,
-                key,
-                claim,
                 written,
                 more: true,
             })));
         }
-        let report = self.run(spec);
+        let report = self.run(spec, &claim);
         self.check_cancelled()?;
         let after = match self.read() {
             Ok((after, _)) => after,
@@ -275,10 +275,9 @@ impl<'a> Batch<'a> {
             let done = self.keep(spec, report, (before, acts), &after, None)?;
             return Ok(Found::Done(Box::new(done)));
         }
+        self.keep_claim(spec, claim);
         Ok(Found::Moved(Box::new(Moved {
             spec,
-            key,
-            claim,
             written,
             more: false,
         })))
@@ -290,6 +289,7 @@ impl<'a> Batch<'a> {
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
+        claim: &Claim,
         theirs: bool,
     ) -> Answer<'a> {
         let none = Digest::of(b"");
@@ -306,7 +306,7 @@ impl<'a> Batch<'a> {
             };
             return Ok(Found::Done(Box::new(done)));
         }
-        let (report, tries) = self.run(spec);
+        let (report, tries) = self.run(spec, claim);
         self.check_cancelled()?;
         let mut evidence = self.evidence(spec, report, subject, subject, none, none);
         evidence.tries = tries;
@@ -367,13 +367,10 @@ impl<'a> Batch<'a> {
     fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
         let Moved {
             spec,
-            key: claimed,
-            claim,
             mut written,
             mut more,
         } = again;
-        let mut claim = Some(claim);
-        let mut claimed = Some(claimed);
+        let mut claim = self.take_claim(spec);
         loop {
             let (before, counted) = match self.read() {
                 Ok(read) => read,
@@ -386,16 +383,14 @@ impl<'a> Batch<'a> {
             let subject = before.fact.content(spec);
             let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
             let key = self.key(spec, subject);
-            // What is claimed already is not claimed again: we would wait for ourselves. What is not
-            // meant any more is let go first: another may hold what we want and want what we hold.
-            if claimed != Some(key) {
-                drop(claim.take());
+            let Some(claim) = &claim else {
                 match self.turn(spec, subject, key, acts)? {
                     Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+                    // The tree may have changed while another had it.
                     Turn::Mine(mine) => claim = Some(mine),
                 }
-                claimed = Some(key);
-            }
+                continue;
+            };
             let mut watch = before.watch(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let report = std::thread::scope(|scope| {
@@ -405,7 +400,7 @@ impl<'a> Batch<'a> {
                         std::thread::sleep(BETWEEN_GLANCES);
                     }
                 });
-                let report = self.run(spec);
+                let report = self.run(spec, claim);
                 ended.store(true, Ordering::Relaxed);
                 report
             });
@@ -447,6 +442,7 @@ impl<'a> Batch<'a> {
         acts: u64,
     ) -> Result<Turn, RuntimeError> {
         let store = &*self.runtime.store;
+        let slot = self.slot(spec, key);
         let before = kept::newest(store, &key)?;
         let mut waited = false;
         loop {
@@ -466,7 +462,7 @@ impl<'a> Batch<'a> {
             if let Some(run) = usable {
                 return Ok(Turn::Known(known(run)));
             }
-            if let Some(claim) = store.claim(&key)? {
+            if let Some(claim) = store.claim(&slot)? {
                 // It may have been found between our look and our claim.
                 let again = kept::newest(store, &key)?;
                 return Ok(match again {
@@ -486,6 +482,7 @@ impl<'a> Batch<'a> {
                 });
             }
             waited = true;
+            lock(&self.kept).clear();
             self.check_cancelled()?;
             if self.patience.is_over() {
                 let why = "another process was still running it when the answer was due";
@@ -539,7 +536,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The report, and how often it took.
-    fn run(&self, spec: &VerifierSpec) -> (Report, u32) {
+    fn run(&self, spec: &VerifierSpec, claim: &Claim) -> (Report, u32) {
         let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
             return (Report::inconclusive(Cause::Internal, Retryable::No, why), 0);
@@ -564,6 +561,7 @@ impl<'a> Batch<'a> {
             cancelled: self.patience.cancelled,
             env: &place.env,
             models: &place.models(),
+            lock: claim.lock(),
             redact: &|text| self.runtime.redactor.bytes(text),
         };
         let mut report = verifier.verify(&job);
@@ -583,11 +581,7 @@ impl<'a> Batch<'a> {
 
     /// The tree, and how many acts were counted before it was read.
     fn read(&self) -> Result<Read, String> {
-        // A poisoned lock guards nothing that could be half done.
-        let _turn = self
-            .alone
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = lock(&self.alone);
         let acts = self.runtime.acts(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
@@ -761,6 +755,29 @@ impl<'a> Batch<'a> {
             .content_key(self.policy, spec, subject, self.origin)
     }
 
+    /// What is claimed for a run under this key. Of a check of the tree no two runs overlap, whatever
+    /// they are about: they work in the same files.
+    fn slot(&self, spec: &VerifierSpec, key: Digest) -> Digest {
+        match (spec.tier, spec.subject) {
+            (Tier::Hard, SubjectKind::Tree) => Digest::of_parts([
+                &b"slot"[..],
+                self.runtime.place.root_text().as_bytes(),
+                spec.name.as_str().as_bytes(),
+            ]),
+            _ => key,
+        }
+    }
+
+    fn keep_claim(&self, spec: &VerifierSpec, claim: Claim) {
+        lock(&self.kept).push((spec.name.clone(), claim));
+    }
+
+    fn take_claim(&self, spec: &VerifierSpec) -> Option<Claim> {
+        let mut kept = lock(&self.kept);
+        let at = kept.iter().position(|(name, _)| *name == spec.name)?;
+        Some(kept.swap_remove(at).1)
+    }
+
     fn finished(&self, done: &Done) {
         (self.progress)(Progress::Finished {
             verifier: done.evidence.verifier.clone(),
@@ -798,6 +815,11 @@ fn known(run: kept::Run) -> Box<Done> {
         cached: true,
         parked: None,
     })
+}
+
+/// A poisoned lock guards nothing that could be half done.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What became of the files while a check ran alone.

@@ -1,10 +1,12 @@
 //! The right to perform an effect, held by living as long as its holder.
 
 use std::fmt;
+use std::fs::File;
 
 /// The right to perform one effect; dropping it gives it back. See [`crate::Store::claim`].
 #[must_use = "a claim that is not kept is given back at once"]
 pub struct Claim {
+    lock: Option<File>,
     _held: Box<dyn Send + Sync>,
 }
 
@@ -12,8 +14,22 @@ impl Claim {
     /// A claim that ends when `held` is dropped; for implementations of [`crate::Store`].
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self {
+            lock: None,
             _held: Box::new(held),
         }
+    }
+
+    /// The same, which does not end before every copy of this handle is closed.
+    pub fn locked(held: impl Send + Sync + 'static, lock: File) -> Self {
+        Self {
+            lock: Some(lock),
+            ..Self::new(held)
+        }
+    }
+
+    /// What a process has to have open for the claim to live as long as it.
+    pub fn lock(&self) -> Option<&File> {
+        self.lock.as_ref()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -37,6 +38,9 @@ pub struct Job<'a> {
     pub tools: &'a Path,
     /// What becomes of the exit statuses inside a command; `None` where nobody looked.
     pub exit_statuses: Option<&'a StatusReading>,
+    /// What is locked for this run; a process that is started for it has it open as long as its
+    /// tree lives.
+    pub lock: Option<&'a File>,
     /// Hides secrets in output before it is kept or read; `None` if there are none.
     pub redact: Redact<'a>,
 }

@@ -320,8 +320,14 @@ fn what_is_installed_answers() {
 fn when_we_are_gone_the_refusal_names_the_way_out() {
     let world = World::new();
     let elsewhere = world.outside("bin dir").join("checkrein");
-    put(&elsewhere, &[]);
-    std::fs::copy(env!("CARGO_BIN_EXE_checkrein"), &elsewhere).unwrap();
+    std::fs::create_dir(elsewhere.parent().unwrap()).unwrap();
+    // By another process: what this one forks at the same moment would have the copy open to write.
+    let copied = world
+        .hermetic("cp")
+        .arg(env!("CARGO_BIN_EXE_checkrein"))
+        .arg(&elsewhere)
+        .status();
+    assert!(copied.unwrap().success());
     let done = world
         .hermetic(&elsewhere)
         .args(["init", "--agent", "claude-code", "--agent", "codex"])

@@ -62,6 +62,7 @@ mod secrets;
 mod seeing;
 mod shipped_policy;
 mod skew;
+mod slots;
 mod start_folder;
 mod terminal;
 mod token_budget;

@@ -29,7 +29,10 @@ pub(crate) fn take(store: &Path, key: &Digest) -> Result<Option<Claim>, StoreErr
         }
         .map_err(failed)?;
         match lock(file, &path).map_err(failed)? {
-            Tried::Ours(held) => return Ok(Some(Claim::new(held))),
+            Tried::Ours(held) => {
+                let lock = held.locked.try_clone().map_err(failed)?;
+                return Ok(Some(Claim::locked(held, lock)));
+            }
             Tried::Theirs => return Ok(None),
             Tried::Removed => {}
         }
@@ -50,7 +53,7 @@ fn lock(file: File, path: &Path) -> io::Result<Tried> {
         Err(TryLockError::Error(error)) => Err(error),
         Ok(()) if is_still(&file, path)? => Ok(Tried::Ours(Held {
             path: path.to_owned(),
-            _locked: file,
+            locked: file,
         })),
         Ok(()) => Ok(Tried::Removed),
     }
@@ -58,7 +61,7 @@ fn lock(file: File, path: &Path) -> io::Result<Tried> {
 
 struct Held {
     path: PathBuf,
-    _locked: File,
+    locked: File,
 }
 
 impl Drop for Held {

@@ -114,7 +114,9 @@ fn started(
     command
         .stderr(write.try_clone().map_err(How::NotStarted)?)
         .stdout(write);
-    let (wait, kill) = process::spawn(command, nonce).map_err(|err| match err.kind() {
+    let (wait, kill) = process::spawn_locked(command, nonce, job.lock).map_err(|err| match err
+        .kind()
+    {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => How::NoProgram(err),
         _ => How::NotStarted(err),
     })?;

@@ -88,6 +88,7 @@ impl World {
             models: &self.env,
             tools: &self.outside().join("tools.json"),
             exit_statuses: None,
+            lock: None,
             redact: &|_| None,
         };
         find(kind).unwrap().verify(&job)

@@ -36,7 +36,12 @@ const ROUNDS: u32 = 5_000;
 
 /// Called between fork and exec: returns in the process that becomes the check, and stays,
 /// as the keeper, in its parent.
-pub(super) fn stand_between(leash: &OwnedFd, report: &OwnedFd) -> io::Result<()> {
+/// The keeper has `lock` open until the tree is gone; the check has not.
+pub(super) fn stand_between(
+    leash: &OwnedFd,
+    report: &OwnedFd,
+    lock: Option<&OwnedFd>,
+) -> io::Result<()> {
     // A session of its own: what a terminal or `kill 0` sends does not reach the keeper.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
@@ -50,7 +55,8 @@ pub(super) fn stand_between(leash: &OwnedFd, report: &OwnedFd) -> io::Result<()>
         Some(check) => {
             block_signals();
             // Also the pipe on which `Command::spawn` waits for the exec, and the check's output.
-            close_all_but(leash.as_raw_fd(), report.as_raw_fd());
+            let lock = lock.unwrap_or(leash).as_raw_fd();
+            close_all_but([leash.as_raw_fd(), report.as_raw_fd(), lock]);
             let (status, survivors) = keep(check, leash);
             let [a, b, c, d] = status.unwrap_or(0).to_ne_bytes();
             let _ = rustix::io::write(report, &[a, b, c, d, u8::from(survivors)]);
@@ -169,27 +175,30 @@ fn block_signals() {
     }
 }
 
+fn close_all_but(mut kept: [RawFd; 3]) {
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept.map(RawFd::unsigned_abs) {
+        close_range(first, fd.checked_sub(1));
+        first = fd + 1;
+    }
+    close_range(first, Some(u32::MAX));
+}
+
 #[expect(
     unsafe_code,
     reason = "closes descriptors that Rust values of the forked program own"
 )]
-fn close_all_but(one: RawFd, other: RawFd) {
-    let (low, high) = (one.min(other).unsigned_abs(), one.max(other).unsigned_abs());
-    for (first, last) in [
-        (0, low.wrapping_sub(1)),
-        (low + 1, high - 1),
-        (high + 1, u32::MAX),
-    ] {
-        if first > last || last == u32::MAX && first == 0 {
-            continue;
-        }
-        // SAFETY: nothing of the forked program runs here any more, so nobody misses them.
-        unsafe {
-            if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
-                // Before Linux 5.9. Descriptors above this bound are rare enough.
-                for fd in first..=last.min(65_536) {
-                    libc::close(fd.cast_signed());
-                }
+fn close_range(first: u32, last: Option<u32>) {
+    let Some(last) = last.filter(|last| first <= *last) else {
+        return;
+    };
+    // SAFETY: nothing of the forked program runs here any more, so nobody misses them.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
+            // Before Linux 5.9. Descriptors above this bound are rare enough.
+            for fd in first..=last.min(65_536) {
+                libc::close(fd.cast_signed());
             }
         }
     }

@@ -2,6 +2,7 @@
 //! it. We hold one end of a pipe, the leash; when that end is closed, by [`Kill`] or because
 //! we died, even by `kill -9`, the keeper kills the whole tree.
 
+use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -28,14 +29,25 @@ pub struct Kill {
     leash: PipeWriter,
 }
 
-/// Starts `command` under a keeper.
+/// Starts `command` under a keeper, which has `lock` open until the tree is gone, whatever
+/// becomes of us.
 ///
 /// # Errors
 /// As of `Command::spawn`: an error of `exec` is told as such.
-pub fn spawn(command: Command, nonce: &str) -> std::io::Result<(Wait, Kill)> {
+pub fn spawn_locked(
+    command: Command,
+    nonce: &str,
+    lock: Option<&File>,
+) -> std::io::Result<(Wait, Kill)> {
+    let lock = lock.map(File::try_clone).transpose()?;
     let (leash_end, leash) = std::io::pipe()?;
     let (report, report_end) = std::io::pipe()?;
-    let keeper = spawn_kept(command, leash_end.into(), report_end.into())?;
+    let keeper = spawn_kept(
+        command,
+        leash_end.into(),
+        report_end.into(),
+        lock.map(OwnedFd::from),
+    )?;
     let tag = format!("{CHECK_VARIABLE}={nonce}").into_bytes();
     Ok((
         Wait {
@@ -51,10 +63,15 @@ pub fn spawn(command: Command, nonce: &str) -> std::io::Result<(Wait, Kill)> {
     unsafe_code,
     reason = "pre_exec: `keeper::stand_between` does nothing but system calls on memory of its own"
 )]
-fn spawn_kept(mut command: Command, leash: OwnedFd, report: OwnedFd) -> std::io::Result<Child> {
+fn spawn_kept(
+    mut command: Command,
+    leash: OwnedFd,
+    report: OwnedFd,
+    lock: Option<OwnedFd>,
+) -> std::io::Result<Child> {
     // SAFETY: after the fork of a process with threads only async-signal-safe calls are
     // allowed, and the keeper makes no others: it neither allocates nor takes a lock.
-    unsafe { command.pre_exec(move || keeper::stand_between(&leash, &report)) };
+    unsafe { command.pre_exec(move || keeper::stand_between(&leash, &report, lock.as_ref())) };
     // `command` owns our copies of the keeper's ends and closes them here.
     command.spawn()
 }

@@ -20,7 +20,7 @@ mod windows;
 #[cfg(not(unix))]
 use windows as platform;
 
-pub use platform::{Kill, Wait, spawn};
+pub use platform::{Kill, Wait, spawn_locked};
 
 use std::process::Command;
 
@@ -33,6 +33,14 @@ pub enum Ended {
     Signalled(i32),
     /// We do not know: what kept its tree for us was killed.
     Lost,
+}
+
+/// Starts `command` and keeps its tree.
+///
+/// # Errors
+/// As of `Command::spawn`.
+pub fn spawn(command: Command, nonce: &str) -> std::io::Result<(Wait, Kill)> {
+    spawn_locked(command, nonce, None)
 }
 
 /// A command that the platform's shell reads.

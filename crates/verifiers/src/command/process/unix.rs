@@ -21,11 +21,15 @@ pub struct Kill {
     group: Arc<Mutex<Option<Pid>>>,
 }
 
-/// Starts `command` as the leader of a group of its own.
+/// Starts `command` as the leader of a group of its own. Nobody but us has `lock` open here.
 ///
 /// # Errors
 /// As of `Command::spawn`.
-pub fn spawn(mut command: Command, _nonce: &str) -> std::io::Result<(Wait, Kill)> {
+pub fn spawn_locked(
+    mut command: Command,
+    _nonce: &str,
+    _lock: Option<&std::fs::File>,
+) -> std::io::Result<(Wait, Kill)> {
     let child = command.process_group(0).spawn()?;
     let group = Arc::new(Mutex::new(Some(Pid::from_child(&child))));
     Ok((

@@ -14,11 +14,15 @@ pub struct Kill {
     id: u32,
 }
 
-/// Starts `command`.
+/// Starts `command`. Nobody but us has `lock` open here.
 ///
 /// # Errors
 /// As of `Command::spawn`.
-pub fn spawn(mut command: Command, _nonce: &str) -> std::io::Result<(Wait, Kill)> {
+pub fn spawn_locked(
+    mut command: Command,
+    _nonce: &str,
+    _lock: Option<&std::fs::File>,
+) -> std::io::Result<(Wait, Kill)> {
     let child = command.spawn()?;
     let id = child.id();
     Ok((Wait { child }, Kill { id }))
