@@ -13,6 +13,7 @@ mod masked;
 mod message;
 mod notify;
 mod off;
+mod owner;
 mod person;
 mod programs;
 mod session_index;
@@ -45,6 +46,12 @@ fn main() -> ExitCode {
     {
         let words: Vec<_> = words.skip(1).collect();
         return notify::main(&words);
+    }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == owner::OWN)
+    {
+        return owner::main();
     }
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")

@@ -72,6 +72,11 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether there was no time to find out: cut, or run by another process.
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::ReplyDeadline | Self::ClaimedElsewhere)
+    }
+
     /// Its word in digests. It never changes: recorded digests are made of it.
     fn digest_tag(self) -> &'static str {
         match self {
@@ -354,7 +359,7 @@ impl Evidence {
         let moved = self.subject != self.subject_after || self.cause == Some(Cause::TreeMoving);
         let mut paths: Vec<&str> = match self.cause {
             _ if moved => self.moved.iter().map(String::as_str).collect(),
-            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere) => Vec::new(),
+            Some(cause) if cause.is_cut() => Vec::new(),
             _ => return None,
         };
         paths.sort_unstable();

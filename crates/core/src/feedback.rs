@@ -58,12 +58,20 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         return refused_by_layers(feedback);
     }
     let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
-    let moving = |check: &CheckFeedback| check.cause == Some(Cause::TreeMoving);
-    let moving = !feedback.checks.is_empty() && feedback.checks.iter().all(moving);
+    let causes = feedback.checks.iter().map(|check| check.cause);
+    let is_all =
+        |is: fn(Option<Cause>) -> bool| !feedback.checks.is_empty() && causes.clone().all(is);
+    let moving = is_all(|cause| cause == Some(Cause::TreeMoving));
+    let unfinished = !moving
+        && is_all(|cause| {
+            let cause = cause.unwrap_or(Cause::Internal);
+            cause == Cause::TreeMoving || cause.is_cut()
+        });
     let head = match feedback.stop {
         _ if moving => {
             "checkrein: not judged yet. Files changed while these checks ran, so what they say does not count, for or against you:\n".to_owned()
         }
+        _ if unfinished => "checkrein: not judged yet. These checks have no result, for or against you:\n".to_owned(),
         _ if testimony => format!(
             "checkrein: not done yet. A reviewer read your answer and finds it wanting (answer {} of {}):\n",
             feedback.met,
@@ -84,6 +92,8 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     foot.push_str(&edited(feedback));
     foot.push_str(if moving {
         "\nThis is no failed attempt. If something that you started still writes here, wait for it or end it. Then stop again."
+    } else if unfinished {
+        "\nThis is no failed attempt. Stop again when you have nothing else to do."
     } else if testimony {
         "\nFix this, then answer the request again, in full."
     } else {
@@ -283,8 +293,10 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
     let exit = found.and_then(|found| found.exit_code);
     let note = found.and_then(|found| found.note.as_deref());
     match (check.verdict, check.cause) {
-        (Verdict::Inconclusive, Some(Cause::MissingProgram | Cause::TreeUnreadable))
-            if let Some(note) = note =>
+        (
+            Verdict::Inconclusive,
+            Some(Cause::MissingProgram | Cause::TreeUnreadable | Cause::ClaimedElsewhere),
+        ) if let Some(note) = note =>
         {
             note.to_owned()
         }

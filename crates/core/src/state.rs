@@ -374,10 +374,7 @@ impl Held {
     /// A check that was cut, that another process held, or during which files moved settles the
     /// stop it was asked for and no later one.
     fn is_cut(&self) -> bool {
-        let cut = matches!(
-            self.fact.cause,
-            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere)
-        );
+        let cut = self.fact.cause.is_some_and(Cause::is_cut);
         cut || self.held_up.is_some()
     }
 

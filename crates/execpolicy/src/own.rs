@@ -17,6 +17,7 @@ const CHANGES: &[&str] = &[
     "notify-a-person",
     "off",
     "on",
+    "own",
     "seal",
     "trust",
 ];
@@ -41,7 +42,7 @@ pub(crate) fn command(program: &str, words: &[&str]) -> Option<String> {
             let next = arguments.get(at + 1);
             // It is read before anything else; what reads its words itself is not believed.
             if next.is_some_and(|word| matches!(*word, "--help" | "-h"))
-                && !["confined-exec", "hook", "notify-a-person"].contains(first)
+                && !["confined-exec", "hook", "notify-a-person", "own"].contains(first)
             {
                 return None;
             }

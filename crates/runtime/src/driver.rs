@@ -44,6 +44,8 @@ pub struct Runtime {
     pub(crate) hosts: Hosts,
     pub(crate) layers: Vec<Layers>,
     pub(crate) stages: Stages,
+    #[cfg(unix)]
+    pub(crate) start_owner: Option<Box<crate::owner::StartOwner>>,
 }
 
 impl Runtime {
@@ -62,6 +64,8 @@ impl Runtime {
             hosts: Hosts::default(),
             layers: Vec::new(),
             stages: Stages::HOOKS,
+            #[cfg(unix)]
+            start_owner: None,
         }
     }
 
@@ -98,6 +102,14 @@ impl Runtime {
     #[must_use]
     pub fn guarding(mut self, look: Box<Look>) -> Self {
         self.look = Some(look);
+        self
+    }
+
+    /// Hands checks that may outlast an answer to a process of their own.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn with_owners(mut self, start: Box<crate::owner::StartOwner>) -> Self {
+        self.start_owner = Some(start);
         self
     }
 

@@ -57,6 +57,12 @@ pub enum RuntimeError {
         /// Why not.
         why: String,
     },
+    /// What is longer than its hook cannot be owned.
+    #[error("this check cannot go on without its hook: {source}")]
+    Owner {
+        /// Why.
+        source: std::io::Error,
+    },
     /// SIGTERM or Ctrl-C: what was found is recorded, the rest is asked again.
     #[error("interrupted while checks were running")]
     Cancelled,

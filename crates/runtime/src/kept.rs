@@ -87,6 +87,24 @@ pub(crate) fn put(
     (at, acts): (Millis, u64),
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
+    let id = put_apart(store, key, (at, acts), evidence)?;
+    let newest = Newest {
+        at,
+        run: id.to_hex(),
+    };
+    // Plain data: serialising cannot fail.
+    let bytes = serde_json::to_vec(&newest).unwrap_or_default();
+    store.put_evidence(key, &bytes, Standing::Inconclusive)?;
+    Ok(id)
+}
+
+/// Keeps what was not found by a run, under an id alone.
+pub(crate) fn put_apart(
+    store: &dyn Store,
+    key: &Digest,
+    (at, acts): (Millis, u64),
+    evidence: &Evidence,
+) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     let id = Digest::of_parts([
         &key.as_bytes()[..],
@@ -95,13 +113,6 @@ pub(crate) fn put(
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
     store.put_evidence(&id, &encode(at, acts, evidence), Standing::Final)?;
-    let newest = Newest {
-        at,
-        run: id.to_hex(),
-    };
-    // Plain data: serialising cannot fail.
-    let bytes = serde_json::to_vec(&newest).unwrap_or_default();
-    store.put_evidence(key, &bytes, Standing::Inconclusive)?;
     Ok(id)
 }
 

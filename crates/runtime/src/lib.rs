@@ -34,6 +34,11 @@ mod lies;
 mod links;
 mod load;
 mod logs;
+#[cfg(unix)]
+mod owner;
+#[cfg(not(unix))]
+#[path = "owner/nowhere.rs"]
+mod owner;
 mod patches;
 mod perform;
 pub mod printed;
@@ -72,6 +77,8 @@ pub use layers::{
     RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult, text_of,
 };
 pub use lies::Lies;
+#[cfg(unix)]
+pub use owner::{OwnedBatch, OwnerLink, StartOwner, cancel_all, cancel_session};
 pub use reading::only_reads;
 pub use retain::{GoneSession, Retained, retain};
 pub use telling::{not_told, told, untold};

@@ -115,9 +115,19 @@ impl Runtime {
             kept: Mutex::new(Vec::new()),
         };
         let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
+        let owned = batch.hand_over(wanted);
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
-            for want in wanted {
+            let is_owned = |want: &Wanted| {
+                let mut owned = owned.iter().flat_map(|owned| &owned.wanted);
+                owned.any(|owned| owned.verifier == want.verifier)
+            };
+            let ours: Vec<&Wanted> = wanted.iter().filter(|want| !is_owned(want)).collect();
+            if let Some(owned) = owned {
+                let (batch, sender) = (&batch, sender.clone());
+                scope.spawn(move || batch.wait_for_owner(owned, &sender));
+            }
+            for want in ours {
                 let Some(spec) = policy.verifier(&want.verifier) else {
                     continue;
                 };
@@ -147,22 +157,22 @@ impl Runtime {
 }
 
 /// What the threads of one `perform` share.
-struct Batch<'a> {
-    runtime: &'a Runtime,
-    session: Option<&'a SessionId>,
+pub(crate) struct Batch<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) session: Option<&'a SessionId>,
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
     tracked: OnceLock<Tracked>,
-    policy: &'a Policy,
-    origin: Origin,
+    pub(crate) policy: &'a Policy,
+    pub(crate) origin: Origin,
     use_cache: bool,
     /// When the task began, if this is for one.
-    since: Option<Millis>,
+    pub(crate) since: Option<Millis>,
     /// The final message, whole, where this process has it.
     message: Option<&'a str>,
     /// What judges are shown, where it is this process's answer that they judge.
     case: Option<&'a Case>,
-    patience: Patience<'a>,
-    progress: &'a (dyn Fn(Progress) + Sync),
+    pub(crate) patience: Patience<'a>,
+    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     /// The tree before the first check ran; not read at all if nothing has to run.
     before: OnceLock<Result<Read, String>>,
     /// Readings share one cache file.
@@ -172,13 +182,13 @@ struct Batch<'a> {
     kept: Mutex<Vec<(VerifierName, Claim)>>,
 }
 
-enum Found<'a> {
+pub(crate) enum Found<'a> {
     Done(Box<Done>),
     Moved(Box<Moved<'a>>),
 }
 
 /// A check whose inputs were written while it ran, or that was seen to write them before.
-struct Moved<'a> {
+pub(crate) struct Moved<'a> {
     spec: &'a VerifierSpec,
     /// The files that were written.
     written: Vec<String>,
@@ -195,10 +205,15 @@ enum Turn {
 
 type Read = (TreeReading, u64);
 
-type Answer<'a> = Result<Found<'a>, RuntimeError>;
+pub(crate) type Answer<'a> = Result<Found<'a>, RuntimeError>;
 
 impl<'a> Batch<'a> {
-    fn first(&self, spec: &'a VerifierSpec, wanted: &Wanted, sender: &Sender<Answer<'a>>) {
+    pub(crate) fn first(
+        &self,
+        spec: &'a VerifierSpec,
+        wanted: &Wanted,
+        sender: &Sender<Answer<'a>>,
+    ) {
         // A receiver that is gone has failed already and says so.
         let _ = sender.send(self.find(spec, wanted.content, wanted.acts));
     }
@@ -453,11 +468,9 @@ impl<'a> Batch<'a> {
             };
             // Whoever waited takes what came of the run that was waited for, and nothing older.
             let usable = now.filter(|run| {
-                // A judge also reads what is no part of its subject: the conversation.
-                let here = spec.tier != Tier::Judge || self.is_of_task(run);
                 let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
-                let fresh = is_fresh(spec, run, acts);
-                here && fresh && (waited && is_new || self.use_cache && self.is_current(run))
+                self.is_about(spec, run, acts)
+                    && (waited && is_new || self.use_cache && self.is_current(run))
             });
             if let Some(run) = usable {
                 return Ok(Turn::Known(known(run)));
@@ -485,6 +498,10 @@ impl<'a> Batch<'a> {
             lock(&self.kept).clear();
             self.check_cancelled()?;
             if self.patience.is_over() {
+                if let Some(since) = self.owned_since(spec, subject) {
+                    let done = self.owned_elsewhere(spec, subject, since)?;
+                    return Ok(Turn::Given(Box::new(done)));
+                }
                 let why = "another process was still running it when the answer was due";
                 let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
                 let none = Digest::of(b"");
@@ -499,6 +516,22 @@ impl<'a> Batch<'a> {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Whether this stop finds the verdict without a run.
+    pub(crate) fn is_known(&self, spec: &VerifierSpec, want: &Wanted) -> bool {
+        let run = kept::newest(&*self.runtime.store, &self.key(spec, want.content));
+        let run = run.ok().flatten();
+        run.is_some_and(|run| {
+            self.is_about(spec, &run, want.acts) && self.use_cache && self.is_current(&run)
+        })
+    }
+
+    /// Whether a run of its key can say anything here.
+    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64) -> bool {
+        // A judge also reads what is no part of its subject: the conversation.
+        let here = spec.tier != Tier::Judge || self.is_of_task(run);
+        here && is_fresh(spec, run, acts)
     }
 
     /// Whether it was found since the task began.
@@ -686,7 +719,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn evidence(
+    pub(crate) fn evidence(
         &self,
         spec: &VerifierSpec,
         report: Report,
@@ -750,7 +783,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
+    pub(crate) fn key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
         self.runtime
             .content_key(self.policy, spec, subject, self.origin)
     }
@@ -788,7 +821,7 @@ impl<'a> Batch<'a> {
         });
     }
 
-    fn check_cancelled(&self) -> Result<(), RuntimeError> {
+    pub(crate) fn check_cancelled(&self) -> Result<(), RuntimeError> {
         if self
             .patience
             .cancelled

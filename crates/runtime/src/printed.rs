@@ -55,6 +55,17 @@ pub fn announce(state: &Path) -> Option<Announced> {
     })
 }
 
+/// Whether this process prints into a file that may be one of this tree.
+#[cfg(unix)]
+pub(crate) fn may_be_into(root: &Path) -> bool {
+    // Where that cannot be asked, any file may be.
+    let elsewhere = |fd: &u32| {
+        let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+        file.is_ok_and(|file| !file.starts_with(root))
+    };
+    !of_this_process().is_empty() && ![1, 2].iter().all(elsewhere)
+}
+
 /// What this process prints into, and, for a hook inside of a run, each run that is at work in this state
 /// folder: nobody else's agent can hide a file by a run of its own.
 pub(crate) fn printed_into(state: &Path, env: &BTreeMap<OsString, OsString>) -> BTreeSet<FileId> {

@@ -237,11 +237,16 @@ fn stale_files(place: &Place, keep: Retention, dry: bool) -> usize {
         return 0;
     };
     let trees = stale(&place.state.join("tree"), before, dry, &|_| true);
+    #[cfg(unix)]
+    let owners = crate::owner::forget_lost(&place.state, before, dry);
+    #[cfg(not(unix))]
+    let owners = 0;
     logs::folders(place)
         .iter()
         .map(|folder| stale(folder, before, dry, &logs::is_ours))
         .sum::<usize>()
         + trees
+        + owners
 }
 
 fn stale(folder: &Path, before: SystemTime, dry: bool, ours: &dyn Fn(&str) -> bool) -> usize {

@@ -19,7 +19,7 @@ mod findings;
 pub mod git;
 mod job;
 pub mod judge;
-mod logs;
+pub mod logs;
 mod output;
 mod patterns;
 pub mod plugin;

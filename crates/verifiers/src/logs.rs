@@ -12,7 +12,7 @@ use crate::Job;
 use crate::private_file::create_private_folder;
 
 /// A name for a run that no other run on this machine has.
-pub(crate) fn nonce() -> String {
+pub fn nonce() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)

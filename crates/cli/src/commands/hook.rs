@@ -411,6 +411,8 @@ fn judge(
     for (input, key) in news {
         let Some(input) = input else { continue };
         let is_call = matches!(input, Input::ToolRequested(_));
+        #[cfg(unix)]
+        let is_end = matches!(input, Input::SessionEnded(_));
         let delivery = Delivery {
             session: knock.session.clone(),
             source: source.clone(),
@@ -455,6 +457,10 @@ fn judge(
             ui::say(&format!("checkrein: {warning}"));
         }
         notify::parked(&located.place.state, &decided);
+        #[cfg(unix)]
+        if is_end {
+            checkrein_runtime::cancel_session(&located.place.state, &knock.session);
+        }
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
@@ -497,7 +503,10 @@ fn runtime(
     let runtime = if from_run || std::env::var_os(UNDER_RUN).is_some() {
         engine::under_run(&located, store, args.attempts)
     } else {
-        engine::runtime(&located, store, Driver::Hook)
+        let runtime = engine::runtime(&located, store, Driver::Hook);
+        #[cfg(target_os = "linux")]
+        let runtime = runtime.with_owners(Box::new(crate::owner::start));
+        runtime
     };
     Ok((runtime.for_agent(&args.agent), located))
 }

@@ -45,6 +45,8 @@ pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
         by,
     };
     off::write(&located.place.state, &off)?;
+    #[cfg(unix)]
+    checkrein_runtime::cancel_all(&located.place.state);
     ui::answer(&off.words());
     ui::say(&format!(
         "In {} no tool call is judged and no stop is checked; each ending says so. On again: checkrein on",

@@ -54,6 +54,9 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
         }
     }
     let renewed = renew(&located, &by.words())?;
+    // What they run is judged by what was sealed before.
+    #[cfg(unix)]
+    checkrein_runtime::cancel_all(&located.place.state);
     ui::answer(&match renewed {
         0 => "sealed, for sessions that begin from now on".to_owned(),
         1 => "sealed; one session under way goes on with it".to_owned(),

@@ -402,6 +402,8 @@ fn a_check_longer_than_the_deadline_is_cut_and_the_mend_is_named() {
     let world = World::with_check("sleep 623");
     let mut agent = Agent::new(&world, "claude-code");
     agent.extra = vec!["--deadline".to_owned(), "4".to_owned()];
+    // Under a run nothing outlives its hook.
+    agent.env = vec![("CHECKREIN_RUN", "1".to_owned())];
     agent.prompt("mend it");
     world.write("work", "1");
     let asked = Instant::now();

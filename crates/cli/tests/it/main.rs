@@ -46,6 +46,8 @@ mod mcp_client;
 mod mcp_proxy;
 mod middleware;
 mod modes;
+#[cfg(target_os = "linux")]
+mod owner;
 mod patch;
 mod person;
 mod places;

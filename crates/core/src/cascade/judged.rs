@@ -104,10 +104,7 @@ impl Line {
 
     /// Cut, or run by another process: a continuation, not an attempt.
     pub(super) fn is_cut(&self) -> bool {
-        matches!(
-            self.cause,
-            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere)
-        )
+        self.cause.is_some_and(Cause::is_cut)
     }
 }
 

@@ -10,6 +10,7 @@ mod first_hour;
 mod fixes;
 mod gone;
 mod judge;
+mod long;
 mod mcp;
 mod never;
 mod patch;
@@ -52,6 +53,7 @@ pub(super) const ALL: &[Case] = &[
     first_hour::CASE,
     fixes::CASE,
     judge::CASE,
+    long::CASE,
     veto::CASE,
     mcp::CASE,
     never::CASE,

@@ -2,6 +2,8 @@
 //! of it when it ends, or when we end it, is killed.
 
 pub mod brief;
+#[cfg(target_os = "linux")]
+pub mod detached;
 
 #[cfg(target_os = "linux")]
 mod keeper;

@@ -1,0 +1,80 @@
+//! `checkrein own BATCH`: the owner of a check that is longer than its hook. The hook starts it and hands
+//! the batch over by the socket that is its standard input; not for people.
+
+/// The first argument.
+pub(crate) const OWN: &str = "own";
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeMap;
+    use std::io;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::UnixStream;
+    use std::process::{Command, ExitCode, Stdio};
+    use std::sync::Arc;
+
+    use checkrein_runtime::config::ConfigError;
+    use checkrein_runtime::{OwnerLink, Place, Runtime};
+    use checkrein_verifiers::process::detached;
+
+    use crate::commands::engine;
+    use crate::{exit_code, ui};
+
+    /// Starts an owner; see [`checkrein_runtime::StartOwner`].
+    pub(crate) fn start(id: &str) -> io::Result<OwnerLink> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut own = Command::new(std::env::current_exe()?);
+        own.args([super::OWN, id])
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        detached::spawn(own)?;
+        OwnerLink::new(ours)
+    }
+
+    pub(crate) fn main() -> ExitCode {
+        match own() {
+            Ok(()) => exit_code::exit(exit_code::YES),
+            // Mostly nobody reads it.
+            Err(why) => {
+                ui::say(&format!("checkrein own: {why}"));
+                exit_code::exit(exit_code::NO)
+            }
+        }
+    }
+
+    fn own() -> Result<(), String> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned();
+        let stdin = stdin.map_err(|error| error.to_string())?;
+        let by_hand = "is started by a hook, not by hand";
+        let mut link = OwnerLink::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
+        let batch = link.batch().ok_or(by_hand)?;
+        let place = Place {
+            root: batch.root.clone(),
+            state: batch.state.clone(),
+            env: Arc::new(std::env::vars_os().collect::<BTreeMap<_, _>>()),
+            addresses: batch.addresses,
+        };
+        let store = engine::store(&place).map_err(|error| error.to_string())?;
+        // Its sessions are sealed already.
+        let seal = || {
+            Err(ConfigError::Kept {
+                name: "an owner seals nothing".into(),
+                source: io::ErrorKind::Unsupported.into(),
+            })
+        };
+        let runtime = Runtime::new(store, place, Box::new(seal));
+        let owned = runtime.own(&batch, link);
+        owned.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{main, start};
+
+/// Elsewhere no owner is started.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn main() -> ExitCode {
+    crate::exit_code::exit(crate::exit_code::USAGE)
+}

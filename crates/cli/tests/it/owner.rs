@@ -1,0 +1,312 @@
+//! A check that is longer than its hook goes on without it, and a later stop takes up what it finds.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::agent::{Agent, Answer, read};
+use crate::crash::{Dice, kills};
+use crate::world::{Said, World, gone, read_line, signal, start, text};
+
+/// The hook of a stop has this long: a fifth of it is its margin.
+const DEADLINE: &str = "2";
+
+/// A task at work, whose check says so in `up`, waits for a line in `go`, and then runs `check`.
+struct Long {
+    world: World,
+}
+
+impl Long {
+    fn new(check: &str) -> Self {
+        let world = World::new();
+        let (up, go) = (world.pipe("up"), world.pipe("go"));
+        let waits = format!("echo > {}; cat {}; {check}", up.display(), go.display());
+        world.config(&world.counted("tests", &waits));
+        world.commit();
+        let long = Self { world };
+        long.agent().prompt("mend it");
+        long.world.write("work", "1");
+        long
+    }
+
+    fn agent(&self) -> Agent<'_> {
+        let mut agent = Agent::new(&self.world, "claude-code");
+        agent.extra = vec!["--deadline".to_owned(), DEADLINE.to_owned()];
+        agent
+    }
+
+    fn runs(&self) -> usize {
+        self.world.runs("tests")
+    }
+
+    /// Lets the check go on.
+    fn go(&self) {
+        std::fs::write(self.world.outside("go"), "\n").unwrap();
+    }
+
+    fn stopping(&self, active: bool) -> Child {
+        let agent = self.agent();
+        let message = agent.stop_message(active, "Done.").to_string();
+        start(&mut agent.hook(), message.as_bytes())
+    }
+
+    /// What the agent takes the hook's answer for.
+    fn answer(&self, hook: Child) -> Answer {
+        let said = Said::of(&hook.wait_with_output().unwrap());
+        read("claude-code", "Stop", &said)
+    }
+
+    /// A stop whose check goes on without its hook.
+    fn left_running(&self) {
+        let hook = self.stopping(false);
+        read_line(&self.world.outside("up"));
+        let told = self.answer(hook);
+        let told = told.sent_back();
+        assert!(told.contains("still running for"), "{told}");
+        assert!(
+            told.contains("stop again when you have nothing else to do"),
+            "{told}"
+        );
+        assert_eq!(self.runs(), 1);
+    }
+
+    fn owners(&self) -> usize {
+        let folder = self.world.store_folder().join("owners");
+        std::fs::read_dir(folder).map_or(0, |entries| entries.flatten().count())
+    }
+
+    /// Waits for the end of the owner and of all that it started.
+    fn ended(&self) {
+        gone(&self.world);
+        assert_eq!(self.owners(), 0);
+    }
+}
+
+#[test]
+fn a_later_stop_takes_up_what_was_found_meanwhile() {
+    let long = Long::new("true");
+    long.left_running();
+    long.go();
+    long.ended();
+    assert_eq!(long.answer(long.stopping(true)), Answer::Nothing);
+    assert_eq!(
+        (long.world.ending(), long.runs()),
+        ("task_complete".to_owned(), 1)
+    );
+    assert_eq!(long.world.task()["continues"], 1);
+    long.world.replays(&long.agent().session);
+}
+
+#[test]
+fn a_later_stop_waits_for_what_still_runs() {
+    let long = Long::new("test -f fixed");
+    long.left_running();
+    let hook = long.stopping(true);
+    std::thread::sleep(Duration::from_millis(300));
+    long.go();
+    let told = long.answer(hook);
+    assert!(told.sent_back().contains("failed"), "{told:?}");
+    assert_eq!(long.runs(), 1);
+    long.ended();
+}
+
+#[test]
+fn a_stop_that_waits_in_vain_says_so_again() {
+    let long = Long::new("true");
+    long.left_running();
+    let told = long.answer(long.stopping(true));
+    assert!(told.sent_back().contains("still running for"), "{told:?}");
+    assert_eq!(long.runs(), 1);
+    long.go();
+    long.ended();
+}
+
+/// What is about files that are not there any more is ended, and begins anew.
+#[test]
+fn changed_files_start_it_again() {
+    let long = Long::new("true");
+    long.left_running();
+    long.world.write("work", "2");
+    let hook = long.stopping(true);
+    read_line(&long.world.outside("up"));
+    long.go();
+    assert_eq!(long.answer(hook), Answer::Nothing);
+    assert_eq!(
+        (long.world.ending(), long.runs()),
+        ("task_complete".to_owned(), 2)
+    );
+    long.ended();
+}
+
+/// Esc, SIGTERM, kill -9: who did not say that it is to go on wants it to end.
+#[test]
+fn it_ends_with_a_hook_that_is_killed_before_its_answer() {
+    for by in [Signal::KILL, Signal::TERM] {
+        let long = Long::new("true");
+        let mut hook = long.stopping(false);
+        read_line(&long.world.outside("up"));
+        signal(&hook, by);
+        hook.wait().unwrap();
+        long.ended();
+    }
+}
+
+#[test]
+fn it_ends_with_the_session() {
+    let long = Long::new("true");
+    long.left_running();
+    let agent = long.agent();
+    let over = agent.message("SessionEnd", serde_json::json!({ "reason": "exit" }));
+    let asked = Instant::now();
+    agent.tell(&over);
+    long.ended();
+    assert!(asked.elapsed() < Duration::from_secs(5));
+}
+
+/// Nobody wants to know any more.
+#[test]
+fn it_ends_with_the_agent() {
+    let long = Long::new("true");
+    let agent = long.agent();
+    let message = long.world.outside("message");
+    std::fs::write(&message, agent.stop_message(false, "Done.").to_string()).unwrap();
+    let answer = long.world.outside("answer");
+    // A stand-in for the agent, which runs its hooks by a shell.
+    let line = format!(
+        "$BIN hook claude-code --deadline {DEADLINE} < '{}' 2> '{}.new'; mv '{1}.new' '{1}'; sleep 60",
+        message.display(),
+        answer.display()
+    );
+    let mut stand_in = long.world.hermetic("timeout");
+    let mut stand_in = stand_in.args(["60", "sh", "-c", &line]).spawn().unwrap();
+    read_line(&long.world.outside("up"));
+    while !answer.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(
+        std::fs::read_to_string(&answer)
+            .unwrap()
+            .contains("still running")
+    );
+    assert_eq!((long.runs(), long.owners()), (1, 1));
+    signal(&stand_in, Signal::KILL);
+    stand_in.wait().unwrap();
+    let asked = Instant::now();
+    while long.owners() > 0 {
+        assert!(asked.elapsed() < Duration::from_secs(5), "still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let left = long.world.alive();
+    assert!(
+        left.iter().all(|command| !command.contains(" own ")),
+        "{left:?}"
+    );
+}
+
+/// A second loss says that no process may outlive its hook here: then the check is cut, as ever.
+#[test]
+fn a_session_that_loses_its_owners_has_none_any_more() {
+    let long = Long::new("true");
+    for nth in 1..=2 {
+        let hook = long.stopping(nth > 1);
+        read_line(&long.world.outside("up"));
+        long.answer(hook).sent_back();
+        long.kill_owner();
+        assert_eq!((long.runs(), long.owners()), (nth, nth));
+    }
+    let hook = long.stopping(true);
+    read_line(&long.world.outside("up"));
+    let told = long.answer(hook);
+    assert!(
+        told.sent_back().contains("cut: the answer was due"),
+        "{told:?}"
+    );
+    assert_eq!(long.owners(), 2);
+    gone(&long.world);
+}
+
+/// Whoever is killed, at whatever moment: nothing is left, no two runs overlap, and once nobody is killed
+/// any more the task is judged. `CHECKREIN_KILLS=100` kills more often.
+#[test]
+fn killed_at_random_moments_nothing_is_lost_and_nothing_stays() {
+    let world = World::new();
+    let log = world.outside("log");
+    let log = log.display();
+    let check = format!("echo begins >> {log}; sleep 0.6; echo ends >> {log}");
+    world.config(&format!(
+        "[[verifier]]\nname = \"tests\"\ntimeout = \"30s\"\nrun = '''{check}'''\n"
+    ));
+    world.commit();
+    let mut dice = Dice(0x0b5e);
+    for n in 0..kills() {
+        let mut agent = Agent::named(&world, "claude-code", &format!("session-{n}"));
+        agent.extra = vec!["--deadline".to_owned(), "1".to_owned()];
+        agent.prompt("mend it");
+        world.write("work", &n.to_string());
+        let message = agent.stop_message(false, "Done.").to_string();
+        let hook = start(&mut agent.hook(), message.as_bytes());
+        std::thread::sleep(Duration::from_millis(dice.below(1200)));
+        match n % 3 {
+            0 => signal(&hook, Signal::KILL),
+            1 => signal(&hook, Signal::TERM),
+            _ => drop(kill_owners(&world)),
+        }
+        hook.wait_with_output().unwrap();
+        let until = Instant::now() + Duration::from_secs(30);
+        while agent.stop() != Answer::Nothing {
+            assert!(Instant::now() < until, "kill {n}: never judged");
+        }
+        assert_eq!(world.tasks()[0]["session"], agent.session.as_str());
+        assert_eq!(world.ending(), "task_complete", "kill {n}");
+        world.replays(&agent.session);
+    }
+    gone(&world);
+    let mut open = false;
+    for line in world.lines_outside("log") {
+        // One that was killed does not say that it ends; but its whole tree was gone.
+        assert!(open || line == "begins", "an end without a beginning");
+        open = line == "begins";
+    }
+}
+
+impl Long {
+    /// Its one owner is lost.
+    fn kill_owner(&self) {
+        assert_eq!(kill_owners(&self.world), 1);
+        gone(&self.world);
+    }
+}
+
+/// As a container does that ends, or the system for lack of memory.
+fn kill_owners(world: &World) -> usize {
+    let state = world.state().display().to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let owners: Vec<Pid> = processes
+        .filter(|process| {
+            let read = |name| std::fs::read(process.path().join(name)).unwrap_or_default();
+            // Who keeps the tree of its check is a fork of it.
+            let above = parent(&process.path()).unwrap_or_default();
+            text(&read("environ")).contains(&state)
+                && is_own(&text(&read("cmdline")))
+                && !is_own(&above)
+        })
+        .filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?))
+        .collect();
+    for owner in &owners {
+        // It may have ended by itself.
+        let _ = kill_process(*owner, Signal::KILL);
+    }
+    owners.len()
+}
+
+fn is_own(command: &str) -> bool {
+    command.split('\0').nth(1) == Some("own")
+}
+
+/// The command line of the process above the one that this folder is of.
+fn parent(process: &std::path::Path) -> Option<String> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    let pid = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()
+}

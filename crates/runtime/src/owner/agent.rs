@@ -1,0 +1,83 @@
+//! The agent's own process, found above a hook.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Between an agent and its hook there may be shells.
+const SHELLS: &[&str] = &["ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"];
+/// And not more of them than this.
+const MOST_SHELLS: usize = 8;
+
+/// A process, which no later one of its number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pid: u32,
+    /// In ticks since the machine started.
+    started: u64,
+}
+
+impl ProcessId {
+    /// The nearest process above this one that is no shell. `None` where that cannot be known, and where
+    /// nobody is left but the first process of all.
+    pub(crate) fn of_agent() -> Option<Self> {
+        let mut pid = Status::of(std::process::id())?.parent;
+        for _ in 0..MOST_SHELLS {
+            let status = Status::of(pid)?;
+            if !SHELLS.contains(&status.name.as_str()) {
+                let started = status.started;
+                return (pid > 1).then_some(Self { pid, started });
+            }
+            pid = status.parent;
+        }
+        None
+    }
+
+    /// Whether it lives.
+    pub(crate) fn lives(self) -> bool {
+        Status::of(self.pid).is_some_and(|status| status.started == self.started && !status.is_dead)
+    }
+}
+
+/// Of `/proc/PID/stat`.
+struct Status {
+    name: String,
+    parent: u32,
+    started: u64,
+    is_dead: bool,
+}
+
+impl Status {
+    fn of(pid: u32) -> Option<Self> {
+        let path = Path::new("/proc").join(pid.to_string()).join("stat");
+        Self::read(&std::fs::read_to_string(path).ok()?)
+    }
+
+    /// The name is the second field; it may hold blanks and parentheses.
+    fn read(text: &str) -> Option<Self> {
+        let (before, rest) = text.rsplit_once(')')?;
+        let name = before.split_once('(')?.1.to_owned();
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        Some(Self {
+            name,
+            is_dead: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_behind_whatever_name() {
+        let text = "42 (a (b) c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 11 12";
+        let status = Status::read(text).unwrap();
+        assert_eq!((status.name.as_str(), status.parent), ("a (b) c", 7));
+        assert_eq!((status.started, status.is_dead), (9876, false));
+        assert!(Status::read("42 (a").is_none());
+        assert!(Status::read("").is_none());
+    }
+}

@@ -1,0 +1,59 @@
+//! A check that is longer than its hook. The hook hands the batch to a process of its own, the owner, and
+//! waits for it until the answer is due; then the owner goes on alone, and a later stop takes up what it
+//! finds. The owner records evidence and decides nothing.
+//!
+//! Hook and owner are tied by a socket. The hook sends the batch, and `keep` when its time is over; the
+//! end of the socket without that word (the person pressed Esc, the hook was killed) ends the check. The
+//! owner says what began and what came back.
+
+mod agent;
+mod link;
+mod owning;
+mod records;
+mod waiting;
+
+use std::io;
+use std::path::PathBuf;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{Millis, SessionId, VerifierName};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use agent::ProcessId;
+pub use link::OwnerLink;
+pub(crate) use records::forget_lost;
+pub use records::{cancel_all, cancel_session};
+
+/// Starts an owner of this id, in a session of its own and without descriptors of ours but the link.
+pub type StartOwner = dyn Fn(&str) -> io::Result<OwnerLink> + Send + Sync;
+
+/// What an owner is to find out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OwnedBatch {
+    /// Its own id, no other's.
+    pub id: String,
+    /// The tree.
+    pub root: PathBuf,
+    /// The state folder.
+    pub state: PathBuf,
+    /// As of [`crate::Place::addresses`].
+    pub addresses: bool,
+    pub(crate) session: SessionId,
+    /// Digest of the policy that it is judged by.
+    pub(crate) policy: Digest,
+    /// When the task began, if this is for one.
+    pub(crate) since: Option<Millis>,
+    pub(crate) checks: Vec<OwnedCheck>,
+    /// Without this process nobody wants to know any more.
+    pub(crate) agent: ProcessId,
+}
+
+/// One of its checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnedCheck {
+    pub(crate) verifier: VerifierName,
+    /// As of [`crate::perform::Wanted::content`].
+    pub(crate) content: Digest,
+    /// As of [`crate::perform::Wanted::acts`].
+    pub(crate) acts: u64,
+}

@@ -1,0 +1,280 @@
+//! The hook's side.
+
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::{Cause, Origin, Retryable};
+use checkrein_core::ids::{Millis, VerifierName};
+use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
+use checkrein_verifiers::Report;
+
+use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
+use super::records::{FoundOwner, entered, running};
+use super::{OwnedBatch, OwnedCheck, ProcessId};
+use crate::delivery::Progress;
+use crate::error::RuntimeError;
+use crate::perform::{Answer, Batch, Done, Found, Wanted};
+use crate::{clock, kept, printed};
+use checkrein_verifiers::logs;
+
+/// After so many lost owners a session has none any more: here no process may outlive its hook.
+const MOST_LOST: usize = 2;
+
+/// An owner at work.
+pub(crate) struct Owned {
+    link: OwnerLink,
+    /// What it is to find out.
+    pub(crate) wanted: Vec<Wanted>,
+    since: Millis,
+}
+
+impl<'a> Batch<'a> {
+    /// Hands to an owner what may outlast the answer. `None` where nothing may, or no owner can be: then
+    /// this process runs what it can in its time, as for what another owner is finding out already.
+    pub(crate) fn hand_over(&self, wanted: &[Wanted]) -> Option<Owned> {
+        let start = self.runtime.start_owner.as_ref()?;
+        let session = self.session?;
+        let left = self.patience.deadline?;
+        let left = left.saturating_duration_since(Instant::now());
+        if self.origin != Origin::Gate || printed::may_be_into(&self.runtime.place.root) {
+            return None;
+        }
+        let outlasts = |checks: &[(&VerifierSpec, &Wanted)]| {
+            let mut checks = checks.iter();
+            checks.any(|(spec, _)| may_outlast(spec, left))
+        };
+        let mut unknown: Vec<(&VerifierSpec, &Wanted)> = wanted
+            .iter()
+            .filter_map(|want| Some((self.policy.verifier(&want.verifier)?, want)))
+            .filter(|(spec, _)| (spec.tier, spec.subject) == (Tier::Hard, SubjectKind::Tree))
+            .collect();
+        // Mostly the agent waits long enough, and nothing more is asked.
+        if !outlasts(&unknown) {
+            return None;
+        }
+        unknown.retain(|(spec, want)| !self.is_known(spec, want));
+        if !outlasts(&unknown) {
+            return None;
+        }
+        let place = &self.runtime.place;
+        let policy = Digest::of(&self.policy.to_blob());
+        let found = entered(&place.state);
+        let of_session = |owner: &&FoundOwner| owner.record.batch.session == *session;
+        let lost = found.iter().filter(of_session);
+        if lost.filter(|owner| !owner.lives()).count() >= MOST_LOST {
+            return None;
+        }
+        let here = |owner: &&FoundOwner| owner.record.batch.root == place.root && owner.lives();
+        let mut checks = Vec::new();
+        for (_, want) in unknown {
+            let check = OwnedCheck {
+                verifier: want.verifier.clone(),
+                content: want.content,
+                acts: want.acts,
+            };
+            let mut joined = false;
+            for owner in found.iter().filter(here) {
+                match check.beside(&owner.record.batch, policy) {
+                    Beside::Joined => joined = true,
+                    // What it runs is about what is not there any more.
+                    Beside::Outdated => owner.cancel(),
+                    Beside::Stale if of_session(&owner) => owner.cancel(),
+                    Beside::Stale | Beside::Apart => {}
+                }
+            }
+            if !joined {
+                checks.push(check);
+            }
+        }
+        if checks.is_empty() {
+            return None;
+        }
+        let batch = OwnedBatch {
+            id: logs::nonce(),
+            root: place.root.clone(),
+            state: place.state.clone(),
+            addresses: place.addresses,
+            session: session.clone(),
+            policy,
+            since: self.since,
+            agent: ProcessId::of_agent()?,
+            checks,
+        };
+        let link = start(&batch.id).ok()?;
+        link.say(&batch).ok()?;
+        let is_owned = |want: &&Wanted| {
+            let mut checks = batch.checks.iter();
+            checks.any(|check| check.verifier == want.verifier)
+        };
+        Some(Owned {
+            link,
+            wanted: wanted.iter().filter(is_owned).cloned().collect(),
+            since: clock::now(),
+        })
+    }
+
+    /// Passes on what an owner finds, until the answer is due: then it goes on alone. What an owner that
+    /// was lost leaves is found out here.
+    pub(crate) fn wait_for_owner(&self, owned: Owned, sender: &Sender<Answer<'a>>) {
+        let Owned {
+            mut link,
+            mut wanted,
+            since,
+        } = owned;
+        let send = |answer| {
+            // A receiver that is gone has failed already and says so.
+            let _ = sender.send(answer);
+        };
+        while !wanted.is_empty() {
+            if let Err(cancelled) = self.check_cancelled() {
+                return send(Err(cancelled));
+            }
+            if self.patience.is_over() && link.say(&HookSays::Keep).is_ok() {
+                for want in &wanted {
+                    send(self.still_running(want, since));
+                }
+                return;
+            }
+            match link.hear() {
+                Heard::Said(OwnerSays::Started { verifier, command }) => {
+                    (self.progress)(Progress::Started { verifier, command });
+                }
+                Heard::Said(OwnerSays::Done { verifier, run }) => {
+                    match self.found_by_owner(&wanted, &verifier, run) {
+                        Ok(Some(done)) => {
+                            wanted.retain(|want| want.verifier != verifier);
+                            send(Ok(Found::Done(Box::new(done))));
+                        }
+                        Ok(None) => {}
+                        Err(error) => return send(Err(error)),
+                    }
+                }
+                Heard::Nothing => {}
+                Heard::End => break,
+            }
+        }
+        drop(link);
+        for want in &wanted {
+            if let Some(spec) = self.policy.verifier(&want.verifier) {
+                self.first(spec, want, sender);
+            }
+        }
+    }
+
+    fn found_by_owner(
+        &self,
+        wanted: &[Wanted],
+        verifier: &VerifierName,
+        run: Digest,
+    ) -> Result<Option<Done>, RuntimeError> {
+        let kept = self.runtime.store.evidence(&run)?;
+        let found = kept.and_then(|kept| kept::decode(&kept.bytes));
+        let asked = wanted.iter().any(|want| want.verifier == *verifier);
+        let found = found.filter(|(_, evidence)| asked && evidence.verifier == *verifier);
+        Ok(found.map(|(at, evidence)| Done {
+            key: run,
+            began: kept::began(at, &evidence),
+            evidence,
+            cached: false,
+            parked: None,
+        }))
+    }
+
+    fn still_running(&self, want: &Wanted, since: Millis) -> Answer<'a> {
+        let Some(spec) = self.policy.verifier(&want.verifier) else {
+            return Err(RuntimeError::Deadline);
+        };
+        let done = self.owned_elsewhere(spec, want.content, since)?;
+        Ok(Found::Done(Box::new(done)))
+    }
+
+    /// What is said of a check that an owner goes on with, kept apart from its runs.
+    pub(crate) fn owned_elsewhere(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        since: Millis,
+    ) -> Result<Done, RuntimeError> {
+        let now = clock::now();
+        let note = still_running_words(now.since(since));
+        let report = Report {
+            note: Some(note.clone()),
+            ..Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, note)
+        };
+        let none = Digest::of(b"");
+        let evidence = self.evidence(spec, report, subject, subject, none, none);
+        let key = self.key(spec, subject);
+        let key = kept::put_apart(&*self.runtime.store, &key, (now, 0), &evidence)?;
+        Ok(Done {
+            key,
+            evidence,
+            cached: false,
+            began: now,
+            parked: None,
+        })
+    }
+
+    /// Since when an owner is finding out what this process waits for.
+    pub(crate) fn owned_since(&self, spec: &VerifierSpec, subject: Digest) -> Option<Millis> {
+        let place = &self.runtime.place;
+        running(&place.state, &place.root, spec, subject)
+    }
+}
+
+/// How a check that is wanted stands to what an owner does.
+enum Beside {
+    /// It is the same.
+    Joined,
+    /// The same check, about other files or by another policy.
+    Outdated,
+    /// The same, but something was done since.
+    Stale,
+    /// Another check.
+    Apart,
+}
+
+impl OwnedCheck {
+    fn beside(&self, batch: &OwnedBatch, policy: Digest) -> Beside {
+        let mut checks = batch.checks.iter();
+        match checks.find(|check| check.verifier == self.verifier) {
+            None => Beside::Apart,
+            Some(check) if check.content != self.content || batch.policy != policy => {
+                Beside::Outdated
+            }
+            Some(check) if check.acts < self.acts => Beside::Stale,
+            Some(_) => Beside::Joined,
+        }
+    }
+}
+
+fn may_outlast(spec: &VerifierSpec, left: Duration) -> bool {
+    let longest = spec.timeout_ms.saturating_mul(u64::from(spec.retries) + 1);
+    Duration::from_millis(longest) > left
+}
+
+fn still_running_words(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let span = match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    };
+    format!(
+        "still running for {span}; stop again when you have nothing else to do; changing files starts it again"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_say_how_long_it_has_been_running() {
+        let of = |ms| still_running_words(ms).split(';').next().map(str::to_owned);
+        assert_eq!(of(999).as_deref(), Some("still running for 0 s"));
+        assert_eq!(of(59_999).as_deref(), Some("still running for 59 s"));
+        assert_eq!(of(60_000).as_deref(), Some("still running for 1 min"));
+        assert_eq!(of(250_000).as_deref(), Some("still running for 4 min 10 s"));
+    }
+}
