@@ -2,16 +2,19 @@
 //! them at their requests and at their outcomes, since they do their work between the two; what was found before
 //! the newest that concerns a verifier is found out anew.
 
+use std::time::Instant;
+
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::ids::SessionId;
 use checkrein_core::input::{Input, Reach};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
 use checkrein_store::{Act, ActCount, StoreError};
-use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
+use checkrein_verifiers::tree::{Limits, TreeError};
 
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::looks::Look;
 use crate::workspace::Tracked;
 
 impl Runtime {
@@ -28,13 +31,17 @@ impl Runtime {
         tracked: &Tracked,
         policy: &Policy,
         limits: Limits<'_>,
-    ) -> Result<Result<TreeReading, TreeError>, RuntimeError> {
-        let acts = self.acts(Some(session))?;
-        let mut reading = self.place.read(tracked, policy, limits);
-        if let Ok(reading) = &mut reading {
+    ) -> Result<Result<Look, TreeError>, RuntimeError> {
+        let (began, acts) = (Instant::now(), self.acts(Some(session))?);
+        let reading = self.place.read(tracked, policy, limits);
+        Ok(reading.map(|mut reading| {
             reading.fact.acts = Some(acts.newest);
-        }
-        Ok(reading)
+            Look {
+                began,
+                reading,
+                acts: acts.counted,
+            }
+        }))
     }
 
     /// The act of a call that reaches so far, unless it may not run.

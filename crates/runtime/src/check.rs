@@ -1,5 +1,8 @@
 //! `check`: verifiers by hand. Their evidence informs and satisfies nothing.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use checkrein_core::accept::Truth;
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Origin, Verdict};
@@ -9,6 +12,7 @@ use checkrein_core::policy::{Policy, Stance, Tier, VerifierSpec};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::looks::{Look, Looks};
 use crate::perform::{Done, Wanted};
 
 /// What `check` found out.
@@ -48,7 +52,7 @@ impl Runtime {
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
-        let acts = self.acts(None)?;
+        let (began, acts) = (Instant::now(), self.acts(None)?);
         let reading = self
             .place
             .read(
@@ -81,6 +85,12 @@ impl Runtime {
             Ok(())
         };
         let session: Option<&SessionId> = None;
+        let look = Arc::new(Look {
+            began,
+            reading,
+            acts: acts.counted,
+        });
+        let looks = Looks::from(Some(Arc::clone(&look)));
         self.perform(
             session,
             policy,
@@ -91,9 +101,11 @@ impl Runtime {
             None,
             None,
             patience,
+            &looks,
             progress,
             &mut collect,
         )?;
+        let reading = &look.reading;
         let place =
             |name: &VerifierName| policy.verifiers.iter().position(|spec| spec.name == *name);
         checks.sort_by_key(|check| place(&check.evidence.verifier));
@@ -125,7 +137,7 @@ impl Runtime {
             value,
             tree: reading.fact.tree,
             checks,
-            unread: reading.unread,
+            unread: reading.unread.clone(),
         })
     }
 }

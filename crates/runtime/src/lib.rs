@@ -34,6 +34,7 @@ mod lies;
 mod links;
 mod load;
 mod logs;
+mod looks;
 #[cfg(unix)]
 mod owner;
 #[cfg(not(unix))]

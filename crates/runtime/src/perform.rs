@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, FRESH_MS, Finding, Origin, Retryable, Verdict};
@@ -23,6 +23,7 @@ use checkrein_verifiers::{Job, Report};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::looks::{Look, Looks};
 use crate::workspace::Tracked;
 use crate::{approvals, clock, exit_statuses, kept, logs, writers};
 
@@ -52,6 +53,8 @@ pub(crate) struct Done {
     pub(crate) began: Millis,
     /// A person has to be told of this.
     pub(crate) parked: Option<Approval>,
+    /// By a run of this process, after which it looked at the tree.
+    pub(crate) run_here: bool,
 }
 
 impl Runtime {
@@ -95,6 +98,7 @@ impl Runtime {
         message: Option<&str>,
         case: Option<&Case>,
         patience: Patience<'_>,
+        looks: &Looks,
         progress: &(dyn Fn(Progress) + Sync),
         on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
     ) -> Result<(), RuntimeError> {
@@ -110,8 +114,7 @@ impl Runtime {
             case,
             patience,
             progress,
-            before: OnceLock::new(),
-            alone: Mutex::new(()),
+            looks,
             kept: Mutex::new(Vec::new()),
         };
         let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
@@ -149,6 +152,9 @@ impl Runtime {
         // Those whose inputs moved run once more, one at a time.
         for again in moved {
             let done = batch.alone(*again)?;
+            if !done.run_here {
+                looks.found_out();
+            }
             batch.finished(&done);
             on_done(done)?;
         }
@@ -173,10 +179,7 @@ pub(crate) struct Batch<'a> {
     case: Option<&'a Case>,
     pub(crate) patience: Patience<'a>,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
-    /// The tree before the first check ran; not read at all if nothing has to run.
-    before: OnceLock<Result<Read, String>>,
-    /// Readings share one cache file.
-    alone: Mutex<()>,
+    pub(crate) looks: &'a Looks,
     /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
     /// them back: that one may wait for them.
     kept: Mutex<Vec<(VerifierName, Claim)>>,
@@ -203,8 +206,6 @@ enum Turn {
     Given(Box<Done>),
 }
 
-type Read = (TreeReading, u64);
-
 pub(crate) type Answer<'a> = Result<Found<'a>, RuntimeError>;
 
 impl<'a> Batch<'a> {
@@ -214,8 +215,17 @@ impl<'a> Batch<'a> {
         wanted: &Wanted,
         sender: &Sender<Answer<'a>>,
     ) {
+        let found = self.find(spec, wanted.content, wanted.acts);
+        // A run says so itself, before it looks at the tree.
+        let by_run = |found: &Found<'_>| match found {
+            Found::Done(done) => done.run_here,
+            Found::Moved(_) => true,
+        };
+        if !found.as_ref().is_ok_and(by_run) {
+            self.looks.found_out();
+        }
         // A receiver that is gone has failed already and says so.
-        let _ = sender.send(self.find(spec, wanted.content, wanted.acts));
+        let _ = sender.send(found);
     }
 
     /// `subject`: as its content is. `acts`: of the newest act that concerns it.
@@ -257,12 +267,11 @@ impl<'a> Batch<'a> {
             }
             SubjectKind::Tree | SubjectKind::Stop => {}
         }
-        let before = self.before.get_or_init(|| self.read());
-        let (before, acts) = match before {
-            Ok((before, acts)) => (before, *acts),
+        let before = match self.looks.any(|| self.read()) {
+            Ok(before) => before,
             Err(why) => {
                 self.check_cancelled()?;
-                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, why))));
+                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
             }
         };
         let written = writers::known(&self.runtime.place, spec).paths;
@@ -276,18 +285,20 @@ impl<'a> Batch<'a> {
         }
         let report = self.run(spec, &claim);
         self.check_cancelled()?;
-        let after = match self.read() {
-            Ok((after, _)) => after,
+        self.looks.found_out();
+        let after = match self.looks.next(|| self.read()) {
+            Ok(after) => after,
             Err(why) => {
                 self.check_cancelled()?;
                 return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
             }
         };
         // A check that was cut is not run again: there is no time left for it.
-        let written = written_between(spec, before, &after);
+        let (was, is) = (&before.reading, &after.reading);
+        let written = written_between(spec, was, is);
         let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
-        if is_cut || written.is_empty() && held_still(spec, before, &after) {
-            let done = self.keep(spec, report, (before, acts), &after, None)?;
+        if is_cut || written.is_empty() && held_still(spec, was, is) {
+            let done = self.keep(spec, report, &before, is, None)?;
             return Ok(Found::Done(Box::new(done)));
         }
         self.keep_claim(spec, claim);
@@ -318,6 +329,7 @@ impl<'a> Batch<'a> {
                 cached: false,
                 began: clock::now(),
                 parked: None,
+                run_here: false,
             };
             return Ok(Found::Done(Box::new(done)));
         }
@@ -351,6 +363,7 @@ impl<'a> Batch<'a> {
             cached: false,
             began: clock::now(),
             parked: word.parked(),
+            run_here: false,
         })
     }
 
@@ -386,15 +399,21 @@ impl<'a> Batch<'a> {
             mut more,
         } = again;
         let mut claim = self.take_claim(spec);
+        let mut waited = false;
         loop {
-            let (before, counted) = match self.read() {
-                Ok(read) => read,
+            let look = match waited {
+                true => self.looks.next(|| self.read()),
+                false => self.looks.any(|| self.read()),
+            };
+            let look = match look {
+                Ok(look) => look,
                 Err(why) => {
                     self.check_cancelled()?;
                     let none = Digest::of(b"");
                     return Ok(self.unread(spec, none, self.key(spec, none), &why));
                 }
             };
+            let before = &look.reading;
             let subject = before.fact.content(spec);
             let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
             let key = self.key(spec, subject);
@@ -404,6 +423,7 @@ impl<'a> Batch<'a> {
                     // The tree may have changed while another had it.
                     Turn::Mine(mine) => claim = Some(mine),
                 }
+                waited = true;
                 continue;
             };
             let mut watch = before.watch(&self.runtime.place.root, &written);
@@ -420,14 +440,15 @@ impl<'a> Batch<'a> {
                 report
             });
             self.check_cancelled()?;
-            let after = match self.read() {
-                Ok((after, _)) => after,
+            self.looks.found_out();
+            let after = match self.looks.next(|| self.read()) {
+                Ok(after) => after,
                 Err(why) => {
                     self.check_cancelled()?;
                     return Ok(self.unread(spec, subject, key, &why));
                 }
             };
-            let wrote = written_between(spec, &before, &after);
+            let wrote = written_between(spec, before, &after.reading);
             let unseen: Vec<String> = wrote
                 .iter()
                 .filter(|path| !written.contains(path))
@@ -444,7 +465,7 @@ impl<'a> Batch<'a> {
                 wrote,
                 unseen,
             };
-            return self.keep(spec, report, (&before, counted), &after, Some(lone));
+            return self.keep(spec, report, &look, &after.reading, Some(lone));
         }
     }
 
@@ -512,6 +533,7 @@ impl<'a> Batch<'a> {
                     cached: false,
                     began: clock::now(),
                     parked: None,
+                    run_here: false,
                 })));
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -612,26 +634,30 @@ impl<'a> Batch<'a> {
             .get_or_init(|| place.tracked(self.session, self.patience))
     }
 
-    /// The tree, and how many acts were counted before it was read.
-    fn read(&self) -> Result<Read, String> {
-        let _turn = lock(&self.alone);
+    fn read(&self) -> Result<Look, String> {
+        let began = Instant::now();
         let acts = self.runtime.acts(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
         let reading = place.read(self.tracked(), self.policy, self.patience.limits());
         let mut reading = reading.map_err(|error| error.to_string())?;
         reading.fact.acts = Some(acts.newest);
-        Ok((reading, acts.counted))
+        Ok(Look {
+            began,
+            reading,
+            acts: acts.counted,
+        })
     }
 
     fn keep(
         &self,
         spec: &VerifierSpec,
         (report, tries): (Report, u32),
-        (before, acts): (&TreeReading, u64),
+        look: &Look,
         after: &TreeReading,
         lone: Option<Lone>,
     ) -> Result<Done, RuntimeError> {
+        let before = &look.reading;
         let (subject, subject_after) = (before.fact.content(spec), after.fact.content(spec));
         let still = subject == subject_after;
         let mut evidence = self.evidence(
@@ -659,7 +685,11 @@ impl<'a> Batch<'a> {
             let packages = before.changed_packages(after);
             evidence.moved = files.into_iter().chain(packages).take(20).collect();
         }
-        self.put(self.key(spec, subject), evidence, acts)
+        let done = self.put(self.key(spec, subject), evidence, look.acts)?;
+        Ok(Done {
+            run_here: true,
+            ..done
+        })
     }
 
     /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
@@ -698,6 +728,7 @@ impl<'a> Batch<'a> {
             evidence,
             cached: false,
             parked: None,
+            run_here: false,
         })
     }
 
@@ -716,6 +747,7 @@ impl<'a> Batch<'a> {
             cached: false,
             began: clock::now(),
             parked: None,
+            run_here: false,
         }
     }
 
@@ -847,6 +879,7 @@ fn known(run: kept::Run) -> Box<Done> {
         evidence: run.evidence,
         cached: true,
         parked: None,
+        run_here: false,
     })
 }
 

@@ -10,20 +10,22 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
+use checkrein_core::input::{EvidenceArrived, Input, TreeFact, TreeRead};
 use checkrein_core::policy::{Policy, Tier, VerifiedNotice};
 use checkrein_core::state::{State, Task};
 use checkrein_store::Approval;
 use checkrein_verifiers::judge::Case;
+use checkrein_verifiers::tree::TreeError;
 
 use crate::delivery::{Delivery, Patience, Progress, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::ToolFactsBuilder;
 use crate::load;
+use crate::looks::Looks;
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
-use crate::transaction::{Handled, content, outstanding, tree_fact};
+use crate::transaction::{Handled, content, fact_for, outstanding, tree_fact};
 
 /// How long to wait before looking again for what another process is finding out.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -83,6 +85,7 @@ impl Runtime {
                 unread,
             });
         }
+        let looks = Looks::from(first.look.clone());
         let mut handled = first;
         let (mut before, mut rounds) = (Vec::new(), 0_u32);
         loop {
@@ -108,6 +111,7 @@ impl Runtime {
                     effects,
                     message,
                     patience,
+                    &looks,
                     progress,
                     &mut parked,
                 )?
@@ -147,6 +151,7 @@ impl Runtime {
         effects: Vec<Effect>,
         message: Option<&str>,
         patience: Patience<'_>,
+        looks: &Looks,
         progress: &(dyn Fn(Progress) + Sync),
         parked: &mut Vec<Approval>,
     ) -> Result<Handled, RuntimeError> {
@@ -184,13 +189,7 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let tracked = self.place.tracked(Some(session), patience);
-            let limits = patience.limits();
-            let reading = match scope.is_main() {
-                true => self.read_with_acts(session, &tracked, policy, limits)?,
-                false => self.place.read(&tracked, policy, limits),
-            };
-            let tree = tree_fact(reading)?;
+            let tree = tree_fact(self.last_look(session, scope, policy, looks, patience)?)?;
             let again = self.peek(session)?.is_some_and(|(state, _)| {
                 state.pending(scope).is_some_and(|pending| pending.rejudged)
             });
@@ -214,6 +213,7 @@ impl Runtime {
             message,
             case.as_ref(),
             patience,
+            looks,
             progress,
             &mut |mut done| {
                 parked.extend(done.parked.take());
@@ -258,6 +258,30 @@ impl Runtime {
             Some(handled) => Ok(handled),
             None => self.look_for_answer(session, stop, scope, patience),
         }
+    }
+
+    /// The tree after all that was found out. Acts are asked for anew: one may have come since it was read.
+    fn last_look(
+        &self,
+        session: &SessionId,
+        scope: &ScopeId,
+        policy: &Policy,
+        looks: &Looks,
+        patience: Patience<'_>,
+    ) -> Result<Result<TreeFact, TreeError>, RuntimeError> {
+        if let Some(look) = looks.last() {
+            let mut fact = fact_for(scope, &look);
+            if fact.acts.is_some() {
+                fact.acts = Some(self.acts(Some(session))?.newest);
+            }
+            return Ok(Ok(fact));
+        }
+        let tracked = self.place.tracked(Some(session), patience);
+        let look = self.read_with_acts(session, &tracked, policy, patience.limits())?;
+        Ok(look.map(|look| {
+            let look = looks.put(look);
+            fact_for(scope, &look)
+        }))
     }
 
     /// What the judges among these are shown, if it is this message that they are asked about.
@@ -329,6 +353,7 @@ impl Runtime {
                     rewritten: Rewritten::default(),
                     parked: None,
                     unread: Vec::new(),
+                    look: None,
                 });
             }
             if patience.cancelled.load(Ordering::Relaxed) {

@@ -26,8 +26,7 @@ impl Runtime {
             return Ok(true);
         };
         let tracked = self.place.tracked(Some(session), patience);
-        let Ok(reading) = self.read_with_acts(session, &tracked, &policy, patience.limits())?
-        else {
+        let Ok(look) = self.read_with_acts(session, &tracked, &policy, patience.limits())? else {
             return Ok(false);
         };
         let is_check = |spec: &&VerifierSpec| {
@@ -40,7 +39,7 @@ impl Runtime {
                     .iter()
                     .find(|held| held.fact.verifier == *name)
             };
-            let about = reading.fact.about(spec);
+            let about = look.reading.fact.about(spec);
             of(&spec.name).is_none_or(|held| held.fact.subject == about)
         };
         Ok(policy.verifiers.iter().filter(is_check).all(stands))

@@ -1,6 +1,8 @@
 //! One transaction: tail, fold, step, append. Facts and the tree are found before it,
 //! since they take a while and nobody else can write meanwhile.
 
+use std::sync::Arc;
+
 use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
@@ -13,7 +15,7 @@ use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
 use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
-use checkrein_verifiers::tree::{Limits, TreeError, TreeReading};
+use checkrein_verifiers::tree::{Limits, TreeError};
 
 use crate::approvals::{Beside, check_open};
 use crate::delivery::{Delivery, Patience, Rewritten};
@@ -23,6 +25,7 @@ use crate::facts::CallPlace;
 use crate::guard::Sealing;
 use crate::known_scope::KnownScope;
 use crate::layers::AsItCame;
+use crate::looks::Look;
 use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
@@ -49,6 +52,8 @@ pub(crate) struct Handled {
     pub(crate) parked: Option<Approval>,
     /// Files of the tree that are too large to be read.
     pub(crate) unread: Vec<String>,
+    /// The tree as it was judged on.
+    pub(crate) look: Option<Arc<Look>>,
 }
 
 /// How things stand before news are folded in.
@@ -115,7 +120,8 @@ impl Runtime {
         }
         let mut compiled: Option<Sealing> = None;
         self.look_for_edits(&delivery, patience)?;
-        let unread = self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
+        let (unread, look) =
+            self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
@@ -177,6 +183,7 @@ impl Runtime {
                     return outcome.map(|handled| Handled {
                         rewritten,
                         unread,
+                        look,
                         ..handled
                     });
                 }
@@ -194,12 +201,12 @@ impl Runtime {
         message: &str,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
-    ) -> Result<Vec<String>, RuntimeError> {
+    ) -> Result<(Vec<String>, Option<Arc<Look>>), RuntimeError> {
         if !matches!(
             delivery.input,
             Input::PromptSubmitted(_) | Input::StopRequested(_)
         ) {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let policy = match self.peek(&delivery.session)? {
             Some((_, policy)) => policy,
@@ -223,20 +230,17 @@ impl Runtime {
             Input::StopRequested(stop) => {
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
                 let limits = patience.limits();
-                // Others of the same session are at work while a sub-agent stops.
-                let reading = match stop.scope.is_main() {
-                    true => self.read_with_acts(&delivery.session, &tracked, &policy, limits)?,
-                    false => self.place.read(&tracked, &policy, limits),
-                };
-                let unread = reading.as_ref().map(|reading| reading.unread.clone());
-                let unread = unread.unwrap_or_default();
-                stop.tree = tree_fact(reading)?;
+                let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;
+                let known = look.map(Arc::new);
+                let look = known.as_ref().ok().map(Arc::clone);
+                let unread = look.as_ref().map(|look| look.reading.unread.clone());
+                stop.tree = tree_fact(known.map(|look| fact_for(&stop.scope, &look)))?;
                 stop.judges = judging::called(&policy, stop, message);
-                return Ok(unread);
+                return Ok((unread.unwrap_or_default(), look));
             }
             _ => {}
         }
-        Ok(Vec::new())
+        Ok((Vec::new(), None))
     }
 
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
@@ -307,6 +311,7 @@ impl Runtime {
                 rewritten: Rewritten::default(),
                 parked: None,
                 unread: Vec::new(),
+                look: None,
             };
             return Ok(Decided::Handled(Box::new((handled, None))));
         }
@@ -361,6 +366,7 @@ impl Runtime {
                 rewritten: Rewritten::default(),
                 parked: None,
                 unread: Vec::new(),
+                look: None,
             };
             return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
         }
@@ -449,6 +455,7 @@ impl Runtime {
             rewritten: Rewritten::default(),
             parked,
             unread: Vec::new(),
+            look: None,
         };
         Ok(Decided::Handled(Box::new((handled, Some(batch)))))
     }
@@ -563,14 +570,24 @@ fn row(event: &Event, key: Option<String>) -> NewEvent {
 
 /// A reading for the core; being told to go is no fact about the tree.
 pub(crate) fn tree_fact(
-    reading: Result<TreeReading, TreeError>,
+    fact: Result<TreeFact, TreeError>,
 ) -> Result<Result<TreeFact, TreeUnknown>, RuntimeError> {
-    match reading {
-        Ok(reading) => Ok(Ok(reading.fact)),
+    match fact {
+        Ok(fact) => Ok(Ok(fact)),
         Err(TreeError::Cancelled) => Err(RuntimeError::Cancelled),
         Err(error) => Ok(Err(TreeUnknown {
             why: error.to_string(),
         })),
+    }
+}
+
+/// What a look says to a stop of this conversation.
+pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeFact {
+    let fact = look.reading.fact.clone();
+    TreeFact {
+        // Others of the same session are at work while a sub-agent stops.
+        acts: fact.acts.filter(|_| scope.is_main()),
+        ..fact
     }
 }
 

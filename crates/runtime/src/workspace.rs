@@ -33,7 +33,7 @@ const UNKNOWN: u8 = b'\0';
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracked {
     /// Those that are known.
-    pub(crate) names: BTreeSet<String>,
+    pub(crate) names: Arc<BTreeSet<String>>,
     /// Why there may be more, and what to do about it.
     pub(crate) unknown: Option<String>,
 }
@@ -79,7 +79,9 @@ impl Place {
         match tracked.unknown {
             None => {
                 let kept = self.known_before(session, &tracked.names);
-                tracked.names.extend(kept);
+                if !kept.is_empty() {
+                    Arc::make_mut(&mut tracked.names).extend(kept);
+                }
                 self.take_down(session, tracked)
             }
             Some(_) => {
@@ -116,11 +118,11 @@ impl Place {
     fn tracked_now(&self, limit: Duration) -> Tracked {
         match tracked_files(&self.root, &self.env, limit) {
             Ok(names) => Tracked {
-                names,
+                names: Arc::new(names),
                 unknown: None,
             },
             Err(error) => Tracked {
-                names: BTreeSet::new(),
+                names: Arc::default(),
                 unknown: Some(why_unknown(&error)),
             },
         }
@@ -146,7 +148,7 @@ impl Place {
         let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
         let bytes = bytes.ok()??;
         Some(Tracked {
-            names: names_in(&bytes),
+            names: Arc::new(names_in(&bytes)),
             unknown: bytes
                 .starts_with(&[UNKNOWN])
                 .then(|| "the git index could not be read when the task began".to_owned()),
@@ -181,7 +183,8 @@ impl Place {
         let reader = TreeReader {
             root: self.root.clone(),
             cache_file: self.cache_file(),
-            always: tracked.names.union(&named).cloned().collect(),
+            always: Arc::clone(&tracked.names),
+            named,
             apart: Some(self.state.clone()),
             printed: printed_into(&self.state, &self.env),
         };
@@ -207,7 +210,8 @@ impl Place {
         };
         if tracked.unknown.is_some() {
             let now = self.tracked_now(limit);
-            tracked.names.extend(now.names);
+            let known = Arc::make_mut(&mut tracked.names);
+            known.extend(now.names.iter().cloned());
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
                 tracked = self.take_down(session, tracked);

@@ -13,6 +13,7 @@ use super::{OwnedBatch, OwnedCheck};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::looks::Looks;
 use crate::perform::{Done, Wanted};
 
 /// How often an owner that goes on alone looks whether it still should.
@@ -81,6 +82,7 @@ impl Runtime {
                 None,
                 None,
                 patience,
+                &Looks::default(),
                 &progress,
                 &mut |done: Done| {
                     tell(OwnerSays::Done {

@@ -144,6 +144,7 @@ impl<'a> Batch<'a> {
                     match self.found_by_owner(&wanted, &verifier, run) {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != verifier);
+                            self.looks.found_out();
                             send(Ok(Found::Done(Box::new(done))));
                         }
                         Ok(None) => {}
@@ -178,6 +179,7 @@ impl<'a> Batch<'a> {
             evidence,
             cached: false,
             parked: None,
+            run_here: false,
         }))
     }
 
@@ -212,6 +214,7 @@ impl<'a> Batch<'a> {
             cached: false,
             began: now,
             parked: None,
+            run_here: false,
         })
     }
 

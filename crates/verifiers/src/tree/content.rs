@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::time::Duration;
@@ -11,11 +12,12 @@ use checkrein_core::digest::Digest;
 
 use super::stat_cache::{Stamp, StatCache};
 use super::walk::{Found, What};
-use super::{Time, TreeError};
+use super::{Time, TreeError, threads};
 
 /// Files to read from which on a second thread is worth its start.
 const WORTH_A_THREAD: usize = 32;
-const MAX_THREADS: usize = 4;
+/// The same for what is in files that are known.
+const WORTH_LEAVES: usize = 10_000;
 const BLOCK: usize = 256 * 1024;
 /// A larger file is known by its size, its times and where it is, and not read: a file with holes
 /// can be larger than any disk. It counts as changed whenever its change time does.
@@ -42,12 +44,10 @@ pub(crate) struct Leaf {
 }
 
 pub(crate) struct Contents {
-    /// Sorted by path.
-    pub(crate) leaves: Vec<Leaf>,
-    /// What to remember.
-    pub(crate) cache: StatCache,
-    /// Whether something was read that the cache did not know.
-    pub(crate) fresh: bool,
+    /// Sorted by path; an error if there was no time to read them all.
+    pub(crate) leaves: Result<Vec<Leaf>, TreeError>,
+    /// What to remember, if that is not what was remembered.
+    pub(crate) cache: Option<StatCache>,
 }
 
 /// What came of reading a file.
@@ -76,11 +76,12 @@ pub(crate) fn contents(
     cache: &StatCache,
     now: SystemTime,
     time: &Time<'_>,
-) -> Result<Contents, TreeError> {
+) -> Contents {
+    let mut remembered = cache.entries();
     let known: Vec<Option<Digest>> = found
         .iter()
         .map(|entry| match &entry.what {
-            What::File(stamp) => cache.find(&entry.path, stamp),
+            What::File(stamp) => remembered.find(&entry.path, stamp),
             What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => None,
         })
         .collect();
@@ -92,58 +93,104 @@ pub(crate) fn contents(
             _ => None,
         })
         .collect();
-    let fresh = !unknown.is_empty();
-    let mut read = read_all(root, &unknown, time)?.into_iter();
+    let (read, cut) = read_all(root, &unknown, time);
+    let learnt = unknown.iter().zip(&read);
+    let learnt = learnt.filter(|((_, stamp), content)| {
+        content.is_some_and(|content| content.is_settled(stamp, now))
+    });
+    let is_new = learnt.count() > 0 || known.iter().flatten().count() != cache.len();
 
-    let mut leaves = Vec::with_capacity(found.len());
-    let mut next = StatCache::default();
-    for (Found { path, what, named }, known) in found.into_iter().zip(known) {
-        let is_file = !matches!(what, What::EmptyFolder);
-        let stamp = match &what {
-            What::File(stamp) => Some(*stamp),
+    let mut read = read.into_iter();
+    let contents: Vec<Option<Content>> = found
+        .iter()
+        .zip(known)
+        .map(|(entry, known)| match (&entry.what, known) {
+            (What::File(_), Some(digest)) => Some(Content::Read(digest, true)),
+            (What::File(_), None) => read.next().flatten(),
             _ => None,
-        };
-        let digest = match what {
-            What::File(stamp) => {
-                let content = match known {
-                    Some(digest) => Content::Read(digest, true),
-                    None => read.next().unwrap_or(Content::Gone),
-                };
-                match content {
-                    Content::Read(content, still) => {
-                        if still && !stamp.racy(now) {
-                            next.push(path.clone(), stamp, &content);
-                        }
-                        of_file(&stamp, &content)
-                    }
-                    Content::Gone => continue,
-                    Content::Unreadable(kind) => unreadable(kind),
-                }
+        })
+        .collect();
+    let next = is_new.then(|| {
+        let mut next = StatCache::default();
+        for (entry, content) in found.iter().zip(&contents) {
+            if let (What::File(stamp), Some(content @ Content::Read(digest, _))) =
+                (&entry.what, content)
+                && content.is_settled(stamp, now)
+            {
+                next.push(&entry.path, stamp, digest);
             }
-            What::Link => match std::fs::read_link(on_disk(root, &path)) {
+        }
+        next
+    });
+    let mut pairs: Vec<(Found, Option<Content>)> = found.into_iter().zip(contents).collect();
+    Contents {
+        leaves: match cut {
+            None => Ok(leaves(root, &mut pairs)),
+            Some(error) => Err(error),
+        },
+        cache: next,
+    }
+}
+
+/// What these come to, in their order, less what is gone.
+fn leaves(root: &Path, pairs: &mut [(Found, Option<Content>)]) -> Vec<Leaf> {
+    let share = match pairs.len() {
+        many if many >= WORTH_LEAVES => many.div_ceil(threads()),
+        few => few.max(1),
+    };
+    let of = |share: &mut [(Found, Option<Content>)]| -> Vec<Leaf> {
+        let leaves = share
+            .iter_mut()
+            .map(|(found, content)| leaf(root, found, *content));
+        leaves.flatten().collect()
+    };
+    let mut shares = pairs.chunks_mut(share);
+    let first = shares.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
+        let mut all = of(first);
+        for other in others {
+            all.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        all
+    })
+}
+
+fn leaf(root: &Path, found: &mut Found, content: Option<Content>) -> Option<Leaf> {
+    let (digest, stamp) = match (&found.what, content) {
+        (What::File(stamp), Some(Content::Read(digest, _))) => {
+            (of_file(stamp, &digest), Some(*stamp))
+        }
+        (What::File(_), Some(Content::Gone) | None) => return None,
+        (What::File(stamp), Some(Content::Unreadable(kind))) => (unreadable(kind), Some(*stamp)),
+        (What::Link, _) => {
+            let digest = match std::fs::read_link(on_disk(root, &found.path)) {
                 Ok(target) => {
                     Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()])
                 }
-                Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                Err(err) if err.kind() == ErrorKind::NotFound => return None,
                 Err(err) => unreadable(err.kind()),
-            },
-            What::EmptyFolder => Digest::of_parts([b"folder".as_slice()]),
-            What::Special => Digest::of_parts([b"special".as_slice()]),
-            What::Unreadable(kind) => unreadable(kind),
-        };
-        leaves.push(Leaf {
-            path,
-            digest,
-            named,
-            is_file,
-            stamp,
-        });
-    }
-    Ok(Contents {
-        leaves,
-        cache: next,
-        fresh,
+            };
+            (digest, None)
+        }
+        (What::EmptyFolder, _) => (Digest::of_parts([b"folder".as_slice()]), None),
+        (What::Special, _) => (Digest::of_parts([b"special".as_slice()]), None),
+        (What::Unreadable(kind), _) => (unreadable(*kind), None),
+    };
+    Some(Leaf {
+        path: std::mem::take(&mut found.path),
+        digest,
+        named: found.named,
+        is_file: !matches!(found.what, What::EmptyFolder),
+        stamp,
     })
+}
+
+impl Content {
+    /// Whether it is what the file with this stamp holds, now and as long as the stamp stays.
+    fn is_settled(&self, stamp: &Stamp, now: SystemTime) -> bool {
+        matches!(self, Self::Read(_, true)) && !stamp.racy(now)
+    }
 }
 
 fn of_file(stamp: &Stamp, content: &Digest) -> Digest {
@@ -171,34 +218,33 @@ fn unreadable(kind: ErrorKind) -> Digest {
     Digest::of_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
-/// The contents of these files, in their order.
+/// The contents of these files, in their order, as far as there was time; and why no further.
 fn read_all(
     root: &Path,
     files: &[(&Found, &Stamp)],
     time: &Time<'_>,
-) -> Result<Vec<Content>, TreeError> {
-    let threads = match std::thread::available_parallelism() {
-        Ok(threads) if files.len() >= WORTH_A_THREAD => threads.get().min(MAX_THREADS),
-        Ok(_) | Err(_) => 1,
+) -> (Vec<Option<Content>>, Option<TreeError>) {
+    let threads = match files.len() {
+        many if many >= WORTH_A_THREAD => threads(),
+        _ => 1,
     };
     let share = files.len().div_ceil(threads).max(1);
-    let read_share = |share: &[(&Found, &Stamp)]| -> Result<Vec<Content>, TreeError> {
+    let read_share = |share: &[(&Found, &Stamp)]| {
         let mut block = vec![0; BLOCK];
-        share
-            .iter()
-            .map(|(entry, stamp)| {
-                time.check()?;
-                let path = on_disk(root, &entry.path);
-                match read_file(&path, stamp, &mut block, time) {
-                    Ok(content) => Ok(content),
-                    Err(ReadError::Tree(err)) => Err(err),
-                    Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => {
-                        Ok(Content::Gone)
-                    }
-                    Err(ReadError::Io(err)) => Ok(Content::Unreadable(err.kind())),
-                }
-            })
-            .collect()
+        let mut contents = vec![None; share.len()];
+        for ((entry, stamp), content) in share.iter().zip(&mut contents) {
+            if let Err(cut) = time.check() {
+                return (contents, Some(cut));
+            }
+            let path = on_disk(root, &entry.path);
+            *content = Some(match read_file(&path, stamp, &mut block, time) {
+                Ok(content) => content,
+                Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
+                Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
+                Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
+            });
+        }
+        (contents, None)
     };
     if threads == 1 {
         return read_share(files);
@@ -208,12 +254,14 @@ fn read_all(
             .chunks(share)
             .map(|share| (share, scope.spawn(move || read_share(share))))
             .collect();
-        let mut all = Vec::with_capacity(files.len());
+        let (mut all, mut cut) = (Vec::with_capacity(files.len()), None);
         for (share, thread) in running {
             // A thread that could not finish leaves its share to this one.
-            all.extend(thread.join().unwrap_or_else(|_| read_share(share))?);
+            let (contents, cut_here) = thread.join().unwrap_or_else(|_| read_share(share));
+            all.extend(contents);
+            cut = cut.or(cut_here);
         }
-        Ok(all)
+        (all, cut)
     })
 }
 
@@ -310,7 +358,7 @@ mod tests {
         let stamp = Stamp::of(&std::fs::metadata(root.path().join("a")).unwrap());
         let mut cache = StatCache::default();
         if let Some(cached) = cached {
-            cache.push(b"a".to_vec(), stamp, &Digest::of(cached));
+            cache.push(b"a", &stamp, &Digest::of(cached));
         }
         let found = vec![Found {
             path: b"a".to_vec(),
@@ -324,9 +372,8 @@ mod tests {
             &cache,
             now,
             &Time::new(crate::tree::Limits::default()),
-        )
-        .unwrap();
-        let digest = contents.leaves[0].digest;
+        );
+        let digest = contents.leaves.as_ref().unwrap()[0].digest;
         (contents, digest)
     }
 
@@ -337,18 +384,18 @@ mod tests {
         };
         let (contents, digest) = one_file(None, 61);
         assert_eq!(
-            (digest, contents.fresh, contents.cache.len()),
-            (leaf(b"real"), true, 1)
+            (digest, contents.cache.map(|cache| cache.len())),
+            (leaf(b"real"), Some(1))
         );
         let (contents, digest) = one_file(Some(b"remembered"), 61);
         assert_eq!(
-            (digest, contents.fresh, contents.cache.len()),
-            (leaf(b"remembered"), false, 1)
+            (digest, contents.cache.map(|cache| cache.len())),
+            (leaf(b"remembered"), None)
         );
         let (contents, digest) = one_file(None, 0);
         assert_eq!(
-            (digest, contents.fresh, contents.cache.len()),
-            (leaf(b"real"), true, 0)
+            (digest, contents.cache.map(|cache| cache.len())),
+            (leaf(b"real"), None)
         );
     }
 }

@@ -10,6 +10,7 @@
 //! name counts for that verifier.
 
 mod content;
+mod folder_queue;
 mod folders;
 mod globs;
 mod markers;
@@ -21,6 +22,7 @@ mod watch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -60,7 +62,9 @@ pub struct TreeReader {
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
     /// to the root, as [`tracked_files`] gives them. A name that ends with `/` is a folder, and
     /// everything in it counts.
-    pub always: BTreeSet<String>,
+    pub always: Arc<BTreeSet<String>>,
+    /// A few more of them.
+    pub named: BTreeSet<String>,
     /// A folder that is no part of the tree wherever it lies: our own state.
     pub apart: Option<PathBuf>,
     /// Files that are no part of the tree unless `always` names them: what we print into.
@@ -103,7 +107,20 @@ pub struct Limits<'a> {
     pub cancelled: Option<&'a AtomicBool>,
 }
 
+/// More threads than this do not read a tree any quicker.
+const MAX_THREADS: usize = 4;
+
+/// How many threads read a tree that is worth more than one.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS))
+}
+
 impl TreeReader {
+    /// Whether a file counts whatever ignore files say.
+    fn counts_always(&self, name: &str) -> bool {
+        self.always.contains(name) || self.named.contains(name)
+    }
+
     /// Reads the tree as it is now.
     ///
     /// # Errors
@@ -132,13 +149,10 @@ impl TreeReader {
         let Contents {
             leaves,
             cache: next,
-            fresh,
-        } = content::contents(&self.root, found, &cache, now, &time)?;
-        let cache_saved = if fresh || next.len() != cache.len() {
-            next.save(&self.cache_file)
-        } else {
-            Ok(())
-        };
+        } = content::contents(&self.root, found, &cache, now, &time);
+        // Also of a reading that was cut: the next one gets further.
+        let cache_saved = next.map_or(Ok(()), |next| next.save(&self.cache_file));
+        let leaves = leaves?;
         Ok(TreeReading::new(
             leaves,
             markers::nearest(markers),

@@ -6,15 +6,13 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
 use checkrein_core::digest::Digest;
 
 use crate::private_file::create_private_folder;
 use crate::regular;
 
 /// Part of the checksum: a cache of another layout is a damaged one.
-const LAYOUT: &[u8] = b"checkrein stat cache 1";
+const LAYOUT: &[u8] = b"checkrein stat cache 2";
 
 /// How young a file must not be to be remembered. A write through a mapping to a page that is dirty
 /// already leaves no trace in the file's times until the page is written back: on ext4 that took up
@@ -29,9 +27,12 @@ const COARSE_TICK_NS: i64 = 2_000_000_000;
 /// More of a cache is not read, and what is cut is a damaged one.
 const LARGEST: u64 = 512 << 20;
 
+/// A stamp as bytes.
+const STAMP_BYTES: usize = 5 * 8 + 4;
+
 /// What the file system says of a file. Content cannot change without the change time doing so,
 /// which no program can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     size: u64,
     modified_ns: i64,
@@ -66,6 +67,41 @@ impl Stamp {
             device: 0,
             inode: 0,
             mode: 0,
+        }
+    }
+
+    fn to_bytes(self) -> [u8; STAMP_BYTES] {
+        let mut bytes = [0; STAMP_BYTES];
+        let numbers = [
+            self.size,
+            self.modified_ns.cast_unsigned(),
+            self.changed_ns.cast_unsigned(),
+            self.device,
+            self.inode,
+        ];
+        let parts = numbers.map(u64::to_le_bytes);
+        let mode = self.mode.to_le_bytes();
+        let parts = parts.as_flattened().iter().chain(&mode);
+        for (to, from) in bytes.iter_mut().zip(parts) {
+            *to = *from;
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; STAMP_BYTES]) -> Self {
+        let number = |nth: usize| {
+            let part = bytes.get(nth * 8..).and_then(<[u8]>::first_chunk::<8>);
+            part.map_or(0, |part| u64::from_le_bytes(*part))
+        };
+        Self {
+            size: number(0),
+            modified_ns: number(1).cast_signed(),
+            changed_ns: number(2).cast_signed(),
+            device: number(3),
+            inode: number(4),
+            mode: bytes
+                .last_chunk::<4>()
+                .map_or(0, |mode| u32::from_le_bytes(*mode)),
         }
     }
 
@@ -127,10 +163,24 @@ fn nanoseconds(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Content digests by path, sorted by path.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Content digests by path, sorted by path, as they stand in their file: a record after the other, which
+/// a reading goes along without taking them apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StatCache {
-    entries: Vec<(Vec<u8>, Stamp, [u8; 32])>,
+    records: Vec<u8>,
+    count: usize,
+}
+
+/// Goes along the entries.
+pub(crate) struct Entries<'c> {
+    rest: &'c [u8],
+    next: Option<Entry<'c>>,
+}
+
+struct Entry<'c> {
+    path: &'c [u8],
+    stamp: Stamp,
+    content: [u8; 32],
 }
 
 impl StatCache {
@@ -144,14 +194,19 @@ impl StatCache {
             if *sum != checksum(body) {
                 return None;
             }
-            postcard::from_bytes(body).ok()
+            let (count, _) = body.split_first_chunk::<8>()?;
+            let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+            bytes.drain(..40);
+            let records = bytes;
+            Some(Self { records, count })
         };
         read().unwrap_or_default()
     }
 
     /// Replaces the cache in `file`, whole or not at all.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        let body = postcard::to_allocvec(self).map_err(std::io::Error::other)?;
+        let mut body = (self.count as u64).to_le_bytes().to_vec();
+        body.extend_from_slice(&self.records);
         let folder = file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
@@ -161,23 +216,63 @@ impl StatCache {
         Ok(())
     }
 
-    /// The content digest of a file that still is what it was.
-    pub(crate) fn find(&self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
-        let at = self
-            .entries
-            .binary_search_by(|(known, _, _)| (**known).cmp(path))
-            .ok()?;
-        let (_, known, content) = self.entries.get(at)?;
-        (known == stamp).then_some(Digest::from_bytes(*content))
+    /// The entries from the first on.
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        let mut entries = Entries {
+            rest: &self.records,
+            next: None,
+        };
+        entries.advance();
+        entries
     }
 
     /// Adds an entry; they must come sorted by path.
-    pub(crate) fn push(&mut self, path: Vec<u8>, stamp: Stamp, content: &Digest) {
-        self.entries.push((path, stamp, *content.as_bytes()));
+    pub(crate) fn push(&mut self, path: &[u8], stamp: &Stamp, content: &Digest) {
+        // No path of a file system is longer.
+        let Ok(length) = u32::try_from(path.len()) else {
+            return;
+        };
+        self.records.extend_from_slice(&length.to_le_bytes());
+        self.records.extend_from_slice(path);
+        self.records.extend_from_slice(&stamp.to_bytes());
+        self.records.extend_from_slice(content.as_bytes());
+        self.count += 1;
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.count
+    }
+}
+
+impl Entries<'_> {
+    /// The content digest of a file that still is what it was. Files must be asked for sorted by path.
+    pub(crate) fn find(&mut self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
+        while self.next.as_ref().is_some_and(|entry| entry.path < path) {
+            self.advance();
+        }
+        let known = self.next.as_ref().filter(|entry| entry.path == path)?;
+        (known.stamp == *stamp).then_some(Digest::from_bytes(known.content))
+    }
+
+    fn advance(&mut self) {
+        self.next = Entry::read(&mut self.rest);
+    }
+}
+
+impl<'c> Entry<'c> {
+    /// Takes the first one off; `None` at the end.
+    fn read(rest: &mut &'c [u8]) -> Option<Self> {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (path, after) = after.split_at_checked(length)?;
+        let (stamp, after) = after.split_first_chunk::<STAMP_BYTES>()?;
+        let (content, after) = after.split_first_chunk::<32>()?;
+        *rest = after;
+        Some(Self {
+            path,
+            stamp: Stamp::from_bytes(stamp),
+            content: *content,
+        })
     }
 }
 
@@ -206,13 +301,16 @@ mod tests {
         let file = dir.path().join("state/cache");
         assert_eq!(StatCache::load(&file), StatCache::default());
         let mut cache = StatCache::default();
-        cache.push(b"a".to_vec(), stamp(7), &Digest::of(b"x"));
-        cache.push(b"b\xff".to_vec(), stamp(8), &Digest::of(b"y"));
+        cache.push(b"a", &stamp(7), &Digest::of(b"x"));
+        cache.push(b"b\xff", &stamp(8), &Digest::of(b"y"));
         cache.save(&file).unwrap();
         assert_eq!(StatCache::load(&file), cache);
-        assert_eq!(cache.find(b"b\xff", &stamp(8)), Some(Digest::of(b"y")));
-        assert_eq!(cache.find(b"b\xff", &stamp(9)), None);
-        assert_eq!(cache.find(b"c", &stamp(8)), None);
+        let found = |path: &[u8], at| cache.entries().find(path, &stamp(at));
+        assert_eq!(found(b"a", 7), Some(Digest::of(b"x")));
+        assert_eq!(found(b"b\xff", 8), Some(Digest::of(b"y")));
+        assert_eq!(found(b"b\xff", 9), None);
+        assert_eq!(found(b"aa", 8), None);
+        assert_eq!(found(b"c", 8), None);
 
         let whole = std::fs::read(&file).unwrap();
         for at in 0..whole.len() {

@@ -1,21 +1,23 @@
 //! The walk: what is there, minus what does not count. Not the `ignore` crate's own, which
 //! cannot say what it left out nor keep tracked files that are ignored; its matcher is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::ErrorKind;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::folder_queue::FolderQueue;
 use super::folders::{OURS, is_cache, is_version_control};
 use super::globs::Reach;
 use super::markers::{self, Marker};
 use super::stat_cache::Stamp;
-use super::{FileId, LeftOut, Time, TreeError, TreeReader};
+use super::{FileId, LeftOut, Time, TreeError, TreeReader, threads};
 
 /// Something that counts.
 #[derive(Debug, Clone)]
@@ -52,79 +54,125 @@ pub(crate) struct Walked {
 /// A folder's ignore file and those above it.
 struct Ignores {
     here: Gitignore,
-    above: Option<Rc<Ignores>>,
+    above: Option<Arc<Ignores>>,
 }
 
-struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     /// Relative, with a trailing `/`; empty for the root.
     prefix: Vec<u8>,
-    ignores: Option<Rc<Ignores>>,
+    ignores: Option<Arc<Ignores>>,
 }
 
+/// From so many folders on that wait to be listed, more threads are worth their start.
+const WORTH_THREADS: usize = 32;
+
 pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeError> {
-    let TreeReader {
-        root,
-        always,
-        apart,
-        printed,
-        ..
-    } = reader;
-    let mut walk = Walk {
-        always,
-        apart: apart.as_deref(),
-        printed,
-        found: Vec::with_capacity(always.len()),
+    let root = Folder {
+        path: reader.root.clone(),
+        prefix: Vec::new(),
+        ignores: ignores_above(&reader.root),
+    };
+    let mut first = Walk::new(reader);
+    let mut folders = vec![root];
+    while folders.len() < WORTH_THREADS
+        && let Some(folder) = folders.pop()
+    {
+        first.list(folder, &mut folders, time)?;
+    }
+    let mut walks = vec![first];
+    if !folders.is_empty() {
+        walks.extend(in_threads(reader, folders, time)?);
+    }
+    let mut walked = Walked {
+        found: Vec::new(),
         left_out: LeftOut::default(),
         markers: Vec::new(),
     };
-    let mut folders = vec![Folder {
-        path: root.to_owned(),
-        prefix: Vec::new(),
-        ignores: ignores_above(root),
-    }];
-    while let Some(folder) = folders.pop() {
-        time.check()?;
-        let at_root = folder.prefix.is_empty();
-        match std::fs::read_dir(&folder.path) {
-            Ok(entries) => walk.folder(folder, entries, &mut folders),
-            Err(err) if at_root => return Err(TreeError::root(root, err)),
-            Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => walk.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
-        }
+    for mut walk in walks {
+        walked.found.append(&mut walk.found);
+        walked.markers.append(&mut walk.markers);
+        walked.left_out.ignored += walk.left_out.ignored;
+        walked.left_out.caches += walk.left_out.caches;
     }
-    let Walk {
-        mut found,
-        left_out,
-        markers,
-        ..
-    } = walk;
-    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    add_always(reader, &mut found, time)?;
-    Ok(Walked {
-        found,
-        left_out,
-        markers,
+    // What each thread found is sorted: this merges.
+    walked.found.sort_by(|a, b| a.path.cmp(&b.path));
+    add_always(reader, &mut walked.found, time)?;
+    Ok(walked)
+}
+
+/// Lists these folders and all below them.
+fn in_threads<'a>(
+    reader: &'a TreeReader,
+    folders: Vec<Folder>,
+    time: &Time<'_>,
+) -> Result<Vec<Walk<'a>>, TreeError> {
+    let queue = FolderQueue::new(folders);
+    let work = || {
+        let mut walk = Walk::new(reader);
+        while let Some(mut turn) = queue.next() {
+            if let Some(folder) = turn.folder.take() {
+                walk.list(folder, &mut turn.below, time)?;
+            }
+        }
+        walk.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(walk)
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(work)).collect();
+        let mut walks = vec![work()];
+        for other in others {
+            walks.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        walks.into_iter().collect()
     })
 }
 
+/// What one thread finds.
 struct Walk<'a> {
-    always: &'a BTreeSet<String>,
-    apart: Option<&'a Path>,
-    printed: &'a BTreeSet<FileId>,
+    reader: &'a TreeReader,
     found: Vec<Found>,
     left_out: LeftOut,
     markers: Vec<Marker>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(reader: &'a TreeReader) -> Self {
+        Self {
+            reader,
+            found: Vec::new(),
+            left_out: LeftOut::default(),
+            markers: Vec::new(),
+        }
+    }
+
+    /// Adds what is in a folder; what is to be listed next comes into `below`.
+    fn list(
+        &mut self,
+        folder: Folder,
+        below: &mut Vec<Folder>,
+        time: &Time<'_>,
+    ) -> Result<(), TreeError> {
+        time.check()?;
+        match std::fs::read_dir(&folder.path) {
+            Ok(entries) => self.folder(folder, entries, below),
+            Err(err) if folder.prefix.is_empty() => {
+                return Err(TreeError::root(&self.reader.root, err));
+            }
+            Err(err) if err.kind() == ErrorKind::NotFound => {}
+            Err(err) => self.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
+        }
+        Ok(())
+    }
+
     fn mark(&mut self, full: &Path, path: &[u8], is_folder: bool) {
         markers::of_left_out(full, &lossless(path), is_folder, &mut self.markers);
     }
 
     fn is_printed(&self, metadata: &Metadata) -> bool {
         let id = || FileId::of(metadata);
-        !self.printed.is_empty() && id().is_some_and(|id| self.printed.contains(&id))
+        let printed = &self.reader.printed;
+        !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
     }
 
     fn add(&mut self, path: Vec<u8>, what: What) {
@@ -168,7 +216,7 @@ impl Walk<'_> {
                 }
             };
             let full = path.join(entry.file_name());
-            if self.apart == Some(&*full) {
+            if self.reader.apart.as_ref() == Some(&full) {
                 continue;
             }
             if kind.is_dir() {
@@ -190,8 +238,9 @@ impl Walk<'_> {
                 continue;
             }
             // An ignore file that ignores itself would hide both itself and what it hides.
-            let exempt = *name == *b".gitignore" || self.always.contains(&*lossless(&relative));
-            if !exempt && ignored(&full, false, ignores.as_deref()) {
+            let exempt =
+                || *name == *b".gitignore" || self.reader.counts_always(&lossless(&relative));
+            if ignored(&full, false, ignores.as_deref()) && !exempt() {
                 self.left_out.ignored += 1;
                 // Packages may be linked from another checkout.
                 self.mark(&full, &relative, full.is_dir());
@@ -220,7 +269,8 @@ fn add_always(
     let root = &reader.root;
     let mut more = Vec::new();
     let mut real_folders = BTreeMap::new();
-    for name in &reader.always {
+    let mut at = 0;
+    for name in reader.always.iter().chain(&reader.named) {
         if let Some(folder) = name.strip_suffix('/') {
             let is_ours = folder.is_empty() || is_ours_to_count(folder);
             if is_ours && is_real_folder(root, folder, &mut real_folders) {
@@ -234,9 +284,11 @@ fn add_always(
             }
             continue;
         }
+        // Both are sorted, but for the few that are named.
+        at = known_from(found, at, name.as_bytes());
         let known = found
-            .binary_search_by(|entry| (*entry.path).cmp(name.as_bytes()))
-            .is_ok();
+            .get(at)
+            .is_some_and(|entry| *entry.path == *name.as_bytes());
         if known || !is_ours_to_count(name) {
             continue;
         }
@@ -266,6 +318,19 @@ fn add_always(
     }
     sort_in(found, more);
     Ok(())
+}
+
+/// Where this path is or would be, looked for from this place on if that can be.
+fn known_from(found: &[Found], from: usize, path: &[u8]) -> usize {
+    let is_before = |entry: &Found| *entry.path < *path;
+    let rest = found.get(from..).unwrap_or_default();
+    if from > 0 && !found.get(from - 1).is_some_and(is_before) {
+        return found.partition_point(is_before);
+    }
+    match rest.iter().take(8).position(|entry| !is_before(entry)) {
+        Some(near) => from + near,
+        None => from + rest.partition_point(is_before),
+    }
 }
 
 /// Adds what ignore files leave out and these globs ask for, sorted into place.
@@ -470,7 +535,7 @@ fn ignored(path: &Path, is_dir: bool, ignores: Option<&Ignores>) -> bool {
     false
 }
 
-fn with_ignore_file(folder: &Path, above: Option<Rc<Ignores>>) -> Option<Rc<Ignores>> {
+fn with_ignore_file(folder: &Path, above: Option<Arc<Ignores>>) -> Option<Arc<Ignores>> {
     let file = folder.join(".gitignore");
     // Like git, no symlink; and a pipe of that name would have us wait for ever.
     if !std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
@@ -480,14 +545,14 @@ fn with_ignore_file(folder: &Path, above: Option<Rc<Ignores>>) -> Option<Rc<Igno
     // Lines that are no globs are skipped, as git does.
     let _ = builder.add(&file);
     match builder.build() {
-        Ok(here) if !here.is_empty() => Some(Rc::new(Ignores { here, above })),
+        Ok(here) if !here.is_empty() => Some(Arc::new(Ignores { here, above })),
         Ok(_) | Err(_) => above,
     }
 }
 
 /// The ignore files between the root of the git repository and ours. None where there is no
 /// repository: a stray ignore file in a home folder is nobody's wish for this tree.
-fn ignores_above(root: &Path) -> Option<Rc<Ignores>> {
+fn ignores_above(root: &Path) -> Option<Arc<Ignores>> {
     if root.join(".git").exists() {
         return None;
     }
