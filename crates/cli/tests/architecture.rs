@@ -131,6 +131,7 @@ const STARTERS: &[&str] = &[
     "crates/cli/src/confine/mod.rs",
     "crates/cli/src/notify/mod.rs",
     "crates/cli/src/notify/surroundings.rs",
+    "crates/cli/src/owner.rs",
     "crates/models/src/key.rs",
     "crates/verifiers/src/command/process/mod.rs",
     "crates/verifiers/src/command/process/windows.rs",

@@ -52,17 +52,21 @@ impl Looks {
         self.get(|look| look.began >= now, read)
     }
 
-    /// The tree after all that was found out, if it was read since.
+    /// The tree after all that was found out, if it was read since. It serves once: whoever asks again
+    /// wants to know what became of the tree meanwhile.
     pub(crate) fn last(&self) -> Option<Arc<Look>> {
         let ended = (*lock(&self.ended))?;
         let latest = lock(&self.latest).clone();
-        latest.filter(|look| look.began >= ended)
+        let last = latest.filter(|look| look.began >= ended)?;
+        self.found_out();
+        Some(last)
     }
 
-    /// Takes down another one.
+    /// Takes down another one, which has served as the last.
     pub(crate) fn put(&self, look: Look) -> Arc<Look> {
         let look = Arc::new(look);
         *lock(&self.latest) = Some(Arc::clone(&look));
+        self.found_out();
         look
     }
 
@@ -125,6 +129,7 @@ mod tests {
         let second = looks.next(|| Ok(look())).unwrap();
         assert!(second.began > first.began);
         assert!(Arc::ptr_eq(&looks.last().unwrap(), &second));
+        assert!(looks.last().is_none(), "it has served");
         assert!(Arc::ptr_eq(&looks.any(never).unwrap(), &second));
         looks.found_out();
         assert!(looks.last().is_none());
