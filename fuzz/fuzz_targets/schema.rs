@@ -40,6 +40,7 @@ fn judge(definition: &str, message: &str) -> Report {
         models: &BTreeMap::new(),
         tools: Path::new("/nowhere/tools.json"),
         exit_statuses: None,
+        lock: None,
         redact: &|_| None,
     };
     let report = find("schema").expect("this build has it").verify(&job);
