@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
     self, Asked, Compiled, ConfigError, Driver, Profile, Source, Sources,
 };
-use checkrein_runtime::{Held, Place, held, whole};
+use checkrein_runtime::{Held, Place, RealSystem, held, whole};
 
 use crate::{guarded, sources};
 
@@ -256,6 +256,7 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         env: Arc::new(env::vars_os().collect::<BTreeMap<_, _>>()),
         // A clone's agent settings can set a hook's environment.
         addresses: !given.require_trust,
+        system: Arc::new(RealSystem),
     };
     let folder = match given.require_trust {
         true => account_home().map(|home| home.join(".config")),

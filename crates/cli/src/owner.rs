@@ -14,7 +14,7 @@ mod linux {
     use std::sync::Arc;
 
     use checkrein_runtime::config::ConfigError;
-    use checkrein_runtime::{OwnerLink, Place, Runtime};
+    use checkrein_runtime::{OwnerLink, Place, RealSystem, Runtime};
     use checkrein_verifiers::process::detached;
 
     use crate::commands::engine;
@@ -55,6 +55,7 @@ mod linux {
             state: batch.state.clone(),
             env: Arc::new(std::env::vars_os().collect::<BTreeMap<_, _>>()),
             addresses: batch.addresses,
+            system: Arc::new(RealSystem),
         };
         let store = engine::store(&place).map_err(|error| error.to_string())?;
         // Its sessions are sealed already.

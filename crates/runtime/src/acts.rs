@@ -2,8 +2,6 @@
 //! them at their requests and at their outcomes, since they do their work between the two; what was found before
 //! the newest that concerns a verifier is found out anew.
 
-use std::time::Instant;
-
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::ids::SessionId;
 use checkrein_core::input::{Input, Reach};
@@ -32,7 +30,7 @@ impl Runtime {
         policy: &Policy,
         limits: Limits<'_>,
     ) -> Result<Result<Look, TreeError>, RuntimeError> {
-        let (began, acts) = (Instant::now(), self.acts(Some(session))?);
+        let (began, acts) = (self.place.system.monotonic(), self.acts(Some(session))?);
         let reading = self.place.read(tracked, policy, limits);
         Ok(reading.map(|mut reading| {
             reading.fact.acts = Some(acts.newest);

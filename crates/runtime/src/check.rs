@@ -1,7 +1,6 @@
 //! `check`: verifiers by hand. Their evidence informs and satisfies nothing.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use checkrein_core::accept::Truth;
 use checkrein_core::digest::Digest;
@@ -52,13 +51,13 @@ impl Runtime {
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
-        let (began, acts) = (Instant::now(), self.acts(None)?);
+        let (began, acts) = (self.place.system.monotonic(), self.acts(None)?);
         let reading = self
             .place
             .read(
                 &self.place.tracked(None, patience),
                 policy,
-                patience.limits(),
+                patience.limits(&*self.place.system),
             )
             .map_err(RuntimeError::Tree)?;
         // A judge reads the answer of an agent, and here is none.
@@ -90,7 +89,7 @@ impl Runtime {
             reading,
             acts: acts.counted,
         });
-        let looks = Looks::from(Some(Arc::clone(&look)));
+        let looks = Looks::new(Arc::clone(&self.place.system), Some(Arc::clone(&look)));
         self.perform(
             session,
             policy,

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::config::{Compiled, ConfigError};
 use crate::facts::ToolFactsBuilder;
+use crate::system::System;
 
 /// Compiles the policy of a new session. Called at most once, and only for a new one.
 pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
@@ -81,22 +82,22 @@ pub struct Patience<'a> {
 
 impl<'a> Patience<'a> {
     /// Whether the answer is due.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self, system: &dyn System) -> bool {
         self.deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
+            .is_some_and(|deadline| system.monotonic() >= deadline)
     }
 
     /// For a program that is asked something on the way: most of the time is for the checks.
-    pub(crate) fn for_a_question(&self) -> Duration {
+    pub(crate) fn for_a_question(&self, system: &dyn System) -> Duration {
         const MOST: Duration = Duration::from_secs(30);
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic());
         self.deadline
             .map_or(MOST, |deadline| MOST.min(left(deadline) / 4))
     }
 
     /// For reading a tree: until the answer is due, or we are told to go.
-    pub(crate) fn limits(&self) -> Limits<'a> {
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+    pub(crate) fn limits(&self, system: &dyn System) -> Limits<'a> {
+        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic());
         Limits {
             time: self.deadline.map(left),
             cancelled: Some(self.cancelled),

@@ -53,6 +53,7 @@ mod shown;
 mod standing;
 mod start;
 mod summary;
+mod system;
 mod task_list;
 mod telling;
 mod transaction;
@@ -79,8 +80,12 @@ pub use layers::{
 };
 pub use lies::Lies;
 #[cfg(unix)]
-pub use owner::{OwnedBatch, OwnerLink, StartOwner, cancel_all, cancel_session};
+pub use owner::{
+    LinkEnd, LinkWriter, OwnedBatch, OwnerLink, ProcessId, Received, StartOwner, cancel_all,
+    cancel_session,
+};
 pub use reading::only_reads;
 pub use retain::{GoneSession, Retained, retain};
+pub use system::{MayBlock, RealSystem, System};
 pub use telling::{not_told, told, untold};
 pub use workspace::Place;

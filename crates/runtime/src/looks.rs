@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use checkrein_verifiers::tree::TreeReading;
 
+use crate::system::System;
+
 /// The tree at some moment.
 #[derive(Debug)]
 pub(crate) struct Look {
@@ -18,8 +20,9 @@ pub(crate) struct Look {
 }
 
 /// What was seen of the tree so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Looks {
+    system: Arc<dyn System>,
     /// Held while the tree is read: readings share one cache file.
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
@@ -27,8 +30,9 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    pub(crate) fn from(first: Option<Arc<Look>>) -> Self {
+    pub(crate) fn new(system: Arc<dyn System>, first: Option<Arc<Look>>) -> Self {
         Self {
+            system,
             latest: Mutex::new(first),
             ended: Mutex::default(),
         }
@@ -48,7 +52,7 @@ impl Looks {
         &self,
         read: impl FnOnce() -> Result<Look, String>,
     ) -> Result<Arc<Look>, String> {
-        let now = Instant::now();
+        let now = self.system.monotonic();
         self.get(|look| look.began >= now, read)
     }
 
@@ -56,7 +60,7 @@ impl Looks {
     /// wants to know what became of the tree meanwhile.
     pub(crate) fn last(&self) -> Option<Arc<Look>> {
         let ended = (*lock(&self.ended))?;
-        let latest = lock(&self.latest).clone();
+        let latest = self.system.lock(&self.latest).clone();
         let last = latest.filter(|look| look.began >= ended)?;
         self.found_out();
         Some(last)
@@ -65,14 +69,14 @@ impl Looks {
     /// Takes down another one, which has served as the last.
     pub(crate) fn put(&self, look: Look) -> Arc<Look> {
         let look = Arc::new(look);
-        *lock(&self.latest) = Some(Arc::clone(&look));
+        *self.system.lock(&self.latest) = Some(Arc::clone(&look));
         self.found_out();
         look
     }
 
     /// Something was found out just now.
     pub(crate) fn found_out(&self) {
-        *lock(&self.ended) = Some(Instant::now());
+        *lock(&self.ended) = Some(self.system.monotonic());
     }
 
     fn get(
@@ -80,7 +84,7 @@ impl Looks {
         serves: impl FnOnce(&Look) -> bool,
         read: impl FnOnce() -> Result<Look, String>,
     ) -> Result<Arc<Look>, String> {
-        let mut latest = lock(&self.latest);
+        let mut latest = self.system.lock(&self.latest);
         if let Some(look) = latest.as_ref().filter(|look| serves(look)) {
             return Ok(Arc::clone(look));
         }
@@ -98,6 +102,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::RealSystem;
     use checkrein_verifiers::tree::{Limits, TreeReader};
 
     fn look() -> Look {
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_look_serves_whoever_asked_before_it_began() {
-        let looks = Looks::from(Some(Arc::new(look())));
+        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())));
         let never = || -> Result<Look, String> { panic!("there is one") };
         let first = looks.any(never).unwrap();
         // Nothing was found out yet, so none is the last.
@@ -137,7 +142,7 @@ mod tests {
 
     #[test]
     fn who_asks_while_the_tree_is_read_gets_one_that_begins_later() {
-        let looks = Looks::default();
+        let looks = Looks::new(Arc::new(RealSystem), None);
         let (begun, wait) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {

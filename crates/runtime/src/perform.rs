@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, FRESH_MS, Finding, Origin, Retryable, Verdict};
@@ -24,8 +24,9 @@ use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::looks::{Look, Looks};
+use crate::system::{System, Threads};
 use crate::workspace::Tracked;
-use crate::{approvals, clock, exit_statuses, kept, logs, writers};
+use crate::{approvals, exit_statuses, kept, logs, writers};
 
 /// How often a file is looked at that a check wrote before.
 const BETWEEN_GLANCES: Duration = Duration::from_millis(15);
@@ -119,7 +120,9 @@ impl Runtime {
         };
         let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
         let owned = batch.hand_over(wanted);
+        let system = batch.system();
         std::thread::scope(|scope| {
+            let threads = Threads::new(system, scope);
             let (sender, receiver) = channel();
             let is_owned = |want: &Wanted| {
                 let mut owned = owned.iter().flat_map(|owned| &owned.wanted);
@@ -128,17 +131,17 @@ impl Runtime {
             let ours: Vec<&Wanted> = wanted.iter().filter(|want| !is_owned(want)).collect();
             if let Some(owned) = owned {
                 let (batch, sender) = (&batch, sender.clone());
-                scope.spawn(move || batch.wait_for_owner(owned, &sender));
+                threads.spawn(move || batch.wait_for_owner(owned, &sender));
             }
             for want in ours {
                 let Some(spec) = policy.verifier(&want.verifier) else {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
-                scope.spawn(move || batch.first(spec, want, &sender));
+                threads.spawn(move || batch.first(spec, want, &sender));
             }
             drop(sender);
-            for found in receiver {
+            while let Some(found) = system.receive(&receiver) {
                 match found? {
                     Found::Done(done) => {
                         batch.finished(&done);
@@ -209,6 +212,14 @@ enum Turn {
 pub(crate) type Answer<'a> = Result<Found<'a>, RuntimeError>;
 
 impl<'a> Batch<'a> {
+    pub(crate) fn system(&self) -> &'a dyn System {
+        &*self.runtime.place.system
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.system().millis()
+    }
+
     pub(crate) fn first(
         &self,
         spec: &'a VerifierSpec,
@@ -327,7 +338,7 @@ impl<'a> Batch<'a> {
                 key,
                 evidence,
                 cached: false,
-                began: clock::now(),
+                began: self.now(),
                 parked: None,
                 run_here: false,
             };
@@ -353,7 +364,7 @@ impl<'a> Batch<'a> {
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
-        let bytes = kept::encode(clock::now(), 0, &evidence);
+        let bytes = kept::encode(self.now(), 0, &evidence);
         self.runtime
             .store
             .put_evidence(&key, &bytes, Standing::Final)?;
@@ -361,7 +372,7 @@ impl<'a> Batch<'a> {
             key,
             evidence,
             cached: false,
-            began: clock::now(),
+            began: self.now(),
             parked: word.parked(),
             run_here: false,
         })
@@ -429,10 +440,11 @@ impl<'a> Batch<'a> {
             let mut watch = before.watch(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let report = std::thread::scope(|scope| {
-                scope.spawn(|| {
+                let threads = Threads::new(self.system(), scope);
+                threads.spawn(|| {
                     while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
                         watch.look();
-                        std::thread::sleep(BETWEEN_GLANCES);
+                        self.system().sleep(BETWEEN_GLANCES);
                     }
                 });
                 let report = self.run(spec, claim);
@@ -502,7 +514,7 @@ impl<'a> Batch<'a> {
                 return Ok(match again {
                     Some(run)
                         if Some(&run) != before.as_ref()
-                            && is_fresh(spec, &run, acts)
+                            && is_fresh(spec, &run, acts, self.now())
                             && (self.use_cache || waited) =>
                     {
                         Turn::Known(known(run))
@@ -518,7 +530,7 @@ impl<'a> Batch<'a> {
             waited = true;
             lock(&self.kept).clear();
             self.check_cancelled()?;
-            if self.patience.is_over() {
+            if self.patience.is_over(self.system()) {
                 if let Some(since) = self.owned_since(spec, subject) {
                     let done = self.owned_elsewhere(spec, subject, since)?;
                     return Ok(Turn::Given(Box::new(done)));
@@ -531,12 +543,12 @@ impl<'a> Batch<'a> {
                     key,
                     evidence,
                     cached: false,
-                    began: clock::now(),
+                    began: self.now(),
                     parked: None,
                     run_here: false,
                 })));
             }
-            std::thread::sleep(LOOK_AGAIN);
+            self.system().sleep(LOOK_AGAIN);
         }
     }
 
@@ -553,7 +565,7 @@ impl<'a> Batch<'a> {
     fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64) -> bool {
         // A judge also reads what is no part of its subject: the conversation.
         let here = spec.tier != Tier::Judge || self.is_of_task(run);
-        here && is_fresh(spec, run, acts)
+        here && is_fresh(spec, run, acts, self.now())
     }
 
     /// Whether it was found since the task began.
@@ -619,11 +631,11 @@ impl<'a> Batch<'a> {
             lock: claim.lock(),
             redact: &|text| self.runtime.redactor.bytes(text),
         };
-        let mut report = verifier.verify(&job);
+        let mut report = self.system().verify(verifier, &job);
         let mut tries = 1;
         while tries <= spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
             tries += 1;
-            report = verifier.verify(&job);
+            report = self.system().verify(verifier, &job);
         }
         (report, tries)
     }
@@ -635,11 +647,11 @@ impl<'a> Batch<'a> {
     }
 
     fn read(&self) -> Result<Look, String> {
-        let began = Instant::now();
+        let began = self.system().monotonic();
         let acts = self.runtime.acts(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
-        let reading = place.read(self.tracked(), self.policy, self.patience.limits());
+        let reading = place.read(self.tracked(), self.policy, self.patience.limits(self.system()));
         let mut reading = reading.map_err(|error| error.to_string())?;
         reading.fact.acts = Some(acts.newest);
         Ok(Look {
@@ -720,7 +732,7 @@ impl<'a> Batch<'a> {
 
     /// Keeps what was found. `acts`: how many were counted when it began.
     fn put(&self, key: Digest, evidence: Evidence, acts: u64) -> Result<Done, RuntimeError> {
-        let now = clock::now();
+        let now = self.now();
         let key = kept::put(&*self.runtime.store, &key, (now, acts), &evidence)?;
         Ok(Done {
             key,
@@ -734,7 +746,7 @@ impl<'a> Batch<'a> {
 
     fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
         // Cut short like a check is, and mended in the same way.
-        let cause = if self.patience.is_over() {
+        let cause = if self.patience.is_over(self.system()) {
             Cause::ReplyDeadline
         } else {
             Cause::TreeUnreadable
@@ -745,7 +757,7 @@ impl<'a> Batch<'a> {
             key,
             evidence: self.evidence(spec, report, subject, subject, none, none),
             cached: false,
-            began: clock::now(),
+            began: self.now(),
             parked: None,
             run_here: false,
         }
@@ -866,9 +878,9 @@ impl<'a> Batch<'a> {
 }
 
 /// Whether no act that concerns it came after the run began, and it is not too old to be believed.
-fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64) -> bool {
+fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> bool {
     let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
-    let is_old = || clock::now().since(run.began()) >= FRESH_MS;
+    let is_old = || now.since(run.began()) >= FRESH_MS;
     run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
 }
 

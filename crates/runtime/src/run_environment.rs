@@ -26,7 +26,7 @@ const LONGEST_LINE: u64 = 256;
 pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> Short {
     let mut parts = vec![place.environment(), packages];
     for script in policy.verifiers.iter().filter_map(script) {
-        parts.push(programs(&script, &place.root, &place.env));
+        parts.push(place.system.programs(&script, &place.root, &place.env));
     }
     Digest::of_parts(parts.iter().map(|part| &part.as_bytes()[..])).short()
 }
@@ -39,7 +39,7 @@ fn script(spec: &VerifierSpec) -> Option<String> {
 }
 
 /// The files of the programs that the script itself calls by name.
-fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+pub(crate) fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for name in names(script) {
         let found = match name.contains('/') {

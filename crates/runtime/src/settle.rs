@@ -1,6 +1,7 @@
 //! Performs what a pending stop waits for and feeds it back, until there is an answer;
 //! waits for what another process is finding out, and takes over what it left.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ impl Runtime {
                 unread,
             });
         }
-        let looks = Looks::from(first.look.clone());
+        let looks = Looks::new(Arc::clone(&self.place.system), first.look.clone());
         let mut handled = first;
         let (mut before, mut rounds) = (Vec::new(), 0_u32);
         loop {
@@ -93,7 +94,7 @@ impl Runtime {
                 return Err(RuntimeError::Cancelled);
             }
             // What is asked for again and again, and brings nothing, must not outstay the answer.
-            if rounds > 0 && patience.is_over() {
+            if rounds > 0 && patience.is_over(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
             rounds += u32::from(handled.effects == before);
@@ -277,7 +278,7 @@ impl Runtime {
             return Ok(Ok(fact));
         }
         let tracked = self.place.tracked(Some(session), patience);
-        let look = self.read_with_acts(session, &tracked, policy, patience.limits())?;
+        let look = self.read_with_acts(session, &tracked, policy, patience.limits(&*self.place.system))?;
         Ok(look.map(|look| {
             let look = looks.put(look);
             fact_for(scope, &look)
@@ -359,10 +360,10 @@ impl Runtime {
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
-            if patience.is_over() {
+            if patience.is_over(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            self.place.system.sleep(LOOK_AGAIN);
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{acts, clock, fit, judging, load, patches, summary, task_list};
+use crate::{acts, fit, judging, load, patches, summary, task_list};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -218,18 +218,18 @@ impl Runtime {
         delivery.task_list = task_list::read_task_list(&self.place.root, &policy, &self.redactor);
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
-                let limit = PROMPT_LIMIT.min(patience.for_a_question());
+                let limit = PROMPT_LIMIT.min(patience.for_a_question(&*self.place.system));
                 let tracked = self.place.begin_task(&delivery.session, limit);
                 let limits = Limits {
                     time: Some(PROMPT_LIMIT),
-                    ..patience.limits()
+                    ..patience.limits(&*self.place.system)
                 };
                 let reading = self.place.read(&tracked, &policy, limits);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
-                let limits = patience.limits();
+                let limits = patience.limits(&*self.place.system);
                 let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;
                 let known = look.map(Arc::new);
                 let look = known.as_ref().ok().map(Arc::clone);
@@ -325,7 +325,7 @@ impl Runtime {
                 ..open
             });
         }
-        let now = clock::now();
+        let now = self.place.system.millis();
         let mut key = native_key(delivery);
         let mut known = match &key {
             Some(key) => tail.find_key(key)?,

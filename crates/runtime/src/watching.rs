@@ -26,7 +26,7 @@ use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::CallPlace;
 use crate::transaction::AsItStands;
-use crate::{clock, fit, load};
+use crate::{fit, load};
 
 /// Longest that an agent waits for one word about a call.
 const MOST: Duration = Duration::from_secs(20);
@@ -95,7 +95,7 @@ impl Runtime {
             policy,
             scope,
         } = stands;
-        let stamped = self.stamp(clock::now(), policy, state, scope, delivery);
+        let stamped = self.stamp(self.place.system.millis(), policy, state, scope, delivery);
         match step(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
             Some(Decision::Stop(_) | Decision::Noted) | None => None,
@@ -139,11 +139,11 @@ impl Runtime {
             }
             match self.store.claim(&key)? {
                 Some(claim) => break claim,
-                None if patience.is_over() => {
+                None if patience.is_over(&*self.place.system) => {
                     let reason = "another process was still asking when the answer was due";
                     return Ok(nothing(VetoSays::Silent, reason.to_owned()));
                 }
-                None => std::thread::sleep(LOOK_AGAIN),
+                None => self.place.system.sleep(LOOK_AGAIN),
             }
         };
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);

@@ -18,6 +18,7 @@ use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View
 
 use crate::delivery::Patience;
 use crate::printed::printed_into;
+use crate::system::{RealSystem, System};
 use crate::{environment, run_environment, whole};
 
 /// At a prompt the tree is read only as long as nobody notices.
@@ -50,6 +51,8 @@ pub struct Place {
     /// Whether what it says of where models are reached is believed: not where a stranger's
     /// settings may have set it.
     pub addresses: bool,
+    /// The machine.
+    pub system: Arc<dyn System>,
 }
 
 impl Place {
@@ -60,6 +63,7 @@ impl Place {
             env: Arc::new(std::env::vars_os().collect()),
             root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
             addresses: true,
+            system: Arc::new(RealSystem),
         }
     }
 
@@ -201,7 +205,7 @@ impl Place {
     /// The files tracked when the session's task began; those tracked now without one. What could
     /// not be read then is read now, so that who mends it can go on.
     pub(crate) fn tracked(&self, session: Option<&SessionId>, patience: Patience<'_>) -> Tracked {
-        let limit = patience.for_a_question();
+        let limit = patience.for_a_question(&*self.system);
         let Some(session) = session else {
             return self.tracked_now(limit);
         };

@@ -10,14 +10,19 @@ const SHELLS: &[&str] = &["ash", "bash", "busybox", "dash", "fish", "ksh", "sh",
 const MOST_SHELLS: usize = 8;
 
 /// A process, which no later one of its number is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProcessId {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProcessId {
     pid: u32,
     /// In ticks since the machine started.
     started: u64,
 }
 
 impl ProcessId {
+    /// The process of this number that started so many ticks after the machine.
+    pub fn new(pid: u32, started: u64) -> Self {
+        Self { pid, started }
+    }
+
     /// The nearest process above this one that is no shell. `None` where that cannot be known, and where
     /// nobody is left but the first process of all.
     pub(crate) fn of_agent() -> Option<Self> {

@@ -1,5 +1,6 @@
 //! What hook and owner say to each other, one JSON value a line.
 
+use std::fmt;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -14,9 +15,51 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// How long a reader waits at a time before it looks at other things.
 const TICK: Duration = Duration::from_millis(50);
 
-/// One end of the socket between a hook and its owner.
-#[derive(Debug)]
+/// One end of the connection between a hook and its owner.
 pub struct OwnerLink {
+    end: Box<dyn LinkEnd>,
+}
+
+impl fmt::Debug for OwnerLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnerLink").finish_non_exhaustive()
+    }
+}
+
+/// What carries the lines. It ends when the process at the other end does.
+pub trait LinkEnd: Send {
+    /// Waits a moment for a line.
+    fn receive(&mut self) -> Received;
+
+    /// The way to the other end.
+    ///
+    /// # Errors
+    /// If this process can have no more descriptors.
+    fn writer(&self) -> io::Result<Box<dyn LinkWriter>>;
+}
+
+/// See [`LinkEnd::writer`].
+pub trait LinkWriter: Send + Sync {
+    /// Sends a line, which ends with a line feed.
+    ///
+    /// # Errors
+    /// If the other end is gone.
+    fn send(&self, line: &[u8]) -> io::Result<()>;
+}
+
+/// What came of waiting for a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// One, with the line feed at its end.
+    Line(Vec<u8>),
+    /// None yet.
+    Nothing,
+    /// There will be none.
+    End,
+}
+
+/// A connection between two processes.
+struct SocketEnd {
     lines: BufReader<UnixStream>,
     /// The beginning of a line whose end has not come yet.
     begun: Vec<u8>,
@@ -58,45 +101,69 @@ impl OwnerLink {
     /// If it is no socket.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(TICK))?;
-        Ok(Self {
+        Ok(Self::over(SocketEnd {
             lines: BufReader::new(stream),
             begun: Vec::new(),
-        })
+        }))
+    }
+
+    /// Over something else that carries lines.
+    pub fn over(end: impl LinkEnd + 'static) -> Self {
+        Self { end: Box::new(end) }
     }
 
     pub(super) fn say(&self, said: &impl Serialize) -> io::Result<()> {
-        say(self.lines.get_ref(), said)
+        say(&*self.writer()?, said)
     }
 
-    /// The same end, for who only speaks.
-    pub(super) fn speaker(&self) -> io::Result<UnixStream> {
-        self.lines.get_ref().try_clone()
+    pub(super) fn writer(&self) -> io::Result<Box<dyn LinkWriter>> {
+        self.end.writer()
     }
 
     /// What cannot be read ends it: there is nobody to say so to.
     pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Heard<T> {
-        let left = LONGEST_LINE.saturating_sub(self.begun.len() as u64);
-        let mut bounded = (&mut self.lines).take(left);
-        match bounded.read_until(b'\n', &mut self.begun) {
-            Ok(_) if self.begun.ends_with(b"\n") => {
-                let line = std::mem::take(&mut self.begun);
-                serde_json::from_slice(&line).map_or(Heard::End, Heard::Said)
-            }
-            Ok(_) => Heard::End,
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                    Heard::Nothing
-                }
-                _ => Heard::End,
-            },
+        match self.end.receive() {
+            Received::Line(line) => serde_json::from_slice(&line).map_or(Heard::End, Heard::Said),
+            Received::Nothing => Heard::Nothing,
+            Received::End => Heard::End,
         }
     }
 }
 
-pub(super) fn say(mut stream: &UnixStream, said: &impl Serialize) -> io::Result<()> {
+impl LinkEnd for SocketEnd {
+    fn receive(&mut self) -> Received {
+        let left = LONGEST_LINE.saturating_sub(self.begun.len() as u64);
+        let mut bounded = (&mut self.lines).take(left);
+        match bounded.read_until(b'\n', &mut self.begun) {
+            Ok(_) if self.begun.ends_with(b"\n") => {
+                Received::Line(std::mem::take(&mut self.begun))
+            }
+            Ok(_) => Received::End,
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
+                    Received::Nothing
+                }
+                _ => Received::End,
+            },
+        }
+    }
+
+    fn writer(&self) -> io::Result<Box<dyn LinkWriter>> {
+        Ok(Box::new(self.lines.get_ref().try_clone()?))
+    }
+}
+
+impl LinkWriter for UnixStream {
+    fn send(&self, line: &[u8]) -> io::Result<()> {
+        let mut stream = self;
+        stream.write_all(line)
+    }
+}
+
+pub(super) fn say(writer: &dyn LinkWriter, said: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(said)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    writer.send(&line)
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use agent::ProcessId;
-pub use link::OwnerLink;
+pub use agent::ProcessId;
+pub use link::{LinkEnd, LinkWriter, OwnerLink, Received};
 pub(crate) use records::forget_lost;
 pub use records::{cancel_all, cancel_session};
 

@@ -1,7 +1,8 @@
 //! The owner's side.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Origin;
@@ -15,6 +16,7 @@ use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::looks::Looks;
 use crate::perform::{Done, Wanted};
+use crate::system::{System, Threads};
 
 /// How often an owner that goes on alone looks whether it still should.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -40,9 +42,9 @@ impl Runtime {
     /// If the store cannot be read or written, if the session is not judged by that policy any more, and
     /// if nobody wants to know any more.
     pub fn own(&self, batch: &OwnedBatch, mut link: OwnerLink) -> Result<(), RuntimeError> {
-        let registered = register(batch).map_err(|source| RuntimeError::Owner { source })?;
-        let speaker = link.speaker();
-        let speaker = speaker.map_err(|source| RuntimeError::Owner { source })?;
+        let registered = register(batch, &*self.place.system).map_err(|source| RuntimeError::Owner { source })?;
+        let writer = link.writer();
+        let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
         let policy = self.peek(&batch.session)?.map(|(_, policy)| policy);
         let is_same = |policy: &Policy| Digest::of(&policy.to_blob()) == batch.policy;
         let Some(policy) = policy.filter(is_same) else {
@@ -55,11 +57,13 @@ impl Runtime {
         let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         // Nobody may listen any more; what was found is kept all the same.
         let tell = |said: OwnerSays| {
-            let _ = say(&speaker, &said);
+            let _ = say(&*writer, &said);
         };
+        let system = &*self.place.system;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                if !is_wanted_to_the_end(&mut link, batch, &registered, &ended) {
+            let threads = Threads::new(system, scope);
+            threads.spawn(|| {
+                if !is_wanted_to_the_end(system, &mut link, batch, &registered, &ended) {
                     cancelled.store(true, Ordering::Relaxed);
                 }
             });
@@ -82,7 +86,7 @@ impl Runtime {
                 None,
                 None,
                 patience,
-                &Looks::default(),
+                &Looks::new(Arc::clone(&self.place.system), None),
                 &progress,
                 &mut |done: Done| {
                     tell(OwnerSays::Done {
@@ -111,13 +115,14 @@ impl OwnedCheck {
 
 /// Waits for the end of the batch; false if nobody wants to know any more.
 fn is_wanted_to_the_end(
+    system: &dyn System,
     link: &mut OwnerLink,
     batch: &OwnedBatch,
     registered: &Registered,
     ended: &AtomicBool,
 ) -> bool {
     let mut is_alone = false;
-    let mut looked = Instant::now();
+    let mut looked = system.monotonic();
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
             match link.hear() {
@@ -126,12 +131,13 @@ fn is_wanted_to_the_end(
                 Heard::End => return false,
             }
         } else {
-            std::thread::sleep(LOOK_AGAIN / 10);
+            system.sleep(LOOK_AGAIN / 10);
         }
-        if looked.elapsed() >= LOOK_AGAIN {
-            looked = Instant::now();
+        let now = system.monotonic();
+        if now.saturating_duration_since(looked) >= LOOK_AGAIN {
+            looked = now;
             let is_there = batch.root.is_dir() && batch.state.is_dir();
-            if registered.is_cancelled() || !is_there || !batch.agent.lives() {
+            if registered.is_cancelled() || !is_there || !system.lives(batch.agent) {
                 return false;
             }
         }

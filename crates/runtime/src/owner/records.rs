@@ -1,10 +1,11 @@
 //! Which owners are at work in a state folder: one file each, locked as long as its owner lives. A file
 //! that nobody has locked is of an owner that was lost; one that ends takes its file away.
 
+use std::any::Any;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Millis, SessionId};
@@ -13,7 +14,8 @@ use checkrein_verifiers::private_file::{create_private_folder, open_private_file
 use serde::{Deserialize, Serialize};
 
 use super::OwnedBatch;
-use crate::{clock, whole};
+use crate::system::System;
+use crate::whole;
 
 const FOLDER: &str = "owners";
 const RECORD: &str = "json";
@@ -34,11 +36,11 @@ pub(crate) struct OwnerRecord {
 /// An owner's own record; it goes with this.
 pub(super) struct Registered {
     path: PathBuf,
-    _locked: File,
+    _locked: Box<dyn Any + Send + Sync>,
 }
 
 /// Enters an owner. Who finds the record finds it locked.
-pub(super) fn register(batch: &OwnedBatch) -> io::Result<Registered> {
+pub(super) fn register(batch: &OwnedBatch, system: &dyn System) -> io::Result<Registered> {
     let folder = batch.state.join(FOLDER);
     create_private_folder(&folder)?;
     let path = folder.join(&batch.id).with_extension(RECORD);
@@ -46,14 +48,14 @@ pub(super) fn register(batch: &OwnedBatch) -> io::Result<Registered> {
     let mut file = open_private_file(&fresh, File::options().write(true).truncate(true))?;
     file.try_lock()?;
     let record = OwnerRecord {
-        since: clock::now(),
+        since: system.millis(),
         batch: batch.clone(),
     };
     file.write_all(&serde_json::to_vec(&record)?)?;
     std::fs::rename(&fresh, &path)?;
     Ok(Registered {
         path,
-        _locked: file,
+        _locked: system.keep_locked(file),
     })
 }
 
@@ -85,11 +87,11 @@ impl FoundOwner {
     }
 
     /// Has it end, and waits a while for that.
-    pub(super) fn cancel(&self) {
+    pub(super) fn cancel(&self, system: &dyn System) {
         self.ask_to_end();
-        let until = Instant::now() + ENDING;
-        while self.lives() && Instant::now() < until {
-            std::thread::sleep(LOOK_AGAIN);
+        let until = system.monotonic() + ENDING;
+        while self.lives() && system.monotonic() < until {
+            system.sleep(LOOK_AGAIN);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The hook's side.
 
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Origin, Retryable};
@@ -11,11 +11,11 @@ use checkrein_verifiers::Report;
 
 use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
 use super::records::{FoundOwner, entered, running};
-use super::{OwnedBatch, OwnedCheck, ProcessId};
+use super::{OwnedBatch, OwnedCheck};
 use crate::delivery::Progress;
 use crate::error::RuntimeError;
 use crate::perform::{Answer, Batch, Done, Found, Wanted};
-use crate::{clock, kept, printed};
+use crate::{kept, printed};
 use checkrein_verifiers::logs;
 
 /// After so many lost owners a session has none any more: here no process may outlive its hook.
@@ -36,7 +36,7 @@ impl<'a> Batch<'a> {
         let start = self.runtime.start_owner.as_ref()?;
         let session = self.session?;
         let left = self.patience.deadline?;
-        let left = left.saturating_duration_since(Instant::now());
+        let left = left.saturating_duration_since(self.system().monotonic());
         if self.origin != Origin::Gate || printed::may_be_into(&self.runtime.place.root) {
             return None;
         }
@@ -78,8 +78,8 @@ impl<'a> Batch<'a> {
                 match check.beside(&owner.record.batch, policy) {
                     Beside::Joined => joined = true,
                     // What it runs is about what is not there any more.
-                    Beside::Outdated => owner.cancel(),
-                    Beside::Stale if of_session(&owner) => owner.cancel(),
+                    Beside::Outdated => owner.cancel(self.system()),
+                    Beside::Stale if of_session(&owner) => owner.cancel(self.system()),
                     Beside::Stale | Beside::Apart => {}
                 }
             }
@@ -98,7 +98,7 @@ impl<'a> Batch<'a> {
             session: session.clone(),
             policy,
             since: self.since,
-            agent: ProcessId::of_agent()?,
+            agent: self.system().agent()?,
             checks,
         };
         let link = start(&batch.id).ok()?;
@@ -110,7 +110,7 @@ impl<'a> Batch<'a> {
         Some(Owned {
             link,
             wanted: wanted.iter().filter(is_owned).cloned().collect(),
-            since: clock::now(),
+            since: self.now(),
         })
     }
 
@@ -130,7 +130,7 @@ impl<'a> Batch<'a> {
             if let Err(cancelled) = self.check_cancelled() {
                 return send(Err(cancelled));
             }
-            if self.patience.is_over() && link.say(&HookSays::Keep).is_ok() {
+            if self.patience.is_over(self.system()) && link.say(&HookSays::Keep).is_ok() {
                 for want in &wanted {
                     send(self.still_running(want, since));
                 }
@@ -198,7 +198,7 @@ impl<'a> Batch<'a> {
         subject: Digest,
         since: Millis,
     ) -> Result<Done, RuntimeError> {
-        let now = clock::now();
+        let now = self.now();
         let note = still_running_words(now.since(since));
         let report = Report {
             note: Some(note.clone()),

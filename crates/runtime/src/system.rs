@@ -1,0 +1,218 @@
+//! The machine as the engine sees it: clocks, threads, checks and other processes. One trait, so that a
+//! simulation can stand in for the machine and decide what happens when; [`RealSystem`] is the one that ships.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::Scope;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::Millis;
+use checkrein_verifiers::{Job, Report, Verifier};
+
+#[cfg(unix)]
+use crate::owner::ProcessId;
+use crate::run_environment;
+
+/// What the engine asks of the machine.
+pub trait System: Send + Sync + Debug {
+    /// The wall clock.
+    fn now(&self) -> SystemTime;
+
+    /// A clock that nobody sets, for deadlines.
+    fn monotonic(&self) -> Instant;
+
+    /// Does nothing for so long.
+    fn sleep(&self, span: Duration);
+
+    /// Waits until `ready` says so. It is asked again and again; only if it `may_block` may it wait by
+    /// itself.
+    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool);
+
+    /// A thread of this process is about to be started; by this number it is known.
+    fn thread_created(&self) -> u64;
+
+    /// It runs.
+    fn thread_started(&self, thread: u64);
+
+    /// It is at its end.
+    fn thread_ended(&self, thread: u64);
+
+    /// Waits until these threads are at their end, unless who started them waits by itself.
+    fn wait_for_threads(&self, threads: &[u64]);
+
+    /// Runs a check.
+    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report;
+
+    /// What identifies the programs that a shell script calls by name, and their interpreters.
+    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest;
+
+    /// The agent's own process above this hook, if it can be known.
+    #[cfg(unix)]
+    fn agent(&self) -> Option<ProcessId>;
+
+    /// Whether this process lives.
+    #[cfg(unix)]
+    fn lives(&self, process: ProcessId) -> bool;
+
+    /// Keeps a file locked as long as what is returned lives, and no longer than this process.
+    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
+}
+
+/// Whether who waits may block its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayBlock {
+    /// It may.
+    Yes,
+    /// It has to come back at once: another thread decides who goes on.
+    No,
+}
+
+impl dyn System + '_ {
+    /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
+    pub(crate) fn millis(&self) -> Millis {
+        let since = self.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The next message, or the end of them.
+    pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Option<T> {
+        let mut received = None;
+        self.wait(&mut |may_block| {
+            received = match may_block {
+                MayBlock::Yes => Some(receiver.recv().map_err(|RecvError| ())),
+                MayBlock::No => match receiver.try_recv() {
+                    Ok(message) => Some(Ok(message)),
+                    Err(TryRecvError::Disconnected) => Some(Err(())),
+                    Err(TryRecvError::Empty) => None,
+                },
+            };
+            received.is_some()
+        });
+        received.and_then(Result::ok)
+    }
+
+    /// Locks what one thread at a time may use. A poisoned lock guards nothing here that could be half done.
+    pub(crate) fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+        let mut locked = None;
+        self.wait(&mut |may_block| {
+            locked = match may_block {
+                MayBlock::Yes => Some(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
+                MayBlock::No => match mutex.try_lock() {
+                    Ok(guard) => Some(guard),
+                    Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                    Err(TryLockError::WouldBlock) => None,
+                },
+            };
+            locked.is_some()
+        });
+        locked.unwrap_or_else(|| mutex.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Threads of a scope. They have ended when this is dropped.
+pub(crate) struct Threads<'scope, 'env> {
+    system: &'scope dyn System,
+    scope: &'scope Scope<'scope, 'env>,
+    started: RefCell<Vec<u64>>,
+}
+
+impl<'scope, 'env> Threads<'scope, 'env> {
+    pub(crate) fn new(system: &'scope dyn System, scope: &'scope Scope<'scope, 'env>) -> Self {
+        Self {
+            system,
+            scope,
+            started: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'scope) {
+        let (system, thread) = (self.system, self.system.thread_created());
+        self.started.borrow_mut().push(thread);
+        self.scope.spawn(move || {
+            system.thread_started(thread);
+            let _ending = Ending { system, thread };
+            work();
+        });
+    }
+}
+
+impl Drop for Threads<'_, '_> {
+    fn drop(&mut self) {
+        self.system.wait_for_threads(&self.started.borrow());
+    }
+}
+
+/// Says that a thread is at its end, however it ends.
+struct Ending<'s> {
+    system: &'s dyn System,
+    thread: u64,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.system.thread_ended(self.thread);
+    }
+}
+
+/// The machine that this process runs on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealSystem;
+
+impl System for RealSystem {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn monotonic(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn sleep(&self, span: Duration) {
+        std::thread::sleep(span);
+    }
+
+    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
+        while !ready(MayBlock::Yes) {}
+    }
+
+    fn thread_created(&self) -> u64 {
+        0
+    }
+
+    fn thread_started(&self, _: u64) {}
+
+    fn thread_ended(&self, _: u64) {}
+
+    /// A scope of threads does.
+    fn wait_for_threads(&self, _: &[u64]) {}
+
+    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report {
+        verifier.verify(job)
+    }
+
+    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+        run_environment::programs(script, root, env)
+    }
+
+    #[cfg(unix)]
+    fn agent(&self) -> Option<ProcessId> {
+        ProcessId::of_agent()
+    }
+
+    #[cfg(unix)]
+    fn lives(&self, process: ProcessId) -> bool {
+        process.lives()
+    }
+
+    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+        Box::new(file)
+    }
+}
