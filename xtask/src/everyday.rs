@@ -101,7 +101,10 @@ fn interrupted(lines: &[String]) -> Vec<(String, String)> {
 fn lines_of(root: &Path) -> Result<BTreeSet<String>, String> {
     let mut lines = BTreeSet::new();
     for file in files(&root.join(".github/workflows"))? {
-        lines.extend(steps(&text(&file)?));
+        let workflow = text(&file)?;
+        if runs_every_day(&workflow) {
+            lines.extend(steps(&workflow));
+        }
     }
     for file in files(root)? {
         let name = file
@@ -144,6 +147,42 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
 fn text(file: &Path) -> Result<String, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a workflow runs for changes, and not only for a tag, a release, at some time of the week or by
+/// hand: nobody asks an agent for a release every day.
+fn runs_every_day(workflow: &str) -> bool {
+    let is_at_top = |line: &&str| !line.starts_with([' ', '#', '-']) && !line.trim().is_empty();
+    let mut lines = workflow.lines();
+    let on = lines.find(|line| ["on:", "'on':", "\"on\":"].iter().any(|on| line.starts_with(on)));
+    let Some(on) = on else { return true };
+    let rest = on.split_once(':').map_or("", |(_, rest)| rest);
+    if rest.contains("push") || rest.contains("pull_request") {
+        return true;
+    }
+    let block: Vec<&str> = lines.take_while(|line| !is_at_top(line)).collect();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let says = |line: &&&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    let triggers = block.iter().filter(says).map(|line| depth(line)).min();
+    let mut keys = block.iter().filter(says).peekable();
+    while let Some(key) = keys.next() {
+        if Some(depth(key)) != triggers {
+            continue;
+        }
+        let key = key.trim().trim_start_matches("- ").trim_end_matches(':');
+        let mut below = Vec::new();
+        while let Some(line) = keys.next_if(|line| Some(depth(line)) > triggers) {
+            below.push(line.trim());
+        }
+        let is_for_tags = below.iter().any(|line| line.starts_with("tags:"))
+            && !below.iter().any(|line| line.starts_with("branches"));
+        match key {
+            "pull_request" | "pull_request_target" | "merge_group" => return true,
+            "push" if !is_for_tags => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// What stands behind `run:`, on the line or below it.
@@ -233,4 +272,25 @@ fn reads(line: &str) -> Result<bool, String> {
         .status()
         .map_err(|error| format!("bash: {error}"))?;
     Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_for_changes_runs_every_day() {
+        let check = |on: &str, expected| {
+            let workflow = format!("name: x\n{on}\njobs:\n  pull_request:\n");
+            assert_eq!(runs_every_day(&workflow), expected, "{on}");
+        };
+        check("on: push", true);
+        check("on: [workflow_dispatch, pull_request]", true);
+        check("on:\n  push:\n    branches: [main]\n    tags: ['v*']", true);
+        check("on:\n  pull_request:\n  push:\n    tags: ['v*']", true);
+        check("on:\n- push", true);
+        check("on:\n  push:\n    tags:\n    - 'v*'\n  workflow_dispatch:", false);
+        check("on:\n  release:\n    types: [created]\n  # push:", false);
+        check("on:\n  schedule:\n    - cron: '1 2 3 4 5'", false);
+    }
 }
