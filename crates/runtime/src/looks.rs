@@ -103,11 +103,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::system::RealSystem;
+    use checkrein_verifiers::file_system::RealFileSystem;
     use checkrein_verifiers::tree::{Limits, TreeReader};
 
     fn look() -> Look {
         let root = tempfile::tempdir().unwrap();
         let reader = TreeReader {
+            files: Arc::new(RealFileSystem),
             root: root.path().to_owned(),
             cache_file: root.path().join("cache"),
             always: Arc::default(),

@@ -15,6 +15,7 @@
 //!    cannot tell, hang and flood. The suite fails until the row is there.
 
 mod command;
+pub mod file_system;
 mod findings;
 pub mod git;
 mod job;

@@ -28,6 +28,14 @@ pub fn open_itself(path: &Path) -> io::Result<File> {
     itself(path)
 }
 
+/// The same, for what was a regular file when its folder was listed a moment ago.
+///
+/// # Errors
+/// As `open_itself`.
+pub(crate) fn open_listed(path: &Path) -> io::Result<File> {
+    itself(path)
+}
+
 /// Opens the file at `path`, which is no link, for writing, and makes it for its owner if there
 /// is none.
 ///

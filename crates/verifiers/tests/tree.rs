@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
+use checkrein_verifiers::file_system::RealFileSystem;
 use checkrein_verifiers::tree::{
     FileId, LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
 };
@@ -27,6 +28,7 @@ type ViewSpec<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 fn reader(world: &World) -> TreeReader {
     TreeReader {
+        files: Arc::new(RealFileSystem),
         root: world.root(),
         cache_file: world.outside().join("state/tree-cache"),
         always: Arc::new(

@@ -1,6 +1,5 @@
 //! From what the walk found to leaves: each file's content, out of the cache or read.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -10,9 +9,10 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
-use super::stat_cache::{Stamp, StatCache};
-use super::walk::{Found, What};
-use super::{Time, TreeError, threads};
+use super::stat_cache::StatCache;
+use super::walk::{Found, What, os_name};
+use super::{Time, TreeError};
+use crate::file_system::{FileKind, FileSystem, Links, OpenFile, Stamp};
 
 /// Files to read from which on a second thread is worth its start.
 const WORTH_A_THREAD: usize = 32;
@@ -63,7 +63,7 @@ enum Content {
 pub(crate) fn is_too_large(entry: &Found) -> bool {
     match &entry.what {
         #[cfg(unix)]
-        What::File(stamp) => stamp.size() > LARGEST_READ,
+        What::File(stamp) => stamp.size > LARGEST_READ,
         #[cfg(not(unix))]
         What::File(_) => false,
         What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => false,
@@ -71,6 +71,7 @@ pub(crate) fn is_too_large(entry: &Found) -> bool {
 }
 
 pub(crate) fn contents(
+    file_system: &dyn FileSystem,
     root: &Path,
     found: Vec<Found>,
     cache: &StatCache,
@@ -93,7 +94,7 @@ pub(crate) fn contents(
             _ => None,
         })
         .collect();
-    let (read, cut) = read_all(root, &unknown, time);
+    let (read, cut) = read_all(file_system, root, &unknown, time);
     let learnt = unknown.iter().zip(&read);
     let learnt = learnt.filter(|((_, stamp), content)| {
         content.is_some_and(|content| content.is_settled(stamp, now))
@@ -125,7 +126,7 @@ pub(crate) fn contents(
     let mut pairs: Vec<(Found, Option<Content>)> = found.into_iter().zip(contents).collect();
     Contents {
         leaves: match cut {
-            None => Ok(leaves(root, &mut pairs)),
+            None => Ok(leaves(file_system, root, &mut pairs)),
             Some(error) => Err(error),
         },
         cache: next,
@@ -133,15 +134,19 @@ pub(crate) fn contents(
 }
 
 /// What these come to, in their order, less what is gone.
-fn leaves(root: &Path, pairs: &mut [(Found, Option<Content>)]) -> Vec<Leaf> {
+fn leaves(
+    file_system: &dyn FileSystem,
+    root: &Path,
+    pairs: &mut [(Found, Option<Content>)],
+) -> Vec<Leaf> {
     let share = match pairs.len() {
-        many if many >= WORTH_LEAVES => many.div_ceil(threads()),
+        many if many >= WORTH_LEAVES => many.div_ceil(file_system.threads().max(1)),
         few => few.max(1),
     };
     let of = |share: &mut [(Found, Option<Content>)]| -> Vec<Leaf> {
         let leaves = share
             .iter_mut()
-            .map(|(found, content)| leaf(root, found, *content));
+            .map(|(found, content)| leaf(file_system, root, found, *content));
         leaves.flatten().collect()
     };
     let mut shares = pairs.chunks_mut(share);
@@ -156,7 +161,12 @@ fn leaves(root: &Path, pairs: &mut [(Found, Option<Content>)]) -> Vec<Leaf> {
     })
 }
 
-fn leaf(root: &Path, found: &mut Found, content: Option<Content>) -> Option<Leaf> {
+fn leaf(
+    file_system: &dyn FileSystem,
+    root: &Path,
+    found: &mut Found,
+    content: Option<Content>,
+) -> Option<Leaf> {
     let (digest, stamp) = match (&found.what, content) {
         (What::File(stamp), Some(Content::Read(digest, _))) => {
             (of_file(stamp, &digest), Some(*stamp))
@@ -164,7 +174,7 @@ fn leaf(root: &Path, found: &mut Found, content: Option<Content>) -> Option<Leaf
         (What::File(_), Some(Content::Gone) | None) => return None,
         (What::File(stamp), Some(Content::Unreadable(kind))) => (unreadable(kind), Some(*stamp)),
         (What::Link, _) => {
-            let digest = match std::fs::read_link(on_disk(root, &found.path)) {
+            let digest = match file_system.read_link(&on_disk(root, &found.path)) {
                 Ok(target) => {
                     Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()])
                 }
@@ -199,19 +209,24 @@ fn of_file(stamp: &Stamp, content: &Digest) -> Digest {
 }
 
 /// What a file is by now, as leaves have it; `None` if there is none that can be read.
-pub(crate) fn leaf_now(root: &Path, path: &[u8], stamp: &Stamp) -> Option<Digest> {
+pub(crate) fn leaf_now(
+    file_system: &dyn FileSystem,
+    root: &Path,
+    path: &[u8],
+    stamp: &Stamp,
+) -> Option<Digest> {
     let mut block = vec![0; BLOCK];
-    let time = Time::new(super::Limits::default());
-    match read_file(&on_disk(root, path), stamp, &mut block, &time).ok()? {
+    let time = Time::new(super::Limits::default(), file_system);
+    match read_file(file_system, &on_disk(root, path), stamp, &mut block, &time).ok()? {
         Content::Read(content, _) => Some(of_file(stamp, &content)),
         Content::Gone | Content::Unreadable(_) => None,
     }
 }
 
 /// What the file system says of a file by now.
-pub(crate) fn stamp_now(root: &Path, path: &[u8]) -> Option<Stamp> {
-    let metadata = std::fs::symlink_metadata(on_disk(root, path)).ok()?;
-    metadata.is_file().then(|| Stamp::of(&metadata))
+pub(crate) fn stamp_now(file_system: &dyn FileSystem, root: &Path, path: &[u8]) -> Option<Stamp> {
+    let stat = file_system.stat(&on_disk(root, path), Links::Kept).ok()?;
+    (stat.kind == FileKind::File).then_some(stat.stamp)
 }
 
 fn unreadable(kind: ErrorKind) -> Digest {
@@ -220,15 +235,16 @@ fn unreadable(kind: ErrorKind) -> Digest {
 
 /// The contents of these files, in their order, as far as there was time; and why no further.
 fn read_all(
+    file_system: &dyn FileSystem,
     root: &Path,
     files: &[(&Found, &Stamp)],
     time: &Time<'_>,
 ) -> (Vec<Option<Content>>, Option<TreeError>) {
     let threads = match files.len() {
-        many if many >= WORTH_A_THREAD => threads(),
+        many if many >= WORTH_A_THREAD => file_system.threads(),
         _ => 1,
     };
-    let share = files.len().div_ceil(threads).max(1);
+    let share = files.len().div_ceil(threads.max(1)).max(1);
     let read_share = |share: &[(&Found, &Stamp)]| {
         let mut block = vec![0; BLOCK];
         let mut contents = vec![None; share.len()];
@@ -237,16 +253,18 @@ fn read_all(
                 return (contents, Some(cut));
             }
             let path = on_disk(root, &entry.path);
-            *content = Some(match read_file(&path, stamp, &mut block, time) {
-                Ok(content) => content,
-                Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
-                Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
-                Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
-            });
+            *content = Some(
+                match read_file(file_system, &path, stamp, &mut block, time) {
+                    Ok(content) => content,
+                    Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
+                    Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
+                    Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
+                },
+            );
         }
         (contents, None)
     };
-    if threads == 1 {
+    if threads <= 1 {
         return read_share(files);
     }
     std::thread::scope(|scope| {
@@ -271,20 +289,19 @@ enum ReadError {
 }
 
 fn read_file(
+    file_system: &dyn FileSystem,
     path: &Path,
     stamp: &Stamp,
     block: &mut [u8],
     time: &Time<'_>,
 ) -> Result<Content, ReadError> {
-    let mut file = open(path).map_err(ReadError::Io)?;
-    // Another file may be there by now, and be a pipe.
-    let metadata = file.metadata().map_err(ReadError::Io)?;
-    if !metadata.is_file() {
-        return Ok(Content::Unreadable(ErrorKind::InvalidInput));
-    }
+    // Another file may be there by now, and be a pipe or a link.
+    let mut file = file_system
+        .open_file(path, Links::Kept)
+        .map_err(ReadError::Io)?;
     #[cfg(unix)]
-    if metadata.len() > LARGEST_READ
-        && let Some(settled) = settled_stamp(&file, time)?
+    if file.stat().map_err(ReadError::Io)?.stamp.size > LARGEST_READ
+        && let Some(settled) = settled_stamp(file_system, &*file, time)?
     {
         return Ok(Content::Read(settled.digest(), settled == *stamp));
     }
@@ -298,9 +315,7 @@ fn read_file(
         };
         time.check().map_err(ReadError::Tree)?;
     }
-    let still = file
-        .metadata()
-        .is_ok_and(|metadata| Stamp::of(&metadata) == *stamp);
+    let still = file.stat().is_ok_and(|stat| stat.stamp == *stamp);
     Ok(Content::Read(
         Digest::from_bytes(*hasher.finalize().as_bytes()),
         still,
@@ -310,46 +325,31 @@ fn read_file(
 /// What the file system says of a file once a further write would show in it. `None` if the clock
 /// of the file system is ahead of ours: then only the content tells.
 #[cfg(unix)]
-fn settled_stamp(file: &File, time: &Time<'_>) -> Result<Option<Stamp>, ReadError> {
+fn settled_stamp(
+    file_system: &dyn FileSystem,
+    file: &dyn OpenFile,
+    time: &Time<'_>,
+) -> Result<Option<Stamp>, ReadError> {
     for _ in 0..LOOKS {
-        let now = SystemTime::now();
-        let stamp = Stamp::of(&file.metadata().map_err(ReadError::Io)?);
+        let now = file_system.now();
+        let stamp = file.stat().map_err(ReadError::Io)?.stamp;
         if !stamp.is_just_changed(now) {
             return Ok(Some(stamp));
         }
         time.check().map_err(ReadError::Tree)?;
-        std::thread::sleep(BETWEEN_LOOKS);
+        file_system.sleep(BETWEEN_LOOKS);
     }
     Ok(None)
 }
 
-#[cfg(unix)]
-fn open(path: &Path) -> std::io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-    // Without waiting for the other end of what has become a pipe, and through no symlink.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> std::io::Result<File> {
-    File::open(path)
-}
-
-#[cfg(unix)]
 fn on_disk(root: &Path, path: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt as _;
-    root.join(std::ffi::OsStr::from_bytes(path))
-}
-
-#[cfg(not(unix))]
-fn on_disk(root: &Path, path: &[u8]) -> PathBuf {
-    root.join(String::from_utf8_lossy(path).as_ref())
+    root.join(os_name(path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_system::RealFileSystem;
 
     /// What is made of one file `a` whose cache entry says `cached`, read `later` seconds from now.
     fn one_file(cached: Option<&[u8]>, later: u64) -> (Contents, Digest) {
@@ -367,11 +367,12 @@ mod tests {
         }];
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
         let contents = contents(
+            &RealFileSystem,
             root.path(),
             found,
             &cache,
             now,
-            &Time::new(crate::tree::Limits::default()),
+            &Time::new(crate::tree::Limits::default(), &RealFileSystem),
         );
         let digest = contents.leaves.as_ref().unwrap()[0].digest;
         (contents, digest)

@@ -2,12 +2,13 @@
 //! files. Their folders hold tens of thousands of files, and tools write into them themselves, so a few
 //! small files and the names of the packages stand for the rest.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
 
-use crate::regular;
+use crate::file_system::{FileSystem, Links};
 
 /// Marks of one tree, nearest the root first; more are left out.
 const MOST: usize = 200;
@@ -27,12 +28,21 @@ pub(crate) struct Marker {
 
 /// The marks that an entry of this name is or holds, which was left out of the tree. `path`: from the
 /// root on.
-pub(crate) fn of_left_out(full: &Path, path: &str, is_folder: bool, marks: &mut Vec<Marker>) {
+pub(crate) fn of_left_out(
+    file_system: &dyn FileSystem,
+    full: &Path,
+    path: &str,
+    is_folder: bool,
+    marks: &mut Vec<Marker>,
+) {
+    let file = |full: &Path, path: &str| file(file_system, full, path);
     let name = path.rsplit('/').next().unwrap_or(path);
     match (is_folder, name) {
         (false, name) if name.starts_with(".env") => marks.extend(file(full, path)),
         (true, "node_modules") => {
-            marks.extend(names(full, path, |name| !name.starts_with('.')));
+            marks.extend(names(file_system, full, path, |name| {
+                !name.starts_with('.')
+            }));
             marks.extend(
                 INSTALLED
                     .iter()
@@ -45,7 +55,9 @@ pub(crate) fn of_left_out(full: &Path, path: &str, is_folder: bool, marks: &mut 
                 &format!("{path}/modules.txt"),
             ));
         }
-        (true, name) if ENVIRONMENTS.contains(&name) => site_packages(full, path, marks),
+        (true, name) if ENVIRONMENTS.contains(&name) => {
+            site_packages(file_system, full, path, marks)
+        }
         _ => {}
     }
 }
@@ -58,17 +70,17 @@ pub(crate) fn nearest(mut marks: Vec<Marker>) -> Vec<Marker> {
     marks
 }
 
-fn site_packages(environment: &Path, path: &str, marks: &mut Vec<Marker>) {
-    let Ok(versions) = std::fs::read_dir(environment.join("lib")) else {
-        return;
-    };
-    for version in versions.flatten() {
-        let below = format!(
-            "lib/{}/site-packages",
-            version.file_name().to_string_lossy()
-        );
+fn site_packages(
+    file_system: &dyn FileSystem,
+    environment: &Path,
+    path: &str,
+    marks: &mut Vec<Marker>,
+) {
+    for version in listed(file_system, &environment.join("lib")).unwrap_or_default() {
+        let below = format!("lib/{}/site-packages", version.to_string_lossy());
         let is_package = |name: &str| name != "__pycache__";
         marks.extend(names(
+            file_system,
             &environment.join(&below),
             &format!("{path}/{below}"),
             is_package,
@@ -76,9 +88,9 @@ fn site_packages(environment: &Path, path: &str, marks: &mut Vec<Marker>) {
     }
 }
 
-fn file(full: &Path, path: &str) -> Option<Marker> {
+fn file(file_system: &dyn FileSystem, full: &Path, path: &str) -> Option<Marker> {
     let mut bytes = Vec::new();
-    let opened = regular::open(full).ok()?;
+    let opened = file_system.open_file(full, Links::Followed).ok()?;
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(Marker {
         path: path.to_owned(),
@@ -87,13 +99,28 @@ fn file(full: &Path, path: &str) -> Option<Marker> {
 }
 
 /// A folder by the names in it: installing a package again changes its times, and nothing else.
-fn names(full: &Path, path: &str, counts: impl Fn(&str) -> bool) -> Option<Marker> {
-    let entries = std::fs::read_dir(full).ok()?.flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+fn names(
+    file_system: &dyn FileSystem,
+    full: &Path,
+    path: &str,
+    counts: impl Fn(&str) -> bool,
+) -> Option<Marker> {
+    let listed = listed(file_system, full)?;
+    let names = listed
+        .iter()
+        .map(|name| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| counts(name)).collect();
     names.sort_unstable();
     Some(Marker {
         path: path.to_owned(),
         digest: Digest::of_parts(names.iter().map(String::as_bytes)),
     })
+}
+
+/// The names in a folder, as far as they can be seen; `None` if there is no folder.
+fn listed(file_system: &dyn FileSystem, folder: &Path) -> Option<Vec<OsString>> {
+    let mut names = Vec::new();
+    let mut folder = file_system.open_folder(folder).ok()?;
+    let _ = folder.list(&mut |name, _| names.push(name.to_owned()));
+    Some(names)
 }

@@ -24,9 +24,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use checkrein_core::ids::VerifierName;
+
+use crate::file_system::{FileKind, FileStat, FileSystem};
 
 pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
@@ -55,9 +57,12 @@ pub struct View<'a> {
 /// Reads one tree.
 #[derive(Debug, Clone)]
 pub struct TreeReader {
+    /// Where it lies.
+    pub files: Arc<dyn FileSystem>,
     /// The tree.
     pub root: PathBuf,
-    /// Our own stat cache, one file per tree, in the state folder; made when missing.
+    /// Our own stat cache, one file per tree, in the state folder; made when missing. On disk, wherever the
+    /// tree lies.
     pub cache_file: PathBuf,
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
     /// to the root, as [`tracked_files`] gives them. A name that ends with `/` is a folder, and
@@ -98,6 +103,15 @@ impl FileId {
     }
 }
 
+impl FileId {
+    fn of_stat(stat: &FileStat) -> Option<Self> {
+        (stat.kind == FileKind::File && cfg!(unix)).then_some(Self {
+            device: stat.stamp.device,
+            inode: stat.stamp.inode,
+        })
+    }
+}
+
 /// How long a reading may take, and who may end it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits<'a> {
@@ -105,14 +119,6 @@ pub struct Limits<'a> {
     pub time: Option<Duration>,
     /// Given up once this is set.
     pub cancelled: Option<&'a AtomicBool>,
-}
-
-/// More threads than this do not read a tree any quicker.
-const MAX_THREADS: usize = 4;
-
-/// How many threads read a tree that is worth more than one.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS))
 }
 
 impl TreeReader {
@@ -127,11 +133,11 @@ impl TreeReader {
     /// If the root cannot be read, a glob cannot be used, or a limit is reached. A file that
     /// cannot be read is no error: how it failed is part of the digest.
     pub fn read(&self, views: &[View<'_>], limits: Limits<'_>) -> Result<TreeReading, TreeError> {
-        let time = Time::new(limits);
-        let is_left_out = |start: &str| walk::is_left_out(&self.root, start);
+        let time = Time::new(limits, &*self.files);
+        let is_left_out = |start: &str| walk::is_left_out(&*self.files, &self.root, start);
         let selector = Selector::new(views, &is_left_out)?;
         // Before the walk: what is written from here on is too young to be remembered.
-        let now = SystemTime::now();
+        let now = self.files.now();
         let walk::Walked {
             mut found,
             mut left_out,
@@ -149,7 +155,7 @@ impl TreeReader {
         let Contents {
             leaves,
             cache: next,
-        } = content::contents(&self.root, found, &cache, now, &time);
+        } = content::contents(&*self.files, &self.root, found, &cache, now, &time);
         // Also of a reading that was cut: the next one gets further.
         let cache_saved = next.map_or(Ok(()), |next| next.save(&self.cache_file));
         let leaves = leaves?;
@@ -160,6 +166,7 @@ impl TreeReader {
             left_out,
             unread,
             cache_saved.err(),
+            Arc::clone(&self.files),
         ))
     }
 }
@@ -205,14 +212,16 @@ impl TreeError {
 
 /// The limits of one reading.
 pub(crate) struct Time<'a> {
+    file_system: &'a dyn FileSystem,
     started: Instant,
     limits: Limits<'a>,
 }
 
 impl<'a> Time<'a> {
-    fn new(limits: Limits<'a>) -> Self {
+    fn new(limits: Limits<'a>, file_system: &'a dyn FileSystem) -> Self {
         Self {
-            started: Instant::now(),
+            file_system,
+            started: file_system.monotonic(),
             limits,
         }
     }
@@ -225,8 +234,13 @@ impl<'a> Time<'a> {
         {
             return Err(TreeError::Cancelled);
         }
+        let passed = || {
+            self.file_system
+                .monotonic()
+                .saturating_duration_since(self.started)
+        };
         match self.limits.time {
-            Some(limit) if self.started.elapsed() >= limit => Err(TreeError::TooSlow { limit }),
+            Some(limit) if passed() >= limit => Err(TreeError::TooSlow { limit }),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::path::Path;
+use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
@@ -12,6 +13,7 @@ use super::globs::Selector;
 use super::markers::Marker;
 use super::walk::text;
 use super::watch::Watch;
+use crate::file_system::FileSystem;
 
 /// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,6 +56,7 @@ pub struct TreeReading {
     leaves: Vec<Leaf>,
     markers: Vec<Marker>,
     selector: Selector,
+    file_system: Arc<dyn FileSystem>,
 }
 
 impl TreeReading {
@@ -64,6 +67,7 @@ impl TreeReading {
         left_out: LeftOut,
         unread: Vec<String>,
         cache_error: Option<std::io::Error>,
+        file_system: Arc<dyn FileSystem>,
     ) -> Self {
         let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(leaf)));
         let views: Vec<ViewReading> = selector
@@ -103,6 +107,7 @@ impl TreeReading {
             leaves,
             markers,
             selector,
+            file_system,
         }
     }
 
@@ -130,7 +135,11 @@ impl TreeReading {
     /// Watches these files for being otherwise than in this reading.
     pub fn watch(&self, root: &Path, paths: &[String]) -> Watch {
         let named = |leaf: &&Leaf| paths.contains(&text(&leaf.path));
-        Watch::new(root, self.leaves.iter().filter(named))
+        Watch::new(
+            Arc::clone(&self.file_system),
+            root,
+            self.leaves.iter().filter(named),
+        )
     }
 
     /// Marks of installed packages and of `.env` files that do not count.

@@ -1,13 +1,13 @@
 //! What files held when they were last read, by what the file system says of them. Lost or
 //! damaged it is empty: it saves time and decides nothing.
 
-use std::fs::Metadata;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 
+use crate::file_system::Stamp;
 use crate::private_file::create_private_folder;
 use crate::regular;
 
@@ -30,46 +30,7 @@ const LARGEST: u64 = 512 << 20;
 /// A stamp as bytes.
 const STAMP_BYTES: usize = 5 * 8 + 4;
 
-/// What the file system says of a file. Content cannot change without the change time doing so,
-/// which no program can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    size: u64,
-    modified_ns: i64,
-    changed_ns: i64,
-    device: u64,
-    inode: u64,
-    mode: u32,
-}
-
 impl Stamp {
-    #[cfg(unix)]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt as _;
-        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
-        Self {
-            size: metadata.size(),
-            modified_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: ns(metadata.ctime(), metadata.ctime_nsec()),
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            mode: metadata.mode(),
-        }
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        let modified_ns = metadata.modified().map_or(i64::MAX, nanoseconds);
-        Self {
-            size: metadata.len(),
-            modified_ns,
-            changed_ns: modified_ns,
-            device: 0,
-            inode: 0,
-            mode: 0,
-        }
-    }
-
     fn to_bytes(self) -> [u8; STAMP_BYTES] {
         let mut bytes = [0; STAMP_BYTES];
         let numbers = [
@@ -103,11 +64,6 @@ impl Stamp {
                 .last_chunk::<4>()
                 .map_or(0, |mode| u32::from_le_bytes(*mode)),
         }
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn size(&self) -> u64 {
-        self.size
     }
 
     /// Whether any of the executable bits is set.

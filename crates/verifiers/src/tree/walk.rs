@@ -2,9 +2,8 @@
 //! cannot say what it left out nor keep tracked files that are ignored; its matcher is.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::io::ErrorKind;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead as _, ErrorKind, Read as _};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +15,10 @@ use super::folder_queue::FolderQueue;
 use super::folders::{OURS, is_cache, is_version_control};
 use super::globs::Reach;
 use super::markers::{self, Marker};
-use super::stat_cache::Stamp;
-use super::{FileId, LeftOut, Time, TreeError, TreeReader, threads};
+use super::{FileId, LeftOut, Time, TreeError, TreeReader};
+use crate::file_system::{
+    FileKind, FileStat, FileSystem, Links, OpenFolder, RealFileSystem, Stamp,
+};
 
 /// Something that counts.
 #[derive(Debug, Clone)]
@@ -64,6 +65,8 @@ pub(crate) struct Folder {
     ignores: Option<Arc<Ignores>>,
 }
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// From so many folders on that wait to be listed, more threads are worth their start.
 const WORTH_THREADS: usize = 32;
 
@@ -71,7 +74,7 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     let root = Folder {
         path: reader.root.clone(),
         prefix: Vec::new(),
-        ignores: ignores_above(&reader.root),
+        ignores: ignores_above(&*reader.files, &reader.root),
     };
     let mut first = Walk::new(reader);
     let mut folders = vec![root];
@@ -119,7 +122,9 @@ fn in_threads<'a>(
         Ok(walk)
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(work)).collect();
+        let others: Vec<_> = (1..reader.files.threads())
+            .map(|_| scope.spawn(work))
+            .collect();
         let mut walks = vec![work()];
         for other in others {
             walks.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -154,8 +159,8 @@ impl<'a> Walk<'a> {
         time: &Time<'_>,
     ) -> Result<(), TreeError> {
         time.check()?;
-        match std::fs::read_dir(&folder.path) {
-            Ok(entries) => self.folder(folder, entries, below),
+        match self.reader.files.open_folder(&folder.path) {
+            Ok(mut open) => self.folder(folder, &mut *open, below),
             Err(err) if folder.prefix.is_empty() => {
                 return Err(TreeError::root(&self.reader.root, err));
             }
@@ -166,11 +171,12 @@ impl<'a> Walk<'a> {
     }
 
     fn mark(&mut self, full: &Path, path: &[u8], is_folder: bool) {
-        markers::of_left_out(full, &lossless(path), is_folder, &mut self.markers);
+        let files = &*self.reader.files;
+        markers::of_left_out(files, full, &lossless(path), is_folder, &mut self.markers);
     }
 
-    fn is_printed(&self, metadata: &Metadata) -> bool {
-        let id = || FileId::of(metadata);
+    fn is_printed(&self, stat: &FileStat) -> bool {
+        let id = || FileId::of_stat(stat);
         let printed = &self.reader.printed;
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
     }
@@ -183,31 +189,30 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn folder(&mut self, folder: Folder, entries: std::fs::ReadDir, todo: &mut Vec<Folder>) {
+    fn folder(&mut self, folder: Folder, open: &mut dyn OpenFolder, todo: &mut Vec<Folder>) {
+        let files = &*self.reader.files;
         let Folder {
             path,
             prefix,
             ignores,
         } = folder;
-        let ignores = with_ignore_file(&path, ignores);
-        let mut empty = !prefix.is_empty();
-        for entry in entries {
-            empty = false;
-            let entry = match entry {
-                Ok(entry) => entry,
-                // The rest of this folder cannot be seen: that is part of what the tree is.
-                Err(err) => {
-                    self.add(trimmed(&prefix), What::Unreadable(err.kind()));
-                    return;
-                }
-            };
-            let name = entry.file_name();
-            let name = bytes(&name);
+        let ignores = with_ignore_file(files, &path, ignores);
+        let (entries, unseen) = listed(open);
+        match unseen {
+            // The rest of this folder cannot be seen: that is part of what the tree is.
+            Some(err) => self.add(trimmed(&prefix), What::Unreadable(err.kind())),
+            None if entries.is_empty() && !prefix.is_empty() => {
+                self.add(trimmed(&prefix), What::EmptyFolder);
+            }
+            None => {}
+        }
+        for (entry, kind) in entries {
+            let name = bytes(&entry);
             if is_version_control(&name) || prefix.is_empty() && *name == *OURS.as_bytes() {
                 continue;
             }
             let relative = [prefix.as_slice(), &name].concat();
-            let kind = match entry.file_type() {
+            let kind = match kind {
                 Ok(kind) => kind,
                 Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => {
@@ -215,12 +220,12 @@ impl<'a> Walk<'a> {
                     continue;
                 }
             };
-            let full = path.join(entry.file_name());
+            let full = path.join(&entry);
             if self.reader.apart.as_ref() == Some(&full) {
                 continue;
             }
-            if kind.is_dir() {
-                if is_cache(&name, || path.join("Cargo.toml").is_file()) {
+            if kind == FileKind::Folder {
+                if is_cache(&name, || is_file(files, &path.join("Cargo.toml"))) {
                     self.left_out.caches += 1;
                     self.mark(&full, &relative, true);
                 } else if ignored(&full, true, ignores.as_deref()) {
@@ -243,22 +248,29 @@ impl<'a> Walk<'a> {
             if ignored(&full, false, ignores.as_deref()) && !exempt() {
                 self.left_out.ignored += 1;
                 // Packages may be linked from another checkout.
-                self.mark(&full, &relative, full.is_dir());
+                self.mark(&full, &relative, is_folder(files, &full, Links::Followed));
                 continue;
             }
-            match entry.metadata() {
-                Ok(metadata) if self.is_printed(&metadata) => {}
-                Ok(metadata) => self.add(relative, what(&metadata)),
+            match open.stat(&entry) {
+                Ok(stat) if self.is_printed(&stat) => {}
+                Ok(stat) => self.add(relative, what(&stat)),
                 // Gone since the folder was listed.
                 Err(err) if err.kind() == ErrorKind::NotFound => {}
                 Err(err) => self.add(relative, What::Unreadable(err.kind())),
             }
         }
-        if empty {
-            self.add(trimmed(&prefix), What::EmptyFolder);
-        }
     }
 }
+
+/// What an open folder holds, as far as it can be seen, and why no further.
+fn listed(folder: &mut dyn OpenFolder) -> (Vec<Listed>, Option<io::Error>) {
+    let mut entries = Vec::new();
+    let seen = folder.list(&mut |name, kind| entries.push((name.to_owned(), kind)));
+    (entries, seen.err())
+}
+
+/// A name in a folder, and what it is.
+type Listed = (OsString, io::Result<FileKind>);
 
 /// Adds the files that count whatever their folders are, sorted into place.
 fn add_always(
@@ -266,14 +278,14 @@ fn add_always(
     found: &mut Vec<Found>,
     time: &Time<'_>,
 ) -> Result<(), TreeError> {
-    let root = &reader.root;
+    let (files, root) = (&*reader.files, &reader.root);
     let mut more = Vec::new();
     let mut real_folders = BTreeMap::new();
     let mut at = 0;
     for name in reader.always.iter().chain(&reader.named) {
         if let Some(folder) = name.strip_suffix('/') {
             let is_ours = folder.is_empty() || is_ours_to_count(folder);
-            if is_ours && is_real_folder(root, folder, &mut real_folders) {
+            if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
                 let below = Below {
                     folder,
                     meant: &|_| true,
@@ -294,16 +306,16 @@ fn add_always(
         }
         time.check()?;
         let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if !is_real_folder(root, parent, &mut real_folders) {
+        if !is_real_folder(files, root, parent, &mut real_folders) {
             continue;
         }
-        match std::fs::symlink_metadata(root.join(name)) {
+        match files.stat(&root.join(name), Links::Kept) {
             // A submodule's entry is its folder, which was walked like any other.
-            Ok(metadata) if metadata.is_dir() => {}
-            Ok(metadata) => {
+            Ok(stat) if stat.kind == FileKind::Folder => {}
+            Ok(stat) => {
                 more.push(Found {
                     path: name.clone().into_bytes(),
-                    what: what(&metadata),
+                    what: what(&stat),
                     named: false,
                 });
             }
@@ -345,7 +357,10 @@ pub(crate) fn add_named(
     for reach in reaches {
         let start = reach.start.trim_end_matches('/');
         let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
-        if !is_ours_to_count(start) || !is_real_folder(&reader.root, folder, &mut real_folders) {
+        let files = &*reader.files;
+        if !is_ours_to_count(start)
+            || !is_real_folder(files, &reader.root, folder, &mut real_folders)
+        {
             continue;
         }
         let below = Below {
@@ -403,25 +418,21 @@ impl Below<'_> {
         let mut folders = vec![(reader.root.join(self.folder), prefix)];
         while let Some((path, prefix)) = folders.pop() {
             time.check()?;
-            let entries = match std::fs::read_dir(&path) {
-                Ok(entries) => entries,
+            let mut open = match reader.files.open_folder(&path) {
+                Ok(open) => open,
                 Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => {
                     add(trimmed(&prefix), What::Unreadable(err.kind()));
                     continue;
                 }
             };
-            for entry in entries {
-                let entry = match entry {
-                    Ok(entry) => entry,
-                    Err(err) => {
-                        add(trimmed(&prefix), What::Unreadable(err.kind()));
-                        break;
-                    }
-                };
-                let name = entry.file_name();
-                let name = bytes(&name);
-                let full = path.join(entry.file_name());
+            let (entries, unseen) = listed(&mut *open);
+            if let Some(err) = unseen {
+                add(trimmed(&prefix), What::Unreadable(err.kind()));
+            }
+            for (entry, _) in entries {
+                let name = bytes(&entry);
+                let full = path.join(&entry);
                 let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
                 if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
                     continue;
@@ -430,12 +441,12 @@ impl Below<'_> {
                 if !(self.visited)(&relative) {
                     continue;
                 }
-                let what = match entry.metadata() {
-                    Ok(metadata) if metadata.is_dir() => {
+                let what = match open.stat(&entry) {
+                    Ok(stat) if stat.kind == FileKind::Folder => {
                         folders.push((full, [relative.as_slice(), b"/"].concat()));
                         continue;
                     }
-                    Ok(metadata) => what(&metadata),
+                    Ok(stat) => what(&stat),
                     Err(err) if err.kind() == ErrorKind::NotFound => continue,
                     Err(err) => What::Unreadable(err.kind()),
                 };
@@ -451,21 +462,23 @@ impl Below<'_> {
 
 /// Whether ignore files or the list of caches leave out what begins with this text, which is what a
 /// glob says before its first wildcard.
-pub(crate) fn is_left_out(root: &Path, start: &str) -> bool {
-    let mut ignores = with_ignore_file(root, ignores_above(root));
+pub(crate) fn is_left_out(files: &dyn FileSystem, root: &Path, start: &str) -> bool {
+    let mut ignores = with_ignore_file(files, root, ignores_above(files, root));
     let mut folder = root.to_owned();
     let mut parts = start.trim_end_matches('/').split('/').peekable();
     while let Some(part) = parts.next().filter(|part| !part.is_empty()) {
         let full = folder.join(part);
         let is_folder = parts.peek().is_some()
             || start.ends_with('/')
-            || std::fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_dir());
-        let is_known_cache =
-            is_folder && is_cache(part.as_bytes(), || folder.join("Cargo.toml").is_file());
+            || self::is_folder(files, &full, Links::Kept);
+        let is_known_cache = is_folder
+            && is_cache(part.as_bytes(), || {
+                is_file(files, &folder.join("Cargo.toml"))
+            });
         if is_known_cache || ignored(&full, is_folder, ignores.as_deref()) {
             return true;
         }
-        ignores = with_ignore_file(&full, ignores);
+        ignores = with_ignore_file(files, &full, ignores);
         folder = full;
     }
     false
@@ -477,15 +490,16 @@ pub fn would_count(root: &Path, name: &Path) -> bool {
     let Some(text) = name.to_str() else {
         return false;
     };
-    let is = |path: &Path, kind: fn(&Metadata) -> bool| {
-        let found = root.join(path).symlink_metadata();
-        found.map_or(true, |found| kind(&found))
+    let files = &RealFileSystem;
+    let is = |path: &Path, kind: FileKind| {
+        let found = files.stat(&root.join(path), Links::Kept);
+        found.map_or(true, |found| found.kind == kind)
     };
     let mut folders = name.ancestors().skip(1);
     is_ours_to_count(text)
-        && folders.all(|folder| is(folder, Metadata::is_dir))
-        && is(name, Metadata::is_file)
-        && !is_left_out(root, text)
+        && folders.all(|folder| is(folder, FileKind::Folder))
+        && is(name, FileKind::File)
+        && !is_left_out(files, root, text)
 }
 
 /// Whether this is the plain name of something that may be part of the tree.
@@ -499,7 +513,12 @@ pub(crate) fn is_ours_to_count(name: &str) -> bool {
 
 /// Whether every part of `folder` is a folder itself: through a symlink we would read what is
 /// not in the tree.
-fn is_real_folder(root: &Path, folder: &str, known: &mut BTreeMap<String, bool>) -> bool {
+fn is_real_folder(
+    files: &dyn FileSystem,
+    root: &Path,
+    folder: &str,
+    known: &mut BTreeMap<String, bool>,
+) -> bool {
     if folder.is_empty() {
         return true;
     }
@@ -507,19 +526,29 @@ fn is_real_folder(root: &Path, folder: &str, known: &mut BTreeMap<String, bool>)
         return *answer;
     }
     let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
-    let answer = is_real_folder(root, above, known)
-        && std::fs::symlink_metadata(root.join(folder)).is_ok_and(|metadata| metadata.is_dir());
+    let answer = is_real_folder(files, root, above, known)
+        && is_folder(files, &root.join(folder), Links::Kept);
     known.insert(folder.to_owned(), answer);
     answer
 }
 
-fn what(metadata: &Metadata) -> What {
-    if metadata.is_file() {
-        What::File(Stamp::of(metadata))
-    } else if metadata.is_symlink() {
-        What::Link
-    } else {
-        What::Special
+/// Whether a regular file stands there, itself or behind a link.
+fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
+    let found = files.stat(path, Links::Followed);
+    found.is_ok_and(|found| found.kind == FileKind::File)
+}
+
+fn is_folder(files: &dyn FileSystem, path: &Path, links: Links) -> bool {
+    let found = files.stat(path, links);
+    found.is_ok_and(|found| found.kind == FileKind::Folder)
+}
+
+fn what(stat: &FileStat) -> What {
+    match stat.kind {
+        FileKind::File => What::File(stat.stamp),
+        FileKind::Link => What::Link,
+        // A folder: in the place of what was none when its own was listed.
+        FileKind::Folder | FileKind::Special => What::Special,
     }
 }
 
@@ -535,15 +564,32 @@ fn ignored(path: &Path, is_dir: bool, ignores: Option<&Ignores>) -> bool {
     false
 }
 
-fn with_ignore_file(folder: &Path, above: Option<Arc<Ignores>>) -> Option<Arc<Ignores>> {
+/// More of an ignore file is not read: what it would leave out counts.
+const LARGEST_IGNORE_FILE: u64 = 4 << 20;
+
+fn with_ignore_file(
+    files: &dyn FileSystem,
+    folder: &Path,
+    above: Option<Arc<Ignores>>,
+) -> Option<Arc<Ignores>> {
     let file = folder.join(".gitignore");
     // Like git, no symlink; and a pipe of that name would have us wait for ever.
-    if !std::fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
+    let stat = files.stat(&file, Links::Kept);
+    if !stat.is_ok_and(|stat| stat.kind == FileKind::File) {
         return above;
     }
+    let Ok(open) = files.open_file(&file, Links::Kept) else {
+        return above;
+    };
+    let mut text = Vec::new();
+    // What can be read of it holds.
+    let _ = open.take(LARGEST_IGNORE_FILE).read_to_end(&mut text);
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut builder = GitignoreBuilder::new(folder);
-    // Lines that are no globs are skipped, as git does.
-    let _ = builder.add(&file);
+    for line in text.lines().map_while(Result::ok) {
+        // A line that is no glob is skipped, as git does.
+        let _ = builder.add_line(None, &line);
+    }
     match builder.build() {
         Ok(here) if !here.is_empty() => Some(Arc::new(Ignores { here, above })),
         Ok(_) | Err(_) => above,
@@ -552,20 +598,21 @@ fn with_ignore_file(folder: &Path, above: Option<Arc<Ignores>>) -> Option<Arc<Ig
 
 /// The ignore files between the root of the git repository and ours. None where there is no
 /// repository: a stray ignore file in a home folder is nobody's wish for this tree.
-fn ignores_above(root: &Path) -> Option<Arc<Ignores>> {
-    if root.join(".git").exists() {
+fn ignores_above(files: &dyn FileSystem, root: &Path) -> Option<Arc<Ignores>> {
+    let has_git = |folder: &Path| files.stat(&folder.join(".git"), Links::Followed).is_ok();
+    if has_git(root) {
         return None;
     }
     let root = std::path::absolute(root).ok()?;
     let above: Vec<&Path> = root.ancestors().skip(1).collect();
-    let git_root = above
-        .iter()
-        .position(|folder| folder.join(".git").exists())?;
+    let git_root = above.iter().position(|folder| has_git(folder))?;
     above
         .iter()
         .take(git_root + 1)
         .rev()
-        .fold(None, |ignores, folder| with_ignore_file(folder, ignores))
+        .fold(None, |ignores, folder| {
+            with_ignore_file(files, folder, ignores)
+        })
 }
 
 fn trimmed(prefix: &[u8]) -> Vec<u8> {
@@ -581,6 +628,18 @@ fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
 #[cfg(not(unix))]
 fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     name.to_string_lossy().into_owned().into_bytes().into()
+}
+
+/// A name or a path of the tree as the file system takes it.
+#[cfg(unix)]
+pub(crate) fn os_name(path: &[u8]) -> &OsStr {
+    use std::os::unix::ffi::OsStrExt as _;
+    OsStr::from_bytes(path)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn os_name(path: &[u8]) -> OsString {
+    String::from_utf8_lossy(path).into_owned().into()
 }
 
 fn lossless(path: &[u8]) -> std::borrow::Cow<'_, str> {

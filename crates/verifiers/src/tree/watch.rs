@@ -2,13 +2,14 @@
 //! something else than the tree.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 
 use super::content::{Leaf, leaf_now, stamp_now};
-use super::stat_cache::Stamp;
 use super::walk::text;
+use crate::file_system::{FileSystem, Stamp};
 
 /// Shorter a file may be otherwise: whoever writes it anew empties it first.
 const BRIEFLY: Duration = Duration::from_millis(100);
@@ -16,6 +17,7 @@ const BRIEFLY: Duration = Duration::from_millis(100);
 /// Files, as they should be.
 #[derive(Debug)]
 pub struct Watch {
+    file_system: Arc<dyn FileSystem>,
     root: PathBuf,
     files: Vec<Watched>,
 }
@@ -31,7 +33,11 @@ struct Watched {
 }
 
 impl Watch {
-    pub(crate) fn new<'a>(root: &Path, leaves: impl Iterator<Item = &'a Leaf>) -> Self {
+    pub(crate) fn new<'a>(
+        file_system: Arc<dyn FileSystem>,
+        root: &Path,
+        leaves: impl Iterator<Item = &'a Leaf>,
+    ) -> Self {
         let watched = |leaf: &Leaf| Watched {
             path: leaf.path.clone(),
             meant: leaf.digest,
@@ -40,6 +46,7 @@ impl Watch {
             longest: Duration::ZERO,
         };
         Self {
+            file_system,
             root: root.to_owned(),
             files: leaves
                 .filter(|leaf| leaf.stamp.is_some())
@@ -55,15 +62,19 @@ impl Watch {
 
     /// Looks once. To be called every few milliseconds.
     pub fn look(&mut self) {
+        let file_system = &*self.file_system;
         for file in &mut self.files {
-            let stamp = stamp_now(&self.root, &file.path);
+            let stamp = stamp_now(file_system, &self.root, &file.path);
             if stamp != file.stamp {
-                let now = stamp.and_then(|stamp| leaf_now(&self.root, &file.path, &stamp));
+                let now =
+                    stamp.and_then(|stamp| leaf_now(file_system, &self.root, &file.path, &stamp));
                 let other = now != Some(file.meant);
-                file.since = other.then(|| file.since.unwrap_or_else(Instant::now));
+                file.since = other.then(|| file.since.unwrap_or_else(|| file_system.monotonic()));
                 file.stamp = stamp;
             }
-            let lasted = file.since.map_or(Duration::ZERO, |since| since.elapsed());
+            let lasted = file.since.map_or(Duration::ZERO, |since| {
+                file_system.monotonic().saturating_duration_since(since)
+            });
             file.longest = file.longest.max(lasted);
         }
     }
