@@ -115,7 +115,7 @@ pub(crate) fn go_on(draft: &mut Draft<'_>, scope: &ScopeId) {
     match draft.state.pending(scope) {
         // Evidence that nobody waits for is recorded and decides nothing.
         None => draft.note(),
-        Some(pending) if !pending.waiting.is_empty() || pending.reading => {}
+        Some(pending) if !pending.waiting.is_empty() || pending.recheck.is_reading() => {}
         Some(_) => ask(draft, scope),
     }
 }
@@ -298,10 +298,7 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
             .iter()
             .any(|(name, about)| went_astray(pending, name, *about));
         let effects = if moved {
-            vec![Effect::ReadTree {
-                scope: scope.clone(),
-                stop,
-            }]
+            read_tree(scope, stop)
         } else {
             run(scope, &judged.stale)
         };
@@ -324,17 +321,17 @@ fn ask(draft: &mut Draft<'_>, scope: &ScopeId) {
     let may_accept = judged.value != Truth::False && !sends_back;
     let nobody = judged.lines.is_empty() && judged.witnesses.is_empty();
     let has_subject = pending.tree.is_ok() && !nobody;
-    if may_accept && has_subject && !pending.confirmed && !pending.moving {
-        return draft.request(
-            stop,
-            scope,
-            vec![Effect::ReadTree {
-                scope: scope.clone(),
-                stop,
-            }],
-        );
+    if may_accept && has_subject && !pending.recheck.is_final() {
+        return draft.request(stop, scope, read_tree(scope, stop));
     }
     conclude(draft, scope, judged, asks);
+}
+
+fn read_tree(scope: &ScopeId, stop: Seq) -> Vec<Effect> {
+    vec![Effect::ReadTree {
+        scope: scope.clone(),
+        stop,
+    }]
 }
 
 fn run(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {

@@ -6,6 +6,7 @@
 
 mod delivered;
 mod fold;
+mod recheck;
 mod task;
 mod verdicts;
 
@@ -22,6 +23,7 @@ use crate::transition::Transition;
 
 pub use self::delivered::Delivered;
 use self::delivered::Deliveries;
+pub use self::recheck::TreeRecheck;
 
 /// Calls a detector looks back at.
 pub const WINDOW: usize = 30;
@@ -321,17 +323,9 @@ pub struct Pending {
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.
     pub asked: Vec<(VerifierName, Short)>,
-    /// The tree is being read once more.
-    pub reading: bool,
-    /// The tree was read once more and was the same.
-    pub looked: bool,
-    /// It was, and nothing that counts came after.
-    pub confirmed: bool,
-    /// The tree had moved and the stop is judged anew.
-    pub rejudged: bool,
-    /// It moved again.
-    pub moving: bool,
-    /// That it moved is no attempt: not in older logs.
+    /// What reading the tree again has shown.
+    pub recheck: TreeRecheck,
+    /// That the tree moved is no attempt: not in older logs.
     pub no_attempt: bool,
     /// What decides, by verifier and stop. A sub-agent's stop begins with none.
     pub verdicts: Vec<Held>,

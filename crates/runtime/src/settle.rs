@@ -192,7 +192,9 @@ impl Runtime {
         if let Some(asked_by) = read {
             let tree = tree_fact(self.last_look(session, scope, policy, looks, patience)?)?;
             let again = self.peek(session)?.is_some_and(|(state, _)| {
-                state.pending(scope).is_some_and(|pending| pending.rejudged)
+                state
+                    .pending(scope)
+                    .is_some_and(|pending| pending.recheck.has_moved())
             });
             let input = Input::TreeRead(TreeRead {
                 scope: scope.clone(),

@@ -635,7 +635,7 @@ pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Ve
             subject: subject(name),
         })
         .collect();
-    if pending.reading {
+    if pending.recheck.is_reading() {
         effects.push(Effect::ReadTree {
             scope: scope.clone(),
             stop: pending.stop,

@@ -10,7 +10,7 @@ use crate::explain::{Because, Why};
 use crate::ids::{Millis, VerifierName};
 use crate::input::Calling;
 use crate::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
-use crate::state::{Held, Pending, Task};
+use crate::state::{Held, Pending, Task, TreeRecheck};
 
 /// What is known about a pending stop.
 pub(super) struct Judged {
@@ -270,7 +270,8 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
         .and_then(|of| pending.settling(&spec.name, of))
         .filter(|held| !person || held.stop == pending.stop)
         .filter(|held| !is_old(spec, held, pending));
-    let unsteady = pending.moving && spec.subject != SubjectKind::Message;
+    let unsteady =
+        pending.recheck == TreeRecheck::MovedAgain && spec.subject != SubjectKind::Message;
     let mut wanted = None;
     let (verdict, cause) = match (about, settled) {
         _ if calling.rules_out() => (Verdict::Inconclusive, Some(Cause::NotAsked)),
@@ -281,8 +282,7 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
             return Known::Unasked(about);
         }
         (Some(about), None) => {
-            let looked_again = pending.rejudged || pending.looked;
-            if (looked_again || soft) && went_astray(pending, &spec.name, about) {
+            if (pending.recheck.was_read() || soft) && went_astray(pending, &spec.name, about) {
                 (Verdict::Inconclusive, Some(Cause::TreeMoving))
             } else {
                 wanted = Some(about);
@@ -425,7 +425,7 @@ pub(super) fn explain(policy: &Policy, pending: &Pending, judged: &Judged) -> Wh
     if policy.verifiers.is_empty() {
         why.push(Because::NoChecks);
     }
-    if pending.rejudged {
+    if pending.recheck.has_moved() {
         why.push(Because::TreeMoved);
     }
     for line in &judged.lines {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, WINDOW};
+use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, TreeRecheck, WINDOW};
 use crate::decision::{CheckFeedback, Decision, StopDecision};
 use crate::digest::{Digest, Short};
 use crate::effect::Effect;
@@ -43,9 +43,7 @@ impl State {
                     for pending in task.scopes.iter_mut().flat_map(|scope| &mut scope.pending) {
                         pending.waiting.clear();
                         pending.asked.clear();
-                        pending.reading = false;
-                        pending.looked = false;
-                        pending.confirmed = false;
+                        pending.recheck.policy_renewed();
                         pending.verdicts.clear();
                     }
                 }
@@ -340,11 +338,7 @@ impl State {
             over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
-            reading: false,
-            looked: false,
-            confirmed: false,
-            rejudged: false,
-            moving: false,
+            recheck: TreeRecheck::NotRead,
             no_attempt: false,
             verdicts,
             spent,
@@ -377,7 +371,7 @@ impl State {
         if pending.waiting.len() == waited {
             return;
         }
-        pending.confirmed = false;
+        pending.recheck.evidence_came();
         match arrived.scope.is_main() {
             true => pending.keep(fact.clone(), arrived),
             false => pending.keep_some(fact.clone(), arrived),
@@ -390,22 +384,16 @@ impl State {
             return;
         };
         // A reading for a stop that was replaced may be older than the newer stop's checks.
-        if !pending.reading || pending.stop != read.stop {
+        if !pending.recheck.is_reading() || pending.stop != read.stop {
             return;
         }
-        pending.reading = false;
         let same = match (&pending.tree, &read.tree) {
             (Ok(before), Ok(now)) => before.is_alike(now),
             _ => false,
         };
         pending.no_attempt = read.no_attempt;
-        if same {
-            pending.looked = true;
-            pending.confirmed = true;
-        } else if pending.rejudged {
-            pending.moving = true;
-        } else {
-            pending.rejudged = true;
+        pending.recheck.come_back(same);
+        if pending.recheck == TreeRecheck::Moved {
             pending.tree.clone_from(&read.tree);
         }
     }
@@ -525,7 +513,7 @@ impl State {
                     pending.waiting.push(verifier.clone());
                     pending.asked.push((verifier.clone(), subject.short()));
                 }
-                Effect::ReadTree { .. } => pending.reading = true,
+                Effect::ReadTree { .. } => pending.recheck.request(),
             }
         }
     }

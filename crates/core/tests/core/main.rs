@@ -15,6 +15,7 @@
 
 mod acts;
 mod approval;
+mod bounds;
 mod cascade;
 mod delivered;
 mod golden;
