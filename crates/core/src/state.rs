@@ -323,6 +323,9 @@ pub struct Pending {
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.
     pub asked: Vec<(VerifierName, Short)>,
+    /// The event that made the newest request for it. What comes back is known by it, so that several
+    /// processes may answer one request, and no answer is taken for one to a later request.
+    pub requested: Seq,
     /// What reading the tree again has shown.
     pub recheck: TreeRecheck,
     /// That the tree moved is no attempt: not in older logs.

@@ -158,7 +158,9 @@ impl Runtime {
     ) -> Result<Handled, RuntimeError> {
         // A person may seal anew while a stop is judged: then the same is found out once more.
         let under = Digest::of(&policy.to_blob());
-        let sealed = under.short().0;
+        // What is found is an answer to this request and to no later one.
+        let pending = state.pending(scope);
+        let request = pending.map_or(Seq(0), |pending| pending.requested);
         let since = state.task.as_ref().map(Task::fails_hold_since);
         let mut wanted = Vec::new();
         let mut read = None;
@@ -191,18 +193,13 @@ impl Runtime {
         };
         if let Some(asked_by) = read {
             let tree = tree_fact(self.last_look(session, scope, policy, looks, patience)?)?;
-            let again = self.peek(session)?.is_some_and(|(state, _)| {
-                state
-                    .pending(scope)
-                    .is_some_and(|pending| pending.recheck.has_moved())
-            });
             let input = Input::TreeRead(TreeRead {
                 scope: scope.clone(),
                 stop: asked_by,
                 no_attempt: true,
                 tree,
             });
-            let key = format!("tree:{asked_by}:{again}:{sealed:x}");
+            let key = format!("tree:{asked_by}:{request}");
             keep(self.handle(own(session, Some(key), input), patience)?);
         }
         let case = self.case_of(session, policy, scope, &wanted, message)?;
@@ -227,7 +224,7 @@ impl Runtime {
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
                     .short();
                 let name = &done.evidence.verifier;
-                let key = format!("evidence:{stop}:{name}:{:x}:{sealed:x}", about.0);
+                let key = format!("evidence:{stop}:{name}:{:x}:{request}", about.0);
                 let mut evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
                 // It began after the newest act that is known, so it is about what was asked.
                 if let Some(asked) = asked {

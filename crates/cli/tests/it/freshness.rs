@@ -500,3 +500,28 @@ fn a_write_to_an_ignored_file_takes_a_pass_away() {
         assert_eq!(world.runs("tests"), runs + 1, "{command} in {folder}");
     }
 }
+
+/// The tree is read twice for this stop: after the check, whose evidence is about another tree, and before the
+/// answer, since a person was asked after that. The second reading was once taken for the first one told
+/// again, and was asked for until the answer was due.
+#[test]
+fn each_look_of_a_stop_is_taken_in() {
+    let world = World::new();
+    world.write("report.md", "so it went\n");
+    let mut agent = at_work(
+        &world,
+        &format!("stance = \"allow\"\n{}", crate::approvals::REVIEW),
+        "if test -f flip; then rm flip; else touch flip; fi",
+    );
+    agent.extra = vec!["--deadline".to_owned(), "30".to_owned()];
+    let answer = agent.stop();
+    assert!(
+        answer.notice().contains("awaiting_human (review)"),
+        "{answer:?}"
+    );
+    let session = "claude-code-session";
+    let looks = world.inputs(session).into_iter();
+    let looks = looks.filter(|input| matches!(input, checkrein_core::input::Input::TreeRead(_)));
+    assert_eq!((looks.count(), world.runs("tests")), (2, 2));
+    world.replays(session);
+}

@@ -338,6 +338,7 @@ impl State {
             over: stop.over.clone(),
             waiting: Vec::new(),
             asked: Vec::new(),
+            requested: seq,
             recheck: TreeRecheck::NotRead,
             no_attempt: false,
             verdicts,
@@ -505,6 +506,7 @@ impl State {
         if pending.stop != stop {
             return;
         }
+        pending.requested = self.last;
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
