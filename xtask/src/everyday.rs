@@ -154,7 +154,11 @@ fn text(file: &Path) -> Result<String, String> {
 fn runs_every_day(workflow: &str) -> bool {
     let is_at_top = |line: &&str| !line.starts_with([' ', '#', '-']) && !line.trim().is_empty();
     let mut lines = workflow.lines();
-    let on = lines.find(|line| ["on:", "'on':", "\"on\":"].iter().any(|on| line.starts_with(on)));
+    let on = lines.find(|line| {
+        ["on:", "'on':", "\"on\":"]
+            .iter()
+            .any(|on| line.starts_with(on))
+    });
     let Some(on) = on else { return true };
     let rest = on.split_once(':').map_or("", |(_, rest)| rest);
     if rest.contains("push") || rest.contains("pull_request") {
@@ -289,7 +293,10 @@ mod tests {
         check("on:\n  push:\n    branches: [main]\n    tags: ['v*']", true);
         check("on:\n  pull_request:\n  push:\n    tags: ['v*']", true);
         check("on:\n- push", true);
-        check("on:\n  push:\n    tags:\n    - 'v*'\n  workflow_dispatch:", false);
+        check(
+            "on:\n  push:\n    tags:\n    - 'v*'\n  workflow_dispatch:",
+            false,
+        );
         check("on:\n  release:\n    types: [created]\n  # push:", false);
         check("on:\n  schedule:\n    - cron: '1 2 3 4 5'", false);
     }

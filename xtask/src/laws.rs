@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
+
+use crate::copy::Copy;
 
 /// The laws, in the order and words of the design.
 const LAWS: &[&str] = &[
@@ -142,7 +144,7 @@ fn print_homes(breaches: &[Breach]) {
 }
 
 fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
-    let copy = Copy::make(root)?;
+    let copy = Copy::make(root, "laws")?;
     let mut green: BTreeMap<&[String], bool> = BTreeMap::new();
     let mut rows = Vec::new();
     for breach in breaches {
@@ -157,7 +159,7 @@ fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
         };
         let outcome = if is_green {
             eprintln!("broken by {}", breach.name);
-            copy.suffer(breach)?
+            suffer(&copy, breach)?
         } else {
             Outcome::RedWithout
         };
@@ -181,158 +183,25 @@ fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
     })
 }
 
-/// A copy of the checkout with a target folder of its own. Both stay from run to run, so
-/// that only what changed is built.
-struct Copy {
-    root: PathBuf,
-    tree: PathBuf,
-    target: PathBuf,
+/// Applies a breach to a copy, sees what its test says, and takes it back.
+fn suffer(copy: &Copy, breach: &Breach) -> Result<Outcome, String> {
+    let outcome = match copy.apply(&breach.text)? {
+        Err(why) => Outcome::DoesNotApply(why),
+        Ok(()) if !compiles(copy, &breach.test)? => Outcome::DoesNotCompile,
+        Ok(()) if copy.test(&breach.test)? => Outcome::Green,
+        Ok(()) => Outcome::Red,
+    };
+    copy.take_back(&breach.text)?;
+    Ok(outcome)
 }
 
-impl Copy {
-    fn make(root: &Path) -> Result<Self, String> {
-        let base = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root.join("target"), |set| root.join(set))
-            .join("laws");
-        let copy = Self {
-            root: root.to_owned(),
-            tree: base.join("tree"),
-            target: base.join("target"),
-        };
-        std::fs::create_dir_all(&copy.tree).map_err(|error| said(&copy.tree, &error))?;
-        copy.refresh()?;
-        Ok(copy)
-    }
-
-    /// Brings the copy up to date. What is equal is not written, so that it keeps its
-    /// time and cargo does not build it again.
-    fn refresh(&self) -> Result<(), String> {
-        let mut git = Command::new("git");
-        git.args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]);
-        let listed = git
-            .current_dir(&self.root)
-            .output()
-            .map_err(|error| format!("git ls-files: {error}"))?;
-        if !listed.status.success() {
-            return Err("git ls-files failed; laws are broken in a git checkout only".to_owned());
-        }
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let wanted: BTreeSet<&str> = listed
-            .split('\0')
-            .filter(|path| !path.is_empty() && self.root.join(path).is_file())
-            .collect();
-        for path in &wanted {
-            self.restore(path)?;
-        }
-        // The list of last time says what is gone since.
-        let list = self.tree.with_file_name("files");
-        let before = std::fs::read_to_string(&list).unwrap_or_default();
-        for gone in before.lines().filter(|path| !wanted.contains(path)) {
-            // It may be gone already: that is what is wanted.
-            let _ = std::fs::remove_file(self.tree.join(gone));
-        }
-        let names: Vec<&str> = wanted.into_iter().collect();
-        std::fs::write(&list, names.join("\n")).map_err(|error| said(&list, &error))
-    }
-
-    fn restore(&self, path: &str) -> Result<(), String> {
-        let (from, to) = (self.root.join(path), self.tree.join(path));
-        let bytes = std::fs::read(&from).map_err(|error| said(&from, &error))?;
-        if std::fs::read(&to).is_ok_and(|there| there == bytes) {
-            return Ok(());
-        }
-        if let Some(folder) = to.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| said(folder, &error))?;
-        }
-        std::fs::write(&to, bytes).map_err(|error| said(&to, &error))
-    }
-
-    /// Applies a breach, sees what its test says, and takes it back.
-    fn suffer(&self, breach: &Breach) -> Result<Outcome, String> {
-        let outcome = match self.apply(breach)? {
-            Err(why) => Outcome::DoesNotApply(why),
-            Ok(()) if !self.compiles(&breach.test)? => Outcome::DoesNotCompile,
-            Ok(()) if self.test(&breach.test)? => Outcome::Green,
-            Ok(()) => Outcome::Red,
-        };
-        for path in touched(&breach.text) {
-            self.restore(path)?;
-        }
-        Ok(outcome)
-    }
-
-    fn apply(&self, breach: &Breach) -> Result<Result<(), String>, String> {
-        let file = self.tree.with_file_name("breach.patch");
-        std::fs::write(&file, &breach.text).map_err(|error| said(&file, &error))?;
-        let applied = Command::new("git")
-            .arg("apply")
-            .arg(&file)
-            .current_dir(&self.tree)
-            // The copy may lie inside the checkout. Were git to find that repository, it
-            // would take the paths as outside this folder and skip them without a word.
-            .env(
-                "GIT_CEILING_DIRECTORIES",
-                self.tree.parent().unwrap_or(&self.tree),
-            )
-            .output()
-            .map_err(|error| format!("git apply: {error}"))?;
-        if !applied.status.success() {
-            let why = String::from_utf8_lossy(&applied.stderr);
-            return Ok(Err(why.lines().next().unwrap_or_default().to_owned()));
-        }
-        let changed = |path: &&str| {
-            std::fs::read(self.tree.join(path)).ok() != std::fs::read(self.root.join(path)).ok()
-        };
-        let touched = touched(&breach.text);
-        Ok(if !touched.is_empty() && touched.iter().all(changed) {
-            Ok(())
-        } else {
-            Err("it changes nothing".to_owned())
-        })
-    }
-
-    fn compiles(&self, test: &[String]) -> Result<bool, String> {
-        let own: Vec<String> = test
-            .iter()
-            .take_while(|word| *word != "--")
-            .cloned()
-            .collect();
-        self.cargo(&[own, vec!["--no-run".to_owned()]].concat())
-    }
-
-    fn test(&self, test: &[String]) -> Result<bool, String> {
-        self.cargo(test)
-    }
-
-    fn cargo(&self, arguments: &[String]) -> Result<bool, String> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .arg("test")
-            .args(["--quiet"])
-            .args(arguments)
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .map_err(|error| format!("cargo: {error}"))?;
-        Ok(status.success())
-    }
-}
-
-/// The files a patch changes.
-fn touched(patch: &str) -> Vec<&str> {
-    patch
-        .lines()
-        .filter_map(|line| line.strip_prefix("+++ b/"))
-        .map(str::trim_end)
-        .collect()
+fn compiles(copy: &Copy, test: &[String]) -> Result<bool, String> {
+    let own: Vec<String> = test
+        .iter()
+        .take_while(|word| *word != "--")
+        .cloned()
+        .collect();
+    copy.test(&[own, vec!["--no-run".to_owned()]].concat())
 }
 
 fn said(path: &Path, error: &std::io::Error) -> String {
@@ -341,6 +210,8 @@ fn said(path: &Path, error: &std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// To break them all takes an hour, so rot would be noticed late.

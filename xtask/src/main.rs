@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod calibration;
 mod ci;
+mod copy;
 mod everyday;
 mod fuzz;
 mod install;
@@ -15,6 +16,7 @@ mod laws;
 mod parity;
 mod policy_table;
 mod rows;
+mod simulate;
 mod targets;
 mod tokens;
 mod tools;
@@ -80,6 +82,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "rows",
         "what the documents behind Checkrein promise, row by row, and the test that sees it or the issue that builds it; --run runs the tests",
         rows::run,
+    ),
+    (
+        "simulate",
+        "[--seconds N] [--seed N] [--story SEED] [--debug] [--planted [NAME]...]: processes that take turns as a seed says; what must never happen",
+        simulate::run,
     ),
     (
         "targets",

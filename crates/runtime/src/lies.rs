@@ -43,7 +43,9 @@ impl Runtime {
             return Ok(None);
         };
         let tracked = self.place.tracked(Some(&question.session), patience);
-        let reading = self.place.read(&tracked, &policy, patience.limits(&*self.place.system));
+        let reading = self
+            .place
+            .read(&tracked, &policy, patience.limits(&*self.place.system));
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {
             (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.content(spec) == *subject),

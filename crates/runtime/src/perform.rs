@@ -651,7 +651,11 @@ impl<'a> Batch<'a> {
         let acts = self.runtime.acts(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
-        let reading = place.read(self.tracked(), self.policy, self.patience.limits(self.system()));
+        let reading = place.read(
+            self.tracked(),
+            self.policy,
+            self.patience.limits(self.system()),
+        );
         let mut reading = reading.map_err(|error| error.to_string())?;
         reading.fact.acts = Some(acts.newest);
         Ok(Look {

@@ -277,7 +277,12 @@ impl Runtime {
             return Ok(Ok(fact));
         }
         let tracked = self.place.tracked(Some(session), patience);
-        let look = self.read_with_acts(session, &tracked, policy, patience.limits(&*self.place.system))?;
+        let look = self.read_with_acts(
+            session,
+            &tracked,
+            policy,
+            patience.limits(&*self.place.system),
+        )?;
         Ok(look.map(|look| {
             let look = looks.put(look);
             fact_for(scope, &look)

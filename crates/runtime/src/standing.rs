@@ -26,7 +26,13 @@ impl Runtime {
             return Ok(true);
         };
         let tracked = self.place.tracked(Some(session), patience);
-        let Ok(look) = self.read_with_acts(session, &tracked, &policy, patience.limits(&*self.place.system))? else {
+        let Ok(look) = self.read_with_acts(
+            session,
+            &tracked,
+            &policy,
+            patience.limits(&*self.place.system),
+        )?
+        else {
             return Ok(false);
         };
         let is_check = |spec: &&VerifierSpec| {

@@ -1,37 +1,29 @@
-//! The machine as the engine sees it: clocks, threads, checks and other processes. One trait, so that a
+//! The machine as the engine sees it: files, clocks, threads, checks and other processes. One trait, so that a
 //! simulation can stand in for the machine and decide what happens when; [`RealSystem`] is the one that ships.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::Debug;
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::Scope;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::Millis;
+use checkrein_verifiers::file_system::FileSystem;
+pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
 use checkrein_verifiers::{Job, Report, Verifier};
 
 #[cfg(unix)]
 use crate::owner::ProcessId;
 use crate::run_environment;
 
-/// What the engine asks of the machine.
-pub trait System: Send + Sync + Debug {
-    /// The wall clock.
-    fn now(&self) -> SystemTime;
-
-    /// A clock that nobody sets, for deadlines.
-    fn monotonic(&self) -> Instant;
-
-    /// Does nothing for so long.
-    fn sleep(&self, span: Duration);
-
+/// What the engine asks of the machine, beside files and clocks.
+pub trait System: FileSystem {
     /// Waits until `ready` says so. It is asked again and again; only if it `may_block` may it wait by
     /// itself.
     fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool);
@@ -163,22 +155,7 @@ impl Drop for Ending<'_> {
 }
 
 /// The machine that this process runs on.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RealSystem;
-
 impl System for RealSystem {
-    fn now(&self) -> SystemTime {
-        SystemTime::now()
-    }
-
-    fn monotonic(&self) -> Instant {
-        Instant::now()
-    }
-
-    fn sleep(&self, span: Duration) {
-        std::thread::sleep(span);
-    }
-
     fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
         while !ready(MayBlock::Yes) {}
     }

@@ -12,7 +12,6 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use checkrein_core::input::TreeFact;
 use checkrein_core::policy::{Policy, SubjectKind};
-use checkrein_verifiers::file_system::RealFileSystem;
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
@@ -186,7 +185,7 @@ impl Place {
             .flat_map(|(kind, spec)| kind.named_files(&spec.definition))
             .collect();
         let reader = TreeReader {
-            files: Arc::new(RealFileSystem),
+            files: Arc::<dyn System>::clone(&self.system),
             root: self.root.clone(),
             cache_file: self.cache_file(),
             always: Arc::clone(&tracked.names),

@@ -18,6 +18,11 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
+    /// Its number.
+    pub fn pid(self) -> u32 {
+        self.pid
+    }
+
     /// The process of this number that started so many ticks after the machine.
     pub fn new(pid: u32, started: u64) -> Self {
         Self { pid, started }

@@ -135,9 +135,7 @@ impl LinkEnd for SocketEnd {
         let left = LONGEST_LINE.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
-            Ok(_) if self.begun.ends_with(b"\n") => {
-                Received::Line(std::mem::take(&mut self.begun))
-            }
+            Ok(_) if self.begun.ends_with(b"\n") => Received::Line(std::mem::take(&mut self.begun)),
             Ok(_) => Received::End,
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {

@@ -42,7 +42,8 @@ impl Runtime {
     /// If the store cannot be read or written, if the session is not judged by that policy any more, and
     /// if nobody wants to know any more.
     pub fn own(&self, batch: &OwnedBatch, mut link: OwnerLink) -> Result<(), RuntimeError> {
-        let registered = register(batch, &*self.place.system).map_err(|source| RuntimeError::Owner { source })?;
+        let registered = register(batch, &*self.place.system)
+            .map_err(|source| RuntimeError::Owner { source })?;
         let writer = link.writer();
         let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
         let policy = self.peek(&batch.session)?.map(|(_, policy)| policy);

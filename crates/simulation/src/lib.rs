@@ -1,0 +1,17 @@
+//! Drives the runtime over a machine in memory: processes take turns as a seed says, time is virtual, files are
+//! written by agents, checks, neighbours and persons at any moment, and processes are killed. What must never
+//! happen is looked for; a seed that shows it is made smaller and told as a story. Never shipped.
+
+mod link;
+mod plan;
+mod run;
+mod scheduler;
+mod shrink;
+mod store;
+mod system;
+mod world;
+
+pub use plan::Plan;
+pub use run::{Outcome, run};
+pub use scheduler::Time;
+pub use shrink::shrink;

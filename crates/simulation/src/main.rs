@@ -1,0 +1,58 @@
+//! What `cargo xtask simulate` starts, as often as it has processors: `run FROM COUNT` runs these seeds and says a line
+//! of each, `story SEED` makes what the seed does smaller and tells what happens. Threads that were killed stay
+//! until the process ends, so one process runs a few hundred seeds at most.
+#![expect(clippy::print_stdout, reason = "its output is its answer")]
+#![expect(clippy::print_stderr, reason = "and what is wrong goes beside it")]
+
+use std::process::ExitCode;
+
+use checkrein_simulation::{Plan, run, shrink};
+
+fn main() -> ExitCode {
+    match answer(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("checkrein-simulation: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn answer(arguments: &[String]) -> Result<(), String> {
+    let number = |text: &str| {
+        let number = text.parse::<u64>();
+        number.map_err(|_| format!("'{text}' is no number"))
+    };
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", from, count] => {
+            let from = number(from)?;
+            for seed in from..from.saturating_add(number(count)?) {
+                let outcome = run(&Plan::of(seed)).map_err(|error| error.to_string())?;
+                for ending in outcome.endings {
+                    println!("{seed}\tended\t{ending}");
+                }
+                for violation in outcome.violations {
+                    println!("{seed}\tviolation\t{violation}");
+                }
+                println!("{seed}\tdone\t");
+            }
+            Ok(())
+        }
+        ["all", seed] => {
+            let outcome = run(&Plan::of(number(seed)?)).map_err(|error| error.to_string())?;
+            for (at, line) in outcome.story {
+                println!("{:>11.4} s  {line}", at.as_secs_f64());
+            }
+            Ok(())
+        }
+        ["story", seed] => {
+            let seed = number(seed)?;
+            let story = shrink(Plan::of(seed)).map_err(|error| error.to_string())?;
+            for line in story {
+                println!("{line}");
+            }
+            Ok(())
+        }
+        _ => Err("it takes `run FROM COUNT` or `story SEED`".to_owned()),
+    }
+}

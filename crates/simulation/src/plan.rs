@@ -1,0 +1,310 @@
+//! What happens in a simulation, made from a seed: the checks, what agents, neighbours and persons do, and who
+//! is killed when. A plan that fails is made smaller by leaving things out.
+
+use std::fmt;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+/// Something that a check reads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// A file of the tree.
+    File(String),
+    /// A program that it starts.
+    Program(String),
+    /// What only a tool call can change.
+    Outside,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => f.write_str(name),
+            Self::Program(name) => write!(f, "program {name}"),
+            Self::Outside => f.write_str("the outside"),
+        }
+    }
+}
+
+/// A check.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckPlan {
+    pub(crate) name: String,
+    /// It passes if all of these are good, each at the time that it is read.
+    pub(crate) reads: Vec<Subject>,
+    /// How long it runs.
+    pub(crate) lasts: Duration,
+    pub(crate) habit: Habit,
+    pub(crate) declares_inputs: bool,
+}
+
+impl fmt::Display for CheckPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reads: Vec<String> = self.reads.iter().map(Subject::to_string).collect();
+        let habit = match self.habit {
+            Habit::OnlyReads => "",
+            Habit::Rewrites => ", rewrites the first",
+            Habit::Stashes => ", stashes the first",
+        };
+        let (name, reads) = (&self.name, reads.join(", "));
+        write!(f, "{name} reads {reads} in {:?}{habit}", self.lasts)
+    }
+}
+
+/// What a check does to the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// Nothing.
+    OnlyReads,
+    /// It writes a file anew each time, with what it holds already.
+    Rewrites,
+    /// It puts a good file in the place of the first one while it runs, as `git stash` may.
+    Stashes,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone)]
+pub(crate) enum Action {
+    Prompt,
+    Wait(Duration),
+    /// A tool call that makes something good or bad.
+    Tool {
+        subject: Subject,
+        good: bool,
+        /// It says when it is done.
+        reports: bool,
+    },
+    /// A call that only looks.
+    Read,
+    Stop {
+        /// The hook is killed after so long.
+        killed_after: Option<Duration>,
+        /// The agent gives it so long.
+        deadline: Duration,
+        /// Sent back, it stops again at once, so often.
+        insists: u32,
+    },
+    /// The session is over, and goes on later.
+    End,
+}
+
+/// What somebody else does.
+#[derive(Debug, Clone)]
+pub(crate) struct Deed {
+    pub(crate) after: Duration,
+    pub(crate) subject: Subject,
+    pub(crate) good: bool,
+    /// Through a mapping, which leaves the stamp.
+    pub(crate) mapped: bool,
+    /// So often, with the same time between.
+    pub(crate) times: u32,
+}
+
+/// All that happens.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) seed: u64,
+    /// How coarse stamps are.
+    pub(crate) tick: Duration,
+    pub(crate) checks: Vec<CheckPlan>,
+    /// What each session's agent does.
+    pub(crate) agents: Vec<Vec<Action>>,
+    pub(crate) neighbour: Vec<Deed>,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let r = &mut random;
+        let tick = *pick(r, &[1_u64, 1_000, 4_000_000, 10_000_000]);
+        let checks: Vec<CheckPlan> = (0..r.u32(1..=3)).map(|at| check(r, at)).collect();
+        let subjects: Vec<Subject> = checks.iter().flat_map(|c| c.reads.clone()).collect();
+        let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
+        let agents = (0..sessions).map(|_| agent(r, &subjects)).collect();
+        let neighbour = match r.u32(0..5) {
+            0 | 2 => Vec::new(),
+            1 => vec![steady(r, &subjects)],
+            _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
+        };
+        Self {
+            seed,
+            tick: Duration::from_nanos(tick),
+            checks,
+            agents,
+            neighbour,
+        }
+    }
+
+    /// Plans that leave one thing out.
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut plans = Vec::new();
+        for at in (0..self.agents.len()).filter(|_| self.agents.len() > 1) {
+            let mut plan = self.clone();
+            plan.agents.remove(at);
+            plans.push(plan);
+        }
+        if !self.neighbour.is_empty() {
+            let neighbour = Vec::new();
+            plans.push(Self {
+                neighbour,
+                ..self.clone()
+            });
+        }
+        for at in (0..self.checks.len()).filter(|_| self.checks.len() > 1) {
+            let mut plan = self.clone();
+            plan.checks.remove(at);
+            plans.push(plan);
+        }
+        for at in 0..self.neighbour.len() {
+            let mut plan = self.clone();
+            plan.neighbour.remove(at);
+            plans.push(plan);
+        }
+        for agent in 0..self.agents.len() {
+            let actions = self.agents.get(agent).map_or(0, Vec::len);
+            for at in 0..actions {
+                let mut plan = self.clone();
+                if let Some(actions) = plan.agents.get_mut(agent) {
+                    actions.remove(at);
+                }
+                plans.push(plan);
+            }
+        }
+        plans
+    }
+
+    /// Whether what a check finds is not what the tree holds.
+    pub(crate) fn has_stash(&self) -> bool {
+        self.checks
+            .iter()
+            .any(|check| check.habit == Habit::Stashes)
+    }
+
+    /// Its config.
+    pub(crate) fn config(&self) -> String {
+        let mut text = String::new();
+        for check in &self.checks {
+            text.push_str("[[verifier]]\n");
+            text.push_str(&format!("name = \"{0}\"\nrun = \"{0}\"\n", check.name));
+            text.push_str("timeout = \"10m\"\n");
+            if check.declares_inputs {
+                text.push_str("inputs = [\"**\", \"conf/.env\", \"local/data\"]\n");
+            }
+        }
+        text
+    }
+}
+
+fn pick<'a, T>(random: &mut Rng, all: &'a [T]) -> &'a T {
+    let at = random.usize(0..all.len().max(1));
+    all.get(at)
+        .unwrap_or_else(|| unreachable!("nothing to pick from"))
+}
+
+fn check(r: &mut Rng, at: u32) -> CheckPlan {
+    let name = format!("check-{}", char::from(b'a' + u8::try_from(at).unwrap_or(0)));
+    let files = ["a.txt", "b.txt", "src/c.txt", "conf/.env"];
+    let mut reads: Vec<Subject> = (0..r.u32(1..=3))
+        .map(|_| Subject::File((*pick(r, &files)).to_owned()))
+        .collect();
+    if r.u32(0..4) == 0 {
+        reads.push(Subject::Program(name.clone()));
+    }
+    let declares_inputs = r.u32(0..4) == 0;
+    match declares_inputs {
+        true => reads.push(Subject::File("local/data".to_owned())),
+        false if r.u32(0..3) == 0 => reads.push(Subject::Outside),
+        false => {}
+    }
+    reads.sort();
+    reads.dedup();
+    let is_file = matches!(reads.first(), Some(Subject::File(name)) if name != "conf/.env");
+    let habit = match r.u32(0..8) {
+        0 => Habit::Rewrites,
+        1 if is_file => Habit::Stashes,
+        _ => Habit::OnlyReads,
+    };
+    // Shorter than a moment a file may be otherwise.
+    let spans: &[u64] = match habit {
+        Habit::Stashes => &[900, 3_000],
+        _ => &[30, 200, 900, 3_000, 14_000, 40_000],
+    };
+    CheckPlan {
+        name,
+        reads,
+        lasts: Duration::from_millis(*pick(r, spans)),
+        habit,
+        declares_inputs,
+    }
+}
+
+fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
+    let mut actions = vec![Action::Prompt];
+    for _ in 0..r.u32(1..=4) {
+        for _ in 0..r.u32(0..=3) {
+            actions.push(match r.u32(0..7) {
+                0 => Action::Wait(span(r)),
+                1 => Action::Read,
+                2 => Action::Tool {
+                    subject: Subject::File("notes.txt".to_owned()),
+                    good: true,
+                    reports: true,
+                },
+                _ => Action::Tool {
+                    subject: pick(r, subjects).clone(),
+                    good: r.u32(0..3) > 0,
+                    reports: r.u32(0..4) > 0,
+                },
+            });
+        }
+        let killed_after = (r.u32(0..6) == 0).then(|| span(r));
+        let deadline = Duration::from_secs(*pick(r, &[8, 20, 60]));
+        actions.push(Action::Stop {
+            killed_after,
+            deadline,
+            insists: *pick(r, &[0, 0, 1, 3, 8]),
+        });
+        match r.u32(0..12) {
+            0 | 1 => actions.push(Action::Prompt),
+            2 => actions.push(Action::End),
+            _ => {}
+        }
+    }
+    actions
+}
+
+fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
+    let files: Vec<&Subject> = subjects
+        .iter()
+        .filter(|subject| **subject != Subject::Outside)
+        .collect();
+    let subject = match files.is_empty() {
+        true => Subject::File("notes.txt".to_owned()),
+        false => (*pick(r, &files)).clone(),
+    };
+    Deed {
+        after: span(r),
+        subject,
+        good: r.bool(),
+        mapped: r.u32(0..8) == 0,
+        times: 1,
+    }
+}
+
+/// Somebody who writes again and again, and never anything bad.
+fn steady(r: &mut Rng, subjects: &[Subject]) -> Deed {
+    Deed {
+        after: Duration::from_millis(r.u64(300..3_000)),
+        good: true,
+        mapped: false,
+        times: r.u32(20..200),
+        ..deed(r, subjects)
+    }
+}
+
+fn span(r: &mut Rng) -> Duration {
+    let longest = *pick(r, &[5_u64, 100, 1_500, 20_000, 70_000, 1_000_000]);
+    Duration::from_millis(r.u64(0..=longest))
+}

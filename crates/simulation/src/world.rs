@@ -1,0 +1,564 @@
+//! The machine in memory: files with virtual stamps, programs, and something outside of it all that checks read.
+//! Whatever changes is written down with its time, so that what a check would have said is known of each moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_verifiers::file_system::{FileKind, FileStat, OpenFile, OpenFolder, Stamp};
+
+use crate::plan::{CheckPlan, Subject};
+use crate::scheduler::{Process, Scheduler, Time};
+
+/// The simulation begins at this time of the wall clock, in nanoseconds since 1970.
+const BEGINNING: i64 = 1_700_000_000_000_000_000;
+/// So much of a file comes in one piece.
+const PIECE: usize = 4;
+/// After so long what is written through a mapping shows in the stamp.
+const LATEST_SHOWN: Duration = Duration::from_secs(30);
+/// What the file system takes for each call, at most.
+const SLOWEST_CALL: u32 = 60;
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// Who runs, and when.
+    pub(crate) scheduler: Arc<Scheduler>,
+    /// Where the tree is.
+    pub(crate) root: PathBuf,
+    /// How coarse the clock of the file system is.
+    tick: Duration,
+    checks: Vec<CheckPlan>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<PathBuf, File>,
+    inodes: u64,
+    /// Versions of programs by name; an even one is good.
+    programs: BTreeMap<String, u64>,
+    /// What checks read beyond this machine; an even one is good.
+    outside: u64,
+    /// Changes that were made by whoever is no check.
+    changes: u64,
+    /// From when on all checks would pass, or would not.
+    passes: Vec<(Time, bool)>,
+    /// Which checks are running, by whom.
+    running: Vec<(String, Process)>,
+    /// How often each process has begun to read the tree, and when it did last.
+    looks: BTreeMap<Process, (u32, Time)>,
+    /// How often each process has run each check.
+    runs: BTreeMap<(Process, String), u32>,
+    /// Findings by the run that made them.
+    findings: BTreeMap<u64, (String, BTreeSet<String>, Time)>,
+    /// Who holds which claim, and from when on it is free after its holder was killed.
+    claims: BTreeMap<Digest, Process>,
+    story: Vec<(Time, String)>,
+    violations: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct File {
+    content: Vec<u8>,
+    inode: u64,
+    changed: Time,
+}
+
+impl World {
+    /// One with these checks; all that they read is good.
+    pub(crate) fn new(
+        scheduler: Arc<Scheduler>,
+        root: &Path,
+        tick: Duration,
+        checks: &[CheckPlan],
+    ) -> Arc<Self> {
+        let world = Self {
+            scheduler,
+            root: root.to_owned(),
+            tick,
+            checks: checks.to_vec(),
+            state: Mutex::default(),
+        };
+        let ignored = crate::run::IGNORED;
+        world
+            .state()
+            .write(&root.join(".gitignore"), ignored.as_bytes(), Time::ZERO);
+        for subject in checks.iter().flat_map(|check| &check.reads) {
+            world.state().set(&world.root, subject, true, Time::ZERO);
+        }
+        world.note_passes();
+        Arc::new(world)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Time that is written into stamps.
+    fn stamp_time(&self) -> Time {
+        let now = self.scheduler.now();
+        let tick = self.tick.as_nanos().max(1);
+        let whole = now.as_nanos() / tick * tick;
+        Duration::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
+    fn did(&self) {
+        let took = self.scheduler.random(SLOWEST_CALL);
+        self.scheduler.did(Duration::from_micros(u64::from(took)));
+    }
+
+    /// Somebody who is no check makes it good or bad.
+    pub(crate) fn change(&self, subject: &Subject, good: bool, who: &str) {
+        let stamp = self.stamp_time();
+        let mut state = self.state();
+        state.set(&self.root, subject, good, stamp);
+        state.changes += 1;
+        drop(state);
+        self.note_passes();
+        self.tell(format!("{who} makes {subject} {}", word(good)));
+        self.did();
+    }
+
+    /// The same to a file through a mapping: its stamp stays, unless it is as old as a page that is written
+    /// through a mapping may be before it shows.
+    pub(crate) fn change_mapped(&self, subject: &Subject, good: bool, who: &str) {
+        let stamp = self.stamp_time();
+        let mut state = self.state();
+        let old = match subject {
+            Subject::File(name) => {
+                let file = state.files.get(&self.root.join(name));
+                let file = file.filter(|file| stamp.saturating_sub(file.changed) < LATEST_SHOWN);
+                file.map(|file| (self.root.join(name), file.changed))
+            }
+            Subject::Program(_) | Subject::Outside => None,
+        };
+        state.set(&self.root, subject, good, stamp);
+        if let Some((path, changed)) = old
+            && let Some(file) = state.files.get_mut(&path)
+        {
+            file.changed = changed;
+        }
+        state.changes += 1;
+        drop(state);
+        self.note_passes();
+        self.tell(format!(
+            "{who} makes {subject} {} through a mapping",
+            word(good)
+        ));
+        self.did();
+    }
+
+    /// A check writes what it wants; `None` removes it.
+    pub(crate) fn write_by_check(&self, name: &str, content: Option<&[u8]>) {
+        let stamp = self.stamp_time();
+        let path = self.root.join(name);
+        let mut state = self.state();
+        match content {
+            Some(content) => state.write(&path, content, stamp),
+            None => {
+                state.files.remove(&path);
+            }
+        }
+        drop(state);
+        self.note_passes();
+        self.did();
+    }
+
+    /// What a check reads there.
+    pub(crate) fn read_by_check(&self, subject: &Subject) -> bool {
+        let good = self.state().is_good(&self.root, subject);
+        self.did();
+        good
+    }
+
+    /// Content of a file.
+    pub(crate) fn content(&self, name: &str) -> Option<Vec<u8>> {
+        let state = self.state();
+        let file = state.files.get(&self.root.join(name))?;
+        Some(file.content.clone())
+    }
+
+    /// The version of a program, if there is one of that name.
+    pub(crate) fn program(&self, name: &str) -> Option<u64> {
+        self.state().programs.get(name).copied()
+    }
+
+    /// How often whoever is no check changed something.
+    pub(crate) fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    fn note_passes(&self) {
+        let now = self.scheduler.now();
+        let mut state = self.state();
+        let reads = self.checks.iter().flat_map(|check| &check.reads);
+        let mut reads = reads.map(|subject| state.is_good(&self.root, subject));
+        let passes = reads.all(|good| good);
+        if state.passes.last().is_none_or(|(_, last)| *last != passes) {
+            state.passes.push((now, passes));
+        }
+    }
+
+    /// Whether all checks would have passed at some moment of this span.
+    pub(crate) fn passed_within(&self, from: Time, to: Time) -> bool {
+        self.any_within(from, to, true)
+    }
+
+    /// Whether some check would have failed at some moment of this span.
+    pub(crate) fn failed_within(&self, from: Time, to: Time) -> bool {
+        self.any_within(from, to, false)
+    }
+
+    fn any_within(&self, from: Time, to: Time, wanted: bool) -> bool {
+        let state = self.state();
+        let mut at_start = None;
+        for (since, passes) in &state.passes {
+            if *since <= from {
+                at_start = Some(*passes);
+            } else if *since <= to && *passes == wanted {
+                return true;
+            }
+        }
+        at_start == Some(wanted)
+    }
+
+    /// A check begins; the number is this run's.
+    pub(crate) fn begin_run(&self, check: &str, process: Process) -> u64 {
+        let mut state = self.state();
+        if let Some((_, other)) = state.running.iter().find(|(name, _)| name == check) {
+            let other = *other;
+            state.violations.push(format!(
+                "two runs of one check overlap: {check}, by {process:?} and by {other:?}"
+            ));
+        }
+        state.running.push((check.to_owned(), process));
+        *state.runs.entry((process, check.to_owned())).or_default() += 1;
+        let run = u64::from(state.runs.values().sum::<u32>());
+        drop(state);
+        self.tell(format!("{process:?} runs {check}"));
+        run
+    }
+
+    /// It ends, with these findings unless it was cut.
+    pub(crate) fn end_run(
+        &self,
+        check: &str,
+        process: Process,
+        run: u64,
+        findings: Option<BTreeSet<String>>,
+    ) {
+        let mut state = self.state();
+        let found = state
+            .running
+            .iter()
+            .position(|(name, by)| name == check && *by == process);
+        if let Some(found) = found {
+            state.running.remove(found);
+        }
+        let now = self.scheduler.now();
+        if let Some(findings) = findings {
+            state
+                .findings
+                .insert(run, (check.to_owned(), findings, now));
+        }
+    }
+
+    /// What a run of this check found, unless a newer one had ended by then.
+    pub(crate) fn newest_findings(
+        &self,
+        check: &str,
+        run: u64,
+        by: Time,
+    ) -> Option<BTreeSet<String>> {
+        let state = self.state();
+        let (of, found, _) = state.findings.get(&run)?;
+        let newer = state.findings.range(run + 1..);
+        let mut newer = newer.filter(|(_, (of, _, ended))| of == check && *ended <= by);
+        (of == check && newer.next().is_none()).then(|| found.clone())
+    }
+
+    /// Whether any check is running.
+    pub(crate) fn is_anything_running(&self) -> bool {
+        !self.state().running.is_empty()
+    }
+
+    /// How often this process has run this check.
+    pub(crate) fn runs_of(&self, process: Process, check: &str) -> u32 {
+        let state = self.state();
+        let runs = state.runs.get(&(process, check.to_owned()));
+        runs.copied().unwrap_or(0)
+    }
+
+    /// How often this process has begun to read the tree, and when it did last.
+    pub(crate) fn looks_of(&self, process: Process) -> (u32, Time) {
+        let state = self.state();
+        state.looks.get(&process).copied().unwrap_or_default()
+    }
+
+    /// Takes a claim for a process, if nobody has it.
+    pub(crate) fn claim(&self, key: &Digest, process: Process) -> bool {
+        let mut state = self.state();
+        let is_free = !state.claims.contains_key(key);
+        if is_free {
+            state.claims.insert(*key, process);
+        }
+        is_free
+    }
+
+    /// Gives a claim back.
+    pub(crate) fn give_back(&self, key: &Digest, process: Process) {
+        let mut state = self.state();
+        if state.claims.get(key) == Some(&process) {
+            state.claims.remove(key);
+        }
+    }
+
+    /// Frees all claims of a process that is gone.
+    pub(crate) fn free_claims(&self, process: Process) {
+        self.state().claims.retain(|_, by| *by != process);
+    }
+
+    /// Ends the runs of a process that is gone.
+    pub(crate) fn forget_runs(&self, process: Process) {
+        self.state().running.retain(|(_, by)| *by != process);
+    }
+
+    /// Adds a line to the story.
+    pub(crate) fn tell(&self, line: impl Into<String>) {
+        let now = self.scheduler.now();
+        self.state().story.push((now, line.into()));
+    }
+
+    /// Something happened that must not.
+    pub(crate) fn violation(&self, what: impl Into<String>) {
+        let what = what.into();
+        self.tell(format!("VIOLATION: {what}"));
+        self.state().violations.push(what);
+    }
+
+    /// What must not have happened.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.state().violations.clone()
+    }
+
+    /// What happened.
+    pub(crate) fn story(&self) -> Vec<(Time, String)> {
+        self.state().story.clone()
+    }
+
+    pub(crate) fn wall_ns(&self) -> i64 {
+        BEGINNING + nanoseconds(self.scheduler.now())
+    }
+
+    pub(crate) fn stat(&self, path: &Path) -> io::Result<FileStat> {
+        self.did();
+        self.state().stat(path)
+    }
+
+    pub(crate) fn open_folder(
+        self: &Arc<Self>,
+        path: &Path,
+        process: Process,
+    ) -> io::Result<Box<dyn OpenFolder>> {
+        if path == self.root {
+            let now = self.scheduler.now();
+            let mut state = self.state();
+            let looks = state.looks.entry(process).or_default();
+            *looks = (looks.0 + 1, now);
+            state
+                .story
+                .push((now, format!("{process:?} reads the tree")));
+        }
+        self.did();
+        let state = self.state();
+        let is_folder = path == self.root || state.names_below(path).next().is_some();
+        drop(state);
+        match is_folder {
+            true => Ok(Box::new(Folder {
+                world: Arc::clone(self),
+                path: path.to_owned(),
+            })),
+            false => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(crate) fn open_file(self: &Arc<Self>, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.did();
+        let state = self.state();
+        let file = state.files.get(path);
+        let inode = file.ok_or(ErrorKind::NotFound)?.inode;
+        drop(state);
+        Ok(Box::new(Opened {
+            world: Arc::clone(self),
+            path: path.to_owned(),
+            inode,
+            at: 0,
+        }))
+    }
+}
+
+impl State {
+    fn write(&mut self, path: &Path, content: &[u8], changed: Time) {
+        let inode = match self.files.get(path) {
+            Some(file) => file.inode,
+            None => {
+                self.inodes += 1;
+                self.inodes
+            }
+        };
+        let content = content.to_vec();
+        self.files.insert(
+            path.to_owned(),
+            File {
+                content,
+                inode,
+                changed,
+            },
+        );
+    }
+
+    fn set(&mut self, root: &Path, subject: &Subject, good: bool, stamp: Time) {
+        // No two changes come to the same content but for the one that a stash brings back.
+        let next = |version: u64| (version | 1) + if good { 1 } else { 2 };
+        match subject {
+            Subject::File(name) => {
+                self.inodes += 1;
+                let content = format!("{} {}", word(good), self.inodes);
+                self.write(&root.join(name), content.as_bytes(), stamp);
+            }
+            Subject::Program(name) => {
+                let version = self.programs.get(name).copied().unwrap_or(0);
+                self.programs.insert(name.clone(), next(version));
+            }
+            Subject::Outside => self.outside = next(self.outside),
+        }
+    }
+
+    fn is_good(&self, root: &Path, subject: &Subject) -> bool {
+        match subject {
+            Subject::File(name) => {
+                let file = self.files.get(&root.join(name));
+                file.is_some_and(|file| file.content.starts_with(b"good"))
+            }
+            Subject::Program(name) => self.programs.get(name).is_some_and(|v| v % 2 == 0),
+            Subject::Outside => self.outside.is_multiple_of(2),
+        }
+    }
+
+    fn names_below(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+        let paths = self.files.keys().map(PathBuf::as_path);
+        let folder = folder.to_owned();
+        paths.filter(move |path| path.starts_with(&folder) && *path != folder)
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<FileStat> {
+        if let Some(file) = self.files.get(path) {
+            let changed_ns = BEGINNING + nanoseconds(file.changed);
+            return Ok(FileStat {
+                kind: FileKind::File,
+                stamp: Stamp {
+                    size: file.content.len() as u64,
+                    modified_ns: changed_ns,
+                    changed_ns,
+                    device: 1,
+                    inode: file.inode,
+                    mode: 0o644,
+                },
+            });
+        }
+        match self.names_below(path).next() {
+            Some(_) => Ok(FileStat {
+                kind: FileKind::Folder,
+                stamp: Stamp {
+                    size: 0,
+                    modified_ns: BEGINNING,
+                    changed_ns: BEGINNING,
+                    device: 1,
+                    inode: 0,
+                    mode: 0o755,
+                },
+            }),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+fn nanoseconds(time: Time) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn word(good: bool) -> &'static str {
+    if good { "good" } else { "bad" }
+}
+
+struct Folder {
+    world: Arc<World>,
+    path: PathBuf,
+}
+
+impl OpenFolder for Folder {
+    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()> {
+        let state = self.world.state();
+        let mut entries = BTreeMap::new();
+        for path in state.names_below(&self.path) {
+            let Ok(below) = path.strip_prefix(&self.path) else {
+                continue;
+            };
+            let mut parts = below.iter();
+            let (Some(name), rest) = (parts.next(), parts.next()) else {
+                continue;
+            };
+            let kind = match rest {
+                None => FileKind::File,
+                Some(_) => FileKind::Folder,
+            };
+            entries.insert(name.to_owned(), kind);
+        }
+        drop(state);
+        for (name, kind) in entries {
+            each(&name, Ok(kind));
+        }
+        Ok(())
+    }
+
+    fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
+        self.world.stat(&self.path.join(name))
+    }
+}
+
+struct Opened {
+    world: Arc<World>,
+    path: PathBuf,
+    inode: u64,
+    at: usize,
+}
+
+impl Read for Opened {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        let state = self.world.state();
+        let file = state.files.get(&self.path);
+        let Some(file) = file.filter(|file| file.inode == self.inode) else {
+            return Ok(0);
+        };
+        let rest = file.content.get(self.at..).unwrap_or_default();
+        let length = rest.len().min(PIECE).min(block.len());
+        for (to, from) in block.iter_mut().zip(rest.iter().take(length)) {
+            *to = *from;
+        }
+        self.at += length;
+        drop(state);
+        self.world.did();
+        Ok(length)
+    }
+}
+
+impl OpenFile for Opened {
+    fn stat(&self) -> io::Result<FileStat> {
+        self.world.stat(&self.path)
+    }
+}

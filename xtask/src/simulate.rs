@@ -1,0 +1,261 @@
+//! `simulate`: many seeds of the simulation, on all processors; a seed that shows something wrong is made smaller
+//! and told as a story. `--planted`: bugs that are planted in a copy of the checkout, one at a time, must be found.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::copy::Copy;
+
+/// Seeds that one process runs: those of its threads that are killed stay.
+const BATCH: u64 = 100;
+/// A planted bug has to be found within this time of running.
+const PLANTED: Duration = Duration::from_secs(120);
+
+struct Options {
+    seconds: u64,
+    seed: u64,
+    debug: bool,
+    planted: bool,
+    story: bool,
+    named: Vec<String>,
+}
+
+/// The command.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let options = options(arguments)?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("xtask has no parent folder")?;
+    if options.planted {
+        return plant(root, &options);
+    }
+    let program = build(root, &target(root), options.debug)?;
+    if options.story {
+        tell(&program, options.seed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ran = simulate(&program, options.seed, Duration::from_secs(options.seconds))?;
+    println!(
+        "{} seeds from {} on, {} violations",
+        ran.seeds,
+        options.seed,
+        ran.wrong.len()
+    );
+    for (ending, count) in &ran.endings {
+        println!("{count:>9}  {ending}");
+    }
+    for (seed, what) in &ran.wrong {
+        println!("seed {seed}: {what}");
+    }
+    let Some(seed) = ran.wrong.keys().next() else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    tell(&program, *seed)?;
+    Ok(ExitCode::FAILURE)
+}
+
+fn options(arguments: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        seconds: 60,
+        seed: 1,
+        debug: false,
+        planted: false,
+        story: false,
+        named: Vec::new(),
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut number = || {
+            let next = rest
+                .next()
+                .ok_or_else(|| format!("{argument} needs a number"))?;
+            next.parse().map_err(|_| format!("'{next}' is no number"))
+        };
+        match argument.as_str() {
+            "--seconds" => options.seconds = number()?,
+            "--seed" => options.seed = number()?,
+            "--story" => (options.seed, options.story) = (number()?, true),
+            "--debug" => options.debug = true,
+            "--planted" => options.planted = true,
+            name if options.planted && !name.starts_with('-') => {
+                options.named.push(name.to_owned())
+            }
+            other => {
+                return Err(format!(
+                    "unknown argument '{other}'; there are --seconds N, --seed N, --story SEED, --debug, --planted [NAME]..."
+                ));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
+}
+
+fn build(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--package", "checkrein-simulation"]);
+    if !debug {
+        build.arg("--release");
+    }
+    build.current_dir(tree).env("CARGO_TARGET_DIR", target);
+    let status = build.status().map_err(|error| format!("cargo: {error}"))?;
+    let profile = if debug { "debug" } else { "release" };
+    match status.success() {
+        true => Ok(target.join(profile).join("checkrein-simulation")),
+        false => Err("the simulation does not build".to_owned()),
+    }
+}
+
+fn tell(program: &Path, seed: u64) -> Result<(), String> {
+    let told = Command::new(program)
+        .args(["story", &seed.to_string()])
+        .status()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    match told.success() {
+        true => Ok(()),
+        false => Err(format!("seed {seed} has no story")),
+    }
+}
+
+/// What came of many seeds.
+#[derive(Default)]
+struct Ran {
+    seeds: u64,
+    endings: BTreeMap<String, u64>,
+    /// The first violation of each seed that has one.
+    wrong: BTreeMap<u64, String>,
+}
+
+impl Ran {
+    fn add(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.wrong.extend(other.wrong);
+        for (ending, count) in other.endings {
+            *self.endings.entry(ending).or_default() += count;
+        }
+    }
+}
+
+/// Runs seeds until the time is over or one shows something wrong.
+fn simulate(program: &Path, from: u64, time: Duration) -> Result<Ran, String> {
+    let until = Instant::now() + time;
+    let next = AtomicU64::new(from);
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let work = || {
+        let mut ran = Ran::default();
+        while ran.wrong.is_empty() && Instant::now() < until {
+            let batch = next.fetch_add(BATCH, Ordering::Relaxed);
+            ran.add(batch_of(program, batch, until)?);
+        }
+        Ok::<Ran, String>(ran)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+        let mut all = Ran::default();
+        for worker in workers {
+            all.add(worker.join().map_err(|_| "a worker panicked")??);
+        }
+        Ok(all)
+    })
+}
+
+fn batch_of(program: &Path, from: u64, until: Instant) -> Result<Ran, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", program.display());
+    let mut child = Command::new(program)
+        .args(["run", &from.to_string(), &BATCH.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(said)?;
+    let mut ran = Ran::default();
+    let output = child.stdout.take().ok_or("a worker has no output")?;
+    let mut seen = from;
+    for line in BufReader::new(output).lines() {
+        let line = line.map_err(said)?;
+        let mut parts = line.splitn(3, '\t');
+        let seed = parts.next().and_then(|seed| seed.parse().ok());
+        seen = seed.unwrap_or(seen);
+        match (parts.next(), parts.next()) {
+            (Some("ended"), Some(how)) => *ran.endings.entry(how.to_owned()).or_default() += 1,
+            (Some("violation"), Some(what)) => {
+                ran.wrong.entry(seen).or_insert_with(|| what.to_owned());
+            }
+            _ => ran.seeds += 1,
+        }
+        if !ran.wrong.is_empty() || Instant::now() >= until {
+            end(&mut child);
+            return Ok(ran);
+        }
+    }
+    let status = child.wait().map_err(said)?;
+    if !status.success() {
+        ran.wrong
+            .insert(seen + 1, format!("the simulation ends with {status}"));
+    }
+    Ok(ran)
+}
+
+fn end(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn plant(root: &Path, options: &Options) -> Result<ExitCode, String> {
+    let copy = Copy::make(root, "simulation")?;
+    let folder = root.join("crates/simulation/planted");
+    let entries =
+        std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut patches: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    patches.retain(|path| path.extension().is_some_and(|end| end == "patch"));
+    patches.sort();
+    let mut all = true;
+    for patch in patches {
+        let name = patch
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        if !options.named.is_empty() && !options.named.contains(&name) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&patch).map_err(|error| format!("{name}: {error}"))?;
+        let found = match copy.apply(&text)? {
+            Err(why) => Err(format!("DOES NOT APPLY: {why}")),
+            Ok(()) => find(&copy, options.debug),
+        };
+        copy.take_back(&text)?;
+        match found {
+            Ok(found) => println!("{name}: {found}"),
+            Err(why) => {
+                println!("{name}: {why}");
+                all = false;
+            }
+        }
+    }
+    Ok(if all {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn find(copy: &Copy, debug: bool) -> Result<String, String> {
+    let program = build(copy.tree(), copy.target(), debug)?;
+    let began = Instant::now();
+    let ran = simulate(&program, 1, PLANTED)?;
+    let took = began.elapsed().as_secs();
+    let Some((seed, what)) = ran.wrong.iter().next() else {
+        return Err(format!("NOT FOUND in {} seeds, {took} s", ran.seeds));
+    };
+    tell(&program, *seed)?;
+    Ok(format!("found after {took} s, seed {seed}: {what}"))
+}
