@@ -53,6 +53,11 @@ const STEPS: &[Step] = &[
         variables: &[],
     },
     Step {
+        heading: "the simulation, half a minute",
+        arguments: &["xtask", "simulate", "--debug", "--seconds", "30"],
+        variables: &[],
+    },
+    Step {
         heading: "fuzzing, a few seconds",
         arguments: &[
             "xtask",

@@ -335,6 +335,7 @@ impl<'a> Session<'a> {
             message_digest: Digest::of(message.as_bytes()),
             tree: Err(TreeUnknown {
                 why: "not read".to_owned(),
+                cut: false,
             }),
             block_cap: None,
             truncated: answer.truncated,
@@ -425,6 +426,7 @@ impl<'a> Session<'a> {
             returned,
             layers: Vec::new(),
             task_list: None,
+            runs: None,
         };
         let patience = Patience {
             deadline: None,

@@ -339,6 +339,7 @@ fn run(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
         scope: scope.clone(),
         verifier: verifier.clone(),
         subject: *subject,
+        again: false,
     };
     wanted.iter().map(effect).collect()
 }
@@ -511,6 +512,14 @@ fn refuse(
         held_up.as_ref().map_or(failures, |held| held.by),
         judged.subjects,
     );
+    let is_last = task.met(set) + 1 >= policy.caps.attempts
+        || soft::continues(policy, scope, pending) >= soft::continues_limit(policy, pending);
+    if main && held_up.is_none() && is_last {
+        let again = to_run_once_more(policy, task, pending, judged);
+        if !again.is_empty() {
+            return draft.request(pending.stop, scope, again);
+        }
+    }
     let repeat = main && held_up.is_none() && task.last_failure == Some((subjects, set));
     if main && (held_up.is_some() || !cut) {
         draft.emit(Event::FailureSetMet { set, subjects });
@@ -544,6 +553,33 @@ fn refuse(
         repeat,
     };
     send_back(draft, scope, pending, Against::Lines(against), told, why);
+}
+
+/// What fails by what was found at an earlier stop, or by somebody else's run, where the task would be given up
+/// for it: who mended it may have done so where nobody looks. Once for each stop.
+fn to_run_once_more(
+    policy: &Policy,
+    task: &Task,
+    pending: &Pending,
+    judged: &Judged,
+) -> Vec<Effect> {
+    if pending.runs.is_none() || !pending.again.is_empty() || task.spent.is_some() {
+        return Vec::new();
+    }
+    let is_known = |line: &&Line| line.is_refused() && line.is_known_from_before();
+    let lines = judged.lines.iter().filter(is_known);
+    let effects = lines.filter_map(|line| {
+        let spec = policy.verifier(&line.verifier)?;
+        let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+        let about = pending.tree.as_ref().ok().filter(|_| is_check)?.about(spec);
+        Some(Effect::RunVerifier {
+            scope: ScopeId::main(),
+            verifier: spec.name.clone(),
+            subject: about,
+            again: true,
+        })
+    });
+    effects.collect()
 }
 
 /// What a refused stop has against it.

@@ -18,6 +18,9 @@ pub enum Effect {
         verifier: VerifierName,
         /// The subject it should be about.
         subject: Digest,
+        /// What is known of it is not taken: it is to run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// Read the tree once more.
     ReadTree {

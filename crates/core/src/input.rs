@@ -30,6 +30,20 @@ pub struct Stamped {
     /// forgotten it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub halted: bool,
+    /// At a stop, and where the tree was read again for one: the newest run of each required check on what
+    /// it is about now. `None` in older logs, which are decided as they were: there what was found before
+    /// stands, and what fails is not run once more before a task is given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Box<[NewestRun]>>,
+}
+
+/// The newest run of a check that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewestRun {
+    /// Which check.
+    pub verifier: VerifierName,
+    /// Which run; `None` if there is none.
+    pub run: Option<Short>,
 }
 
 /// A list of standing tasks, as it was when it was read.
@@ -570,10 +584,27 @@ impl TreeFact {
 }
 
 /// Why the tree is not known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TreeUnknown {
     /// What went wrong, for people.
     pub why: String,
+    /// There was no time left to read it: nobody's failure. Older logs do not tell.
+    #[serde(default)]
+    pub cut: bool,
+}
+
+/// As for [`TreeFact`].
+impl Serialize for TreeUnknown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let left_out = serializer.is_human_readable() && !self.cut;
+        let mut members = serializer.serialize_struct("TreeUnknown", 2 - usize::from(left_out))?;
+        members.serialize_field("why", &self.why)?;
+        match left_out {
+            true => members.skip_field("cut")?,
+            false => members.serialize_field("cut", &self.cut)?,
+        }
+        members.end()
+    }
 }
 
 /// Token use since the last reading.

@@ -18,7 +18,9 @@ use crate::digest::{Digest, Short};
 use crate::event::{Cap, OpenedBy};
 use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
 use crate::ids::{AgentName, Millis, ScopeId, Seq, TaskId, VerifierName};
-use crate::input::{Calling, JudgeFact, Reach, Stamped, ToolReturned, TreeFact, TreeUnknown};
+use crate::input::{
+    Calling, JudgeFact, NewestRun, Reach, Stamped, ToolReturned, TreeFact, TreeUnknown,
+};
 use crate::transition::Transition;
 
 pub use self::delivered::Delivered;
@@ -330,6 +332,10 @@ pub struct Pending {
     pub recheck: TreeRecheck,
     /// That the tree moved is no attempt: not in older logs.
     pub no_attempt: bool,
+    /// The newest runs of checks, where the runtime tells them.
+    pub runs: Option<Vec<NewestRun>>,
+    /// What failed at earlier stops and runs once more, before the task is given up.
+    pub again: Vec<VerifierName>,
     /// What decides, by verifier and stop. A sub-agent's stop begins with none.
     pub verdicts: Vec<Held>,
     /// The task had ended otherwise than well when it was asked for.

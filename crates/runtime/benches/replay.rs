@@ -106,6 +106,7 @@ fn inputs() -> Vec<Stamped> {
             layers: Box::default(),
             task_list: None,
             halted: false,
+            runs: None,
         });
     };
     let tokens = |n: usize| {

@@ -3,15 +3,17 @@
 //! the newest that concerns a verifier is found out anew.
 
 use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::evidence::Origin;
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::{Input, Reach};
-use checkrein_core::policy::Policy;
+use checkrein_core::input::{Input, NewestRun, Reach};
+use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_store::{Act, ActCount, StoreError};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
+use crate::kept;
 use crate::looks::Look;
 use crate::workspace::Tracked;
 
@@ -40,6 +42,32 @@ impl Runtime {
                 acts: acts.counted,
             }
         }))
+    }
+
+    /// The newest runs of the required checks on this tree.
+    pub(crate) fn newest_runs(
+        &self,
+        policy: &Policy,
+        look: &Look,
+    ) -> Result<Box<[NewestRun]>, StoreError> {
+        let is_check = |spec: &&VerifierSpec| {
+            let is_about_files = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+            is_about_files && policy.is_required(&spec.name)
+        };
+        let newest = |spec: &VerifierSpec| {
+            let key = self.content_key(policy, spec, look.reading.fact.content(spec), Origin::Gate);
+            let run = kept::newest_id(&*self.store, &key)?;
+            Ok(NewestRun {
+                verifier: spec.name.clone(),
+                run: run.map(|run| run.short()),
+            })
+        };
+        policy
+            .verifiers
+            .iter()
+            .filter(is_check)
+            .map(newest)
+            .collect()
     }
 
     /// The act of a call that reaches so far, unless it may not run.

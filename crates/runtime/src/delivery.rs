@@ -8,7 +8,7 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
-use checkrein_core::input::{Input, TaskListFact, TokenUse};
+use checkrein_core::input::{Input, NewestRun, TaskListFact, TokenUse};
 use checkrein_core::layers::LayerFact;
 use checkrein_core::policy::VerifiedNotice;
 use checkrein_core::state::State;
@@ -69,6 +69,8 @@ pub struct Delivery<'a> {
     pub layers: Vec<LayerFact>,
     /// The project's list of standing tasks; filled in here.
     pub task_list: Option<Box<TaskListFact>>,
+    /// The newest runs of checks; filled in here.
+    pub runs: Option<Box<[NewestRun]>>,
 }
 
 /// How long the front door can wait.

@@ -61,6 +61,16 @@ pub(crate) fn began(found: Millis, evidence: &Evidence) -> Millis {
     )
 }
 
+/// The id of the newest run of this key.
+pub(crate) fn newest_id(store: &dyn Store, key: &Digest) -> Result<Option<Digest>, StoreError> {
+    let kept = store.evidence(key)?;
+    Ok(kept.map(|kept| {
+        let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
+        let named = named.and_then(|newest| Digest::from_hex(&newest.run));
+        named.unwrap_or(*key)
+    }))
+}
+
 /// The newest run of this key that can be read.
 pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, StoreError> {
     let Some(kept) = store.evidence(key)? else {

@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub(crate) content: Digest,
     /// What began before this act was counted is out of date.
     pub(crate) acts: u64,
+    /// What is known is not taken.
+    pub(crate) again: bool,
 }
 
 /// Evidence that came back.
@@ -226,7 +228,7 @@ impl<'a> Batch<'a> {
         wanted: &Wanted,
         sender: &Sender<Answer<'a>>,
     ) {
-        let found = self.find(spec, wanted.content, wanted.acts);
+        let found = self.find(spec, wanted);
         // A run says so itself, before it looks at the tree.
         let by_run = |found: &Found<'_>| match found {
             Found::Done(done) => done.run_here,
@@ -239,8 +241,9 @@ impl<'a> Batch<'a> {
         let _ = sender.send(found);
     }
 
-    /// `subject`: as its content is. `acts`: of the newest act that concerns it.
-    fn find(&self, spec: &'a VerifierSpec, subject: Digest, acts: u64) -> Answer<'a> {
+    fn find(&self, spec: &'a VerifierSpec, wanted: &Wanted) -> Answer<'a> {
+        let (subject, acts) = (wanted.content, wanted.acts);
+        let use_cache = self.use_cache && !wanted.again;
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
         if spec.subject != SubjectKind::Message
@@ -261,7 +264,7 @@ impl<'a> Batch<'a> {
             return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
         }
         let key = self.key(spec, subject);
-        let claim = match self.turn(spec, subject, key, acts)? {
+        let claim = match self.turn(spec, subject, key, acts, use_cache)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
             Turn::Mine(claim) => claim,
         };
@@ -429,7 +432,7 @@ impl<'a> Batch<'a> {
             let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
             let key = self.key(spec, subject);
             let Some(claim) = &claim else {
-                match self.turn(spec, subject, key, acts)? {
+                match self.turn(spec, subject, key, acts, self.use_cache)? {
                     Turn::Known(done) | Turn::Given(done) => return Ok(*done),
                     // The tree may have changed while another had it.
                     Turn::Mine(mine) => claim = Some(mine),
@@ -488,6 +491,7 @@ impl<'a> Batch<'a> {
         subject: Digest,
         key: Digest,
         acts: u64,
+        use_cache: bool,
     ) -> Result<Turn, RuntimeError> {
         let store = &*self.runtime.store;
         let slot = self.slot(spec, key);
@@ -503,7 +507,7 @@ impl<'a> Batch<'a> {
             let usable = now.filter(|run| {
                 let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
                 self.is_about(spec, run, acts)
-                    && (waited && is_new || self.use_cache && self.is_current(run))
+                    && (waited && is_new || use_cache && self.is_current(run))
             });
             if let Some(run) = usable {
                 return Ok(Turn::Known(known(run)));
@@ -515,7 +519,7 @@ impl<'a> Batch<'a> {
                     Some(run)
                         if Some(&run) != before.as_ref()
                             && is_fresh(spec, &run, acts, self.now())
-                            && (self.use_cache || waited) =>
+                            && (use_cache || waited) =>
                     {
                         Turn::Known(known(run))
                     }
@@ -557,7 +561,8 @@ impl<'a> Batch<'a> {
         let run = kept::newest(&*self.runtime.store, &self.key(spec, want.content));
         let run = run.ok().flatten();
         run.is_some_and(|run| {
-            self.is_about(spec, &run, want.acts) && self.use_cache && self.is_current(&run)
+            let use_cache = self.use_cache && !want.again;
+            self.is_about(spec, &run, want.acts) && use_cache && self.is_current(&run)
         })
     }
 

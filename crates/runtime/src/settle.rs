@@ -11,7 +11,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceFact, Origin};
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{EvidenceArrived, Input, TreeFact, TreeRead};
+use checkrein_core::input::{Acts, EvidenceArrived, Input, TreeRead};
 use checkrein_core::policy::{Policy, Tier, VerifiedNotice};
 use checkrein_core::state::{State, Task};
 use checkrein_store::Approval;
@@ -23,7 +23,7 @@ use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::ToolFactsBuilder;
 use crate::load;
-use crate::looks::Looks;
+use crate::looks::{Look, Looks};
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
 use crate::transaction::{Handled, content, fact_for, outstanding, tree_fact};
@@ -167,7 +167,10 @@ impl Runtime {
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
-                    verifier, subject, ..
+                    verifier,
+                    subject,
+                    again,
+                    ..
                 } => {
                     let spec = policy.verifier(&verifier);
                     let (content, acts) =
@@ -177,6 +180,7 @@ impl Runtime {
                         subject,
                         content,
                         acts,
+                        again,
                     });
                 }
                 Effect::ReadTree { stop, .. } => read = Some(stop),
@@ -192,7 +196,16 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let tree = tree_fact(self.last_look(session, scope, policy, looks, patience)?)?;
+            let look = self.last_look(session, policy, looks, patience)?;
+            let runs = match &look {
+                Ok((look, _)) => Some(self.newest_runs(policy, look)?),
+                Err(_) => None,
+            };
+            let tree = tree_fact(look.map(|(look, acts)| {
+                let mut fact = fact_for(scope, &look);
+                fact.acts = fact.acts.map(|_| acts);
+                fact
+            }))?;
             let input = Input::TreeRead(TreeRead {
                 scope: scope.clone(),
                 stop: asked_by,
@@ -200,7 +213,11 @@ impl Runtime {
                 tree,
             });
             let key = format!("tree:{asked_by}:{request}");
-            keep(self.handle(own(session, Some(key), input), patience)?);
+            let read = Delivery {
+                runs,
+                ..own(session, Some(key), input)
+            };
+            keep(self.handle(read, patience)?);
         }
         let case = self.case_of(session, policy, scope, &wanted, message)?;
         self.perform(
@@ -264,17 +281,13 @@ impl Runtime {
     fn last_look(
         &self,
         session: &SessionId,
-        scope: &ScopeId,
         policy: &Policy,
         looks: &Looks,
         patience: Patience<'_>,
-    ) -> Result<Result<TreeFact, TreeError>, RuntimeError> {
+    ) -> Result<Result<(Arc<Look>, Acts), TreeError>, RuntimeError> {
         if let Some(look) = looks.last() {
-            let mut fact = fact_for(scope, &look);
-            if fact.acts.is_some() {
-                fact.acts = Some(self.acts(Some(session))?.newest);
-            }
-            return Ok(Ok(fact));
+            let acts = self.acts(Some(session))?.newest;
+            return Ok(Ok((look, acts)));
         }
         let tracked = self.place.tracked(Some(session), patience);
         let look = self.read_with_acts(
@@ -284,8 +297,8 @@ impl Runtime {
             patience.limits(&*self.place.system),
         )?;
         Ok(look.map(|look| {
-            let look = looks.put(look);
-            fact_for(scope, &look)
+            let acts = look.reading.fact.acts.unwrap_or_default();
+            (looks.put(look), acts)
         }))
     }
 
@@ -385,5 +398,6 @@ pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) ->
         returned: None,
         layers: Vec::new(),
         task_list: None,
+        runs: None,
     }
 }

@@ -234,6 +234,10 @@ impl Runtime {
                 let known = look.map(Arc::new);
                 let look = known.as_ref().ok().map(Arc::clone);
                 let unread = look.as_ref().map(|look| look.reading.unread.clone());
+                delivery.runs = match &look {
+                    Some(look) => Some(self.newest_runs(&policy, look)?),
+                    None => None,
+                };
                 stop.tree = tree_fact(known.map(|look| fact_for(&stop.scope, &look)))?;
                 stop.judges = judging::called(&policy, stop, message);
                 return Ok((unread.unwrap_or_default(), look));
@@ -476,6 +480,7 @@ impl Runtime {
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             halted: known.forgotten_halt,
+            runs: delivery.runs.clone(),
         }
     }
 
@@ -545,6 +550,7 @@ impl Runtime {
                     verifier,
                     subject,
                     scope,
+                    ..
                 } => {
                     let spec = policy.verifier(verifier)?;
                     let (content, _) = content(state, scope, spec, *subject);
@@ -576,6 +582,7 @@ pub(crate) fn tree_fact(
         Ok(fact) => Ok(Ok(fact)),
         Err(TreeError::Cancelled) => Err(RuntimeError::Cancelled),
         Err(error) => Ok(Err(TreeUnknown {
+            cut: matches!(error, TreeError::TooSlow { .. }),
             why: error.to_string(),
         })),
     }
@@ -633,6 +640,7 @@ pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Ve
             scope: scope.clone(),
             verifier: name.clone(),
             subject: subject(name),
+            again: pending.again.contains(name),
         })
         .collect();
     if pending.recheck.is_reading() {

@@ -257,6 +257,7 @@ impl Stage {
             returned: None,
             layers: Vec::new(),
             task_list: None,
+            runs: None,
         };
         runtime.take(delivery, patience, &|_| ())
     }
@@ -536,7 +537,11 @@ impl Agent {
         };
         match decision {
             StopDecision::Continue { feedback } => {
-                world.tell(format!("{} is sent back: {}", self.session, said(&decided.why)));
+                world.tell(format!(
+                    "{} is sent back: {}",
+                    self.session,
+                    said(&decided.why)
+                ));
                 self.look_at_feedback(feedback, before.1);
                 if self.stops > MOST_STOPS {
                     world.violation("a task does not end");
@@ -579,7 +584,7 @@ impl Agent {
                 .strip_prefix("run ")
                 .and_then(|run| run.parse().ok());
             let name = check.verifier.as_str();
-            let found = run.and_then(|run| world.newest_findings(name, run, stopped));
+            let found = run.and_then(|run| world.findings_of(name, run, stopped));
             let told = evidence
                 .findings
                 .iter()

@@ -55,11 +55,21 @@ struct State {
     /// How often each process has run each check.
     runs: BTreeMap<(Process, String), u32>,
     /// Findings by the run that made them.
-    findings: BTreeMap<u64, (String, BTreeSet<String>, Time)>,
+    findings: BTreeMap<u64, Finished>,
+    /// How much had been changed when each run began.
+    begun: BTreeMap<u64, (Time, u64)>,
     /// Who holds which claim, and from when on it is free after its holder was killed.
     claims: BTreeMap<Digest, Process>,
     story: Vec<(Time, String)>,
     violations: Vec<String>,
+}
+
+/// A run that was not cut.
+#[derive(Debug, Clone)]
+struct Finished {
+    check: String,
+    findings: BTreeSet<String>,
+    ended: Time,
 }
 
 #[derive(Debug, Clone)]
@@ -239,6 +249,8 @@ impl World {
         state.running.push((check.to_owned(), process));
         *state.runs.entry((process, check.to_owned())).or_default() += 1;
         let run = u64::from(state.runs.values().sum::<u32>());
+        let begun = (self.scheduler.now(), state.changes);
+        state.begun.insert(run, begun);
         drop(state);
         self.tell(format!("{process:?} runs {check}"));
         run
@@ -262,24 +274,34 @@ impl World {
         }
         let now = self.scheduler.now();
         if let Some(findings) = findings {
-            state
-                .findings
-                .insert(run, (check.to_owned(), findings, now));
+            let finished = Finished {
+                check: check.to_owned(),
+                findings,
+                ended: now,
+            };
+            state.findings.insert(run, finished);
         }
     }
 
-    /// What a run of this check found, unless a newer one had ended by then.
-    pub(crate) fn newest_findings(
-        &self,
-        check: &str,
-        run: u64,
-        by: Time,
-    ) -> Option<BTreeSet<String>> {
+    /// What a run of this check found. `None` if it did not run, or if a later one, since which nothing was
+    /// changed, found something else before this time.
+    pub(crate) fn findings_of(&self, check: &str, run: u64, by: Time) -> Option<BTreeSet<String>> {
         let state = self.state();
-        let (of, found, _) = state.findings.get(&run)?;
-        let newer = state.findings.range(run + 1..);
-        let mut newer = newer.filter(|(_, (of, _, ended))| of == check && *ended <= by);
-        (of == check && newer.next().is_none()).then(|| found.clone())
+        let told = state
+            .findings
+            .get(&run)
+            .filter(|told| told.check == check)?;
+        let is_the_last_word = |(later, finished): (&u64, &Finished)| {
+            let begun = state.begun.get(later);
+            let nothing_changed =
+                |(begun, changes): &(Time, u64)| *begun >= told.ended && *changes == state.changes;
+            finished.check == check
+                && finished.ended <= by
+                && finished.findings != told.findings
+                && begun.is_some_and(nothing_changed)
+        };
+        let mut later = state.findings.range(run + 1..);
+        (!later.any(is_the_last_word)).then(|| told.findings.clone())
     }
 
     /// Whether any check is running.

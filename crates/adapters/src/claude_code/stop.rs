@@ -24,6 +24,7 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
         message_digest: Digest::of(message.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
+            cut: false,
         }),
         block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,

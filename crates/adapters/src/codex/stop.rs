@@ -20,6 +20,7 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
         message_digest: Digest::of(message.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
+            cut: false,
         }),
         block_cap: None,
         truncated: false,

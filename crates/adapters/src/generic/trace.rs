@@ -405,6 +405,7 @@ pub(super) fn stop_input(text: &str, answer: AnswerFact) -> Input {
         message_digest: Digest::of(text.as_bytes()),
         tree: Err(TreeUnknown {
             why: "not read".to_owned(),
+            cut: false,
         }),
         block_cap: None,
         truncated: false,

@@ -161,6 +161,7 @@ fn claude_code_stops() {
             message_digest: Digest::of(message.as_bytes()),
             tree: Err(TreeUnknown {
                 why: "not read".into(),
+                cut: false,
             }),
             block_cap: cap,
             truncated: false,

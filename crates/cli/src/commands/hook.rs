@@ -424,6 +424,7 @@ fn judge(
             returned: None,
             layers: Vec::new(),
             task_list: None,
+            runs: None,
         };
         let taken = runtime.take(delivery, patience, &|news| show(desk, news));
         if let Err(RuntimeError::Config(error)) = &taken
@@ -542,6 +543,7 @@ fn let_through(
         returned: None,
         layers: Vec::new(),
         task_list: None,
+        runs: None,
     };
     let patience = Patience {
         deadline: None,
@@ -715,6 +717,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         returned: None,
         layers: Vec::new(),
         task_list: None,
+        runs: None,
     };
     let patience = Patience {
         deadline: None,

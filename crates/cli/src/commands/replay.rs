@@ -207,6 +207,7 @@ impl<'a> Watch<'a> {
             layers: Box::default(),
             task_list: None,
             halted: false,
+            runs: None,
         };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;

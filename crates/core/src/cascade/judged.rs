@@ -102,6 +102,12 @@ impl Line {
         self.is_refused() && self.held_up.is_some()
     }
 
+    /// Found at an earlier stop, or by a run that was kept.
+    pub(super) fn is_known_from_before(&self) -> bool {
+        let fact = self.fact.as_ref();
+        fact.is_some_and(|fact| !self.fresh || fact.cached)
+    }
+
     /// Cut, or run by another process: a continuation, not an attempt.
     pub(super) fn is_cut(&self) -> bool {
         self.cause.is_some_and(Cause::is_cut)
@@ -269,12 +275,15 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
     let settled = about
         .and_then(|of| pending.settling(&spec.name, of))
         .filter(|held| !person || held.stop == pending.stop)
-        .filter(|held| !is_old(spec, held, pending));
+        .filter(|held| !is_old(spec, held, pending))
+        .filter(|held| !is_overtaken(spec, held, pending));
+    let is_cut = pending.tree.as_ref().is_err_and(|unknown| unknown.cut);
     let unsteady =
         pending.recheck == TreeRecheck::MovedAgain && spec.subject != SubjectKind::Message;
     let mut wanted = None;
     let (verdict, cause) = match (about, settled) {
         _ if calling.rules_out() => (Verdict::Inconclusive, Some(Cause::NotAsked)),
+        (None, _) if is_cut => (Verdict::Inconclusive, Some(Cause::ReplyDeadline)),
         (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
         _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
         (Some(_), Some(held)) => held.verdict(),
@@ -308,6 +317,7 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
         hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
         held_up: match settled {
             Some(held) if !unsteady => held.held_up,
+            _ if about.is_none() && is_cut => Some(Short(0)),
             // The paths that the last run knows of, which may have been about another tree.
             _ if pending.no_attempt && cause == Some(Cause::TreeMoving) => {
                 let last = pending.held(&spec.name);
@@ -336,6 +346,16 @@ fn is_old(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
     let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     let age = |began: Millis| pending.at.since(began);
     is_check && spec.inputs.is_empty() && held.began.is_some_and(|began| age(began) >= FRESH_MS)
+}
+
+/// Whether a newer run of the check was kept than the one that was held: what it found is not the last word.
+fn is_overtaken(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
+    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
+    let is_found = held.fact.verdict != Verdict::Inconclusive;
+    let runs = pending.runs.iter().flatten();
+    let mut newest = runs.filter(|newest| newest.verifier == spec.name);
+    let newest = newest.next().and_then(|newest| newest.run);
+    is_check && is_found && newest.is_some_and(|run| run != held.fact.key.short())
 }
 
 /// Whether this verifier was asked about this very subject and came back about another.

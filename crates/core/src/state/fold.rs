@@ -130,7 +130,10 @@ impl State {
                 self.work(self.last, stamped);
             }
             Input::EvidenceArrived(arrived) => self.hold(arrived),
-            Input::TreeRead(read) => self.read_tree(read),
+            Input::TreeRead(read) => {
+                self.read_tree(read);
+                self.know_runs(&read.scope, stamped);
+            }
             Input::StopFailed(failed) => {
                 if let Some(task) = &mut self.task
                     && !failed.scope.is_main()
@@ -191,7 +194,10 @@ impl State {
         }
         match &stamped.input {
             Input::ToolRequested(request) => self.start_call(seq, request),
-            Input::StopRequested(stop) => self.start_stop(seq, stop),
+            Input::StopRequested(stop) => {
+                self.start_stop(seq, stop);
+                self.know_runs(&stop.scope, stamped);
+            }
             _ => {}
         }
     }
@@ -341,6 +347,8 @@ impl State {
             requested: seq,
             recheck: TreeRecheck::NotRead,
             no_attempt: false,
+            runs: None,
+            again: Vec::new(),
             verdicts,
             spent,
             refused,
@@ -348,6 +356,15 @@ impl State {
             below,
             ahead,
         });
+    }
+
+    /// Which runs are the newest of checks, as they were found with the tree.
+    fn know_runs(&mut self, scope: &ScopeId, stamped: &Stamped) {
+        let Some(runs) = &stamped.runs else { return };
+        let task = self.task.as_mut();
+        if let Some(pending) = task.and_then(|task| task.pending_mut(scope)) {
+            pending.runs = Some(runs.to_vec());
+        }
     }
 
     fn hold(&mut self, arrived: &EvidenceArrived) {
@@ -373,6 +390,10 @@ impl State {
             return;
         }
         pending.recheck.evidence_came();
+        let mut runs = pending.runs.iter_mut().flatten();
+        if let Some(newest) = runs.find(|newest| newest.verifier == fact.verifier) {
+            newest.run = Some(fact.key.short());
+        }
         match arrived.scope.is_main() {
             true => pending.keep(fact.clone(), arrived),
             false => pending.keep_some(fact.clone(), arrived),
@@ -510,8 +531,14 @@ impl State {
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
-                    verifier, subject, ..
+                    verifier,
+                    subject,
+                    again,
+                    ..
                 } => {
+                    if *again {
+                        pending.again.push(verifier.clone());
+                    }
                     pending.waiting.push(verifier.clone());
                     pending.asked.push((verifier.clone(), subject.short()));
                 }

@@ -23,6 +23,7 @@ mod judges;
 mod laws;
 mod layers;
 mod random;
+mod runs;
 mod sealed;
 mod size;
 mod story;

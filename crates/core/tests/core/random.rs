@@ -325,6 +325,7 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                     scope,
                     verifier,
                     subject,
+                    ..
                 } = effect
                 else {
                     continue;

@@ -11,7 +11,7 @@ use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
-    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, PromptSubmitted,
+    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, NewestRun, PromptSubmitted,
     Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact,
     TreeRead, TreeUnknown,
 };
@@ -242,6 +242,10 @@ pub(crate) struct World {
     pub(crate) approval: Option<ApprovalFact>,
     /// The newest acts.
     pub(crate) acts: Acts,
+    /// The newest runs of checks, if the runtime tells them.
+    pub(crate) runs: Option<Box<[NewestRun]>>,
+    /// There is no time to read the tree.
+    pub(crate) cut: bool,
     calls: u64,
 }
 
@@ -261,7 +265,10 @@ impl World {
                 scope: ScopeId::main(),
                 message: "Done.".to_owned(),
                 message_digest: Digest::of(b"Done."),
-                tree: Err(TreeUnknown { why: String::new() }),
+                tree: Err(TreeUnknown {
+                    why: String::new(),
+                    cut: false,
+                }),
                 block_cap: None,
                 truncated: false,
                 background: 0,
@@ -274,6 +281,8 @@ impl World {
             can_ask: false,
             approval: None,
             acts: Acts::default(),
+            runs: None,
+            cut: false,
             calls: 0,
             layers: Vec::new(),
             halted: false,
@@ -302,6 +311,7 @@ impl World {
             true => std::mem::take(&mut self.layers),
             false => Vec::new(),
         };
+        let tells_runs = matches!(input, Input::StopRequested(_) | Input::TreeRead(_));
         let stamped = Stamped {
             at: Millis(self.now),
             source: SourceName::from("user"),
@@ -309,6 +319,7 @@ impl World {
             layers: layers.into(),
             task_list: None,
             halted: std::mem::take(&mut self.halted),
+            runs: self.runs.clone().filter(|_| tells_runs),
         };
         let made = step(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());
@@ -338,6 +349,7 @@ impl World {
         }
         let unknown = TreeUnknown {
             why: "no such folder".to_owned(),
+            cut: self.cut,
         };
         self.tree.map(|tree| self.tree_fact(tree)).ok_or(unknown)
     }
@@ -497,6 +509,7 @@ impl World {
                 scope,
                 verifier,
                 subject,
+                ..
             } => {
                 let evidence = self.evidence(&verifier, subject);
                 self.news(Input::EvidenceArrived(EvidenceArrived {

@@ -56,4 +56,7 @@ pub(crate) struct OwnedCheck {
     pub(crate) content: Digest,
     /// As of [`crate::perform::Wanted::acts`].
     pub(crate) acts: u64,
+    /// As of [`crate::perform::Wanted::again`].
+    #[serde(default)]
+    pub(crate) again: bool,
 }

@@ -110,6 +110,7 @@ impl OwnedCheck {
             subject: self.content,
             content: self.content,
             acts: self.acts,
+            again: self.again,
         }
     }
 }

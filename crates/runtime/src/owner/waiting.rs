@@ -72,6 +72,7 @@ impl<'a> Batch<'a> {
                 verifier: want.verifier.clone(),
                 content: want.content,
                 acts: want.acts,
+                again: want.again,
             };
             let mut joined = false;
             for owner in found.iter().filter(here) {

@@ -230,6 +230,7 @@ impl Gate {
             returned,
             layers: Vec::new(),
             task_list: None,
+            runs: None,
         };
         let patience = Patience {
             deadline: Instant::now().checked_add(PATIENCE),

@@ -1,0 +1,125 @@
+//! What runs of checks the runtime knows of, beside those that the session has seen.
+
+use checkrein_core::decision::Decision;
+use checkrein_core::digest::Short;
+use checkrein_core::effect::Effect;
+use checkrein_core::evidence::Cause;
+use checkrein_core::ids::ScopeId;
+use checkrein_core::input::NewestRun;
+use checkrein_core::policy::Policy;
+
+use crate::world::{Saying, World, policy};
+
+/// A task in which something was changed. The runtime tells which runs are the newest.
+fn changed(policy: Policy) -> World {
+    let mut world = World::new(policy);
+    world.runs = Some(Box::default());
+    world.prompt();
+    world.tree = Some(2);
+    world
+}
+
+fn say(world: &mut World, verifier: &str, saying: Saying) {
+    world.sayings.insert(verifier.into(), saying);
+}
+
+/// What a main stop asks for; a check that is to run whatever is known is marked.
+fn stop(world: &mut World) -> String {
+    let (effects, decision) = world.stop(&ScopeId::main());
+    let asked = effects.iter().map(|effect| match effect {
+        Effect::RunVerifier {
+            verifier, again, ..
+        } => format!("{verifier}{}", if *again { "!" } else { "" }),
+        Effect::ReadTree { .. } => "look".to_owned(),
+    });
+    let mut words: Vec<String> = asked.collect();
+    words.push(match (decision, world.ending()) {
+        (Decision::Stop(_), Some(ending)) => ending,
+        (Decision::Stop(_), None) => "continue".to_owned(),
+        (other, _) => format!("{other:?}"),
+    });
+    words.join(" ")
+}
+
+#[test]
+fn what_fails_runs_once_more_before_the_task_is_given_up() {
+    // Somebody mended what no digest names.
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    assert_eq!(stop(&mut world), "continue");
+    say(&mut world, "tests", Saying::pass());
+    assert_eq!(stop(&mut world), "tests! look task_complete");
+    // Nobody did.
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    assert_eq!(stop(&mut world), "continue");
+    assert_eq!(stop(&mut world), "tests! gave_up/same_failures");
+    // The task is spent: nothing more is tried.
+    assert_eq!(stop(&mut world), "gave_up/same_failures");
+}
+
+#[test]
+fn what_failed_at_this_very_stop_does_not_run_once_more() {
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    world.tree = Some(3);
+    assert_eq!(stop(&mut world), "tests continue");
+    world.tree = Some(4);
+    assert_eq!(stop(&mut world), "tests gave_up/same_failures");
+}
+
+#[test]
+fn only_what_fails_runs_once_more() {
+    let mut world = changed(policy("tests lint", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests lint continue");
+    assert_eq!(stop(&mut world), "continue");
+    assert_eq!(stop(&mut world), "tests! gave_up/same_failures");
+}
+
+#[test]
+fn where_the_last_run_is_cut_the_task_is_not_given_up() {
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    assert_eq!(stop(&mut world), "continue");
+    say(&mut world, "tests", Saying::because(Cause::ReplyDeadline));
+    assert_eq!(stop(&mut world), "tests! continue");
+}
+
+#[test]
+fn a_newer_run_takes_the_place_of_what_was_held() {
+    let mut world = changed(policy("tests", ""));
+    assert_eq!(stop(&mut world), "tests look task_complete");
+    let newer = |run| {
+        let verifier = "tests".into();
+        Some(vec![NewestRun { verifier, run }].into())
+    };
+    // A run that was kept elsewhere meanwhile, of which this session has not heard.
+    world.runs = newer(Some(Short(7)));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    // Where none is known, what is held stands.
+    world.runs = newer(None);
+    assert_eq!(stop(&mut world), "continue");
+}
+
+#[test]
+fn a_look_that_there_was_no_time_for_is_no_attempt() {
+    let mut world = changed(policy("tests", ""));
+    world.tree = None;
+    world.cut = true;
+    for _ in 0..7 {
+        assert_eq!(stop(&mut world), "continue");
+    }
+    assert_eq!(stop(&mut world), "unverified/still_running");
+    world.cut = false;
+    let mut world = changed(policy("tests", ""));
+    world.tree = None;
+    assert_eq!(stop(&mut world), "continue");
+    assert_eq!(stop(&mut world), "continue");
+    assert_eq!(stop(&mut world), "gave_up/same_failures");
+}
