@@ -50,7 +50,8 @@ pub fn at_stop(policy: &Policy, state: &State) -> Option<Over> {
 pub fn wall_clock(policy: &Policy, state: &State) -> Option<Over> {
     let task = state.task.as_ref()?;
     let busy = state.busy_ms();
-    let session_busy = state.totals.busy_ms + (busy - task.totals.busy_ms.min(busy));
+    let unfinished = busy.saturating_sub(task.totals.busy_ms);
+    let session_busy = state.totals.busy_ms.saturating_add(unfinished);
     over(
         Cap::WallClock,
         Some(busy),

@@ -239,7 +239,7 @@ fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Sectio
         counts && !check.new.contains(&key) && !check.still.contains(&key)
     });
     let kept = found.findings.len() as u32;
-    let more = found.findings_total.saturating_sub(kept) + unnamed.count() as u32;
+    let more = (found.findings_total.saturating_sub(kept)).saturating_add(unnamed.count() as u32);
     if more > 0 {
         let _ = writeln!(section.foot, "  and {more} more");
     }

@@ -483,7 +483,8 @@ impl State {
     /// Milliseconds of agent time of the task until now.
     pub fn busy_ms(&self) -> u64 {
         self.task.as_ref().map_or(0, |task| {
-            task.totals.busy_ms + task.working_since.map_or(0, |since| self.now.since(since))
+            let span = task.working_since.map_or(0, |since| self.now.since(since));
+            task.totals.busy_ms.saturating_add(span)
         })
     }
 }

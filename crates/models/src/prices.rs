@@ -69,7 +69,8 @@ impl Prices {
             .iter()
             .map(|(tokens, price)| u128::from(*tokens).saturating_mul(u128::from(*price)))
             .fold(0, u128::saturating_add);
-        u64::try_from(sum.div_ceil(1_000_000)).ok()
+        // More than can be said is not nothing known: a cap on costs counts with it.
+        Some(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
     /// The price of this model for a request with so many tokens in all.
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(cost, Some(1));
         assert_eq!(
             prices.cost("openai/gpt-5", &usage(u64::MAX, 0, 0, u64::MAX)),
-            None
+            Some(u64::MAX)
         );
     }
 

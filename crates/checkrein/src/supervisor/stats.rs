@@ -97,8 +97,11 @@ impl VerifierStats {
             return;
         };
         let parts = [usage.input, usage.cached, usage.written];
-        self.input_tokens += parts.into_iter().flatten().sum::<u64>();
-        self.output_tokens += usage.output.unwrap_or_default();
+        // A provider may say any number.
+        let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        self.input_tokens = self.input_tokens.saturating_add(input);
+        let output = usage.output.unwrap_or_default();
+        self.output_tokens = self.output_tokens.saturating_add(output);
         self.uncounted_answers += u64::from(usage.input.is_none() || usage.output.is_none());
     }
 }

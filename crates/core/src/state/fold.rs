@@ -109,7 +109,7 @@ impl State {
                 self.spend(&ScopeId::main(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
-                self.totals.tool_calls += 1;
+                count(&mut self.totals.tool_calls, 1);
                 self.deliveries.called(&request.scope);
                 self.spend(&request.scope, request.tokens.as_ref());
                 self.work(self.last, stamped);
@@ -174,7 +174,7 @@ impl State {
         if let Some(task) = &mut self.task
             && task.working_since.is_some()
         {
-            self.totals.busy_ms += task.rest(before);
+            count(&mut self.totals.busy_ms, task.rest(before));
             task.working_since = Some(now);
         }
     }
@@ -232,19 +232,19 @@ impl State {
         }
         if let Some(veto) = &request.facts.veto {
             task.vetoes += u32::from(veto.asked);
-            task.totals.witnesses += veto.tokens;
-            self.totals.witnesses += veto.tokens;
+            count(&mut task.totals.witnesses, veto.tokens);
+            count(&mut self.totals.witnesses, veto.tokens);
         }
         if let Some(progress) = &request.facts.progress {
             task.ratings += u32::from(progress.asked);
-            task.totals.witnesses += progress.tokens;
-            self.totals.witnesses += progress.tokens;
+            count(&mut task.totals.witnesses, progress.tokens);
+            count(&mut self.totals.witnesses, progress.tokens);
             // What says nothing neither counts nor ends a row.
             if progress.score.is_some() {
                 task.low = if progress.low { task.low + 1 } else { 0 };
             }
         }
-        task.totals.tool_calls += 1;
+        count(&mut task.totals.tool_calls, 1);
         task.working_since.get_or_insert(now);
         task.make_room(&request.scope);
         let scope = task.scope_mut(&request.scope);
@@ -292,10 +292,10 @@ impl State {
     }
 
     fn count_round(&mut self, scope: &ScopeId) {
-        self.totals.rounds += 1;
+        count(&mut self.totals.rounds, 1);
         if let Some(task) = &mut self.task {
-            task.totals.rounds += 1;
-            task.scope_mut(scope).rounds += 1;
+            count(&mut task.totals.rounds, 1);
+            count(&mut task.scope_mut(scope).rounds, 1);
         }
     }
 
@@ -306,7 +306,7 @@ impl State {
         // A sub-agent's stop does not end the span of the main conversation.
         if stop.scope.is_main() {
             let span = task.rest(now);
-            self.totals.busy_ms += span;
+            count(&mut self.totals.busy_ms, span);
             task.stops += 1;
             let used = task.totals.output_tokens.unwrap_or(0);
             // Without any reading nothing is known about the tokens since the last stop.
@@ -611,7 +611,7 @@ impl State {
             task.working_since = None;
         }
         let span = task.rest(now);
-        self.totals.busy_ms += span;
+        count(&mut self.totals.busy_ms, span);
         let spends = match &task.spent {
             None => true,
             Some(spent) => transition.replaces(spent),
@@ -654,11 +654,16 @@ impl Totals {
     }
 
     fn witness(&mut self, arrived: &EvidenceArrived) {
-        self.witnesses += arrived.tokens;
-        self.witness_cost += arrived.cost;
+        count(&mut self.witnesses, arrived.tokens);
+        count(&mut self.witness_cost, arrived.cost);
     }
 }
 
 fn add(total: &mut Option<u64>, more: u64) {
     *total = Some(total.unwrap_or(0).saturating_add(more));
+}
+
+/// What agents and models report may be any number.
+fn count(total: &mut u64, more: u64) {
+    *total = total.saturating_add(more);
 }

@@ -20,7 +20,7 @@ impl Task {
             .working_since
             .take()
             .map_or(0, |since| now.since(since));
-        self.totals.busy_ms += span;
+        self.totals.busy_ms = self.totals.busy_ms.saturating_add(span);
         span
     }
 

@@ -22,6 +22,7 @@ mod golden;
 mod judges;
 mod laws;
 mod layers;
+mod numbers;
 mod random;
 mod runs;
 mod sealed;

@@ -233,13 +233,14 @@ fn hear(
 fn count(testimony: &mut Testimony, reply: &Reply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
-        *total = more.map(|more| total.unwrap_or(0) + more);
+        *total = more.map(|more| total.unwrap_or(0).saturating_add(more));
     };
     let read = [usage.input, usage.cached, usage.written];
     let known = read.iter().any(Option::is_some);
     add(
         &mut testimony.input,
-        known.then(|| read.into_iter().flatten().sum()),
+        // A provider may say any number.
+        known.then(|| read.into_iter().flatten().fold(0, u64::saturating_add)),
     );
     add(&mut testimony.output, usage.output);
     let cost = checkrein_models::Prices::default().cost(&testimony.model, usage);
