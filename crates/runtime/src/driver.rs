@@ -8,11 +8,11 @@ use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::feedback;
-use checkrein_core::ids::{AgentName, ScopeId, Seq, SessionId};
+use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
-use checkrein_store::{Claim, Store};
+use checkrein_store::{Claim, Store, Tail};
 
 use crate::config::{Compiled, ConfigError};
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
@@ -229,17 +229,10 @@ impl Runtime {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn peek(&self, session: &SessionId) -> Result<Option<(State, Policy)>, RuntimeError> {
-        let mut found = Ok(None);
-        self.store.transact(session, &mut |tail| {
-            if tail.last() > Seq(0) {
-                found = load::state(session, tail).and_then(|loaded| {
-                    let policy = load::policy(session, &loaded.state, |digest| tail.blob(digest))?;
-                    Ok(Some((loaded.state, policy)))
-                });
-            }
-            Ok(None)
-        })?;
-        found
+        self.read_session(session, |tail, state| {
+            let policy = load::policy(session, &state, |digest| tail.blob(digest))?;
+            Ok((state, policy))
+        })
     }
 
     /// Where the transcript of this conversation was read to; `None` for a session that has no log.
@@ -251,17 +244,19 @@ impl Runtime {
         session: &SessionId,
         scope: &ScopeId,
     ) -> Result<Option<String>, RuntimeError> {
-        let mut found = Ok(None);
-        self.store.transact(session, &mut |tail| {
-            if tail.last() > Seq(0) {
-                found = load::state(session, tail).and_then(|loaded| {
-                    let known = KnownScope::find(tail, &loaded.state, scope, true)?;
-                    Ok(Some(known.cursor))
-                });
-            }
-            Ok(None)
-        })?;
-        found
+        self.read_session(session, |tail, state| {
+            Ok(KnownScope::find(tail, &state, scope, true)?.cursor)
+        })
+    }
+
+    /// Reads this session, with its state at one moment; `None` for a session that has no log. It takes no
+    /// write lock, and others may have written by the time it returns.
+    pub(crate) fn read_session<T>(
+        &self,
+        session: &SessionId,
+        find: impl FnOnce(&dyn Tail, State) -> Result<T, RuntimeError>,
+    ) -> Result<Option<T>, RuntimeError> {
+        load::read_session(&*self.store, session, find)
     }
 }
 
@@ -270,4 +265,59 @@ pub(crate) fn within_session(feedback: &mut Feedback, limit: Option<u32>, state:
     let given = state.totals.continues;
     let left = limit.map_or(u32::MAX, |limit| limit.saturating_sub(given));
     feedback.continues_left = feedback.continues_left.min(left);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use checkrein_core::ids::ScopeId;
+    use checkrein_core::input::{Input, SessionSource, SessionStarted};
+    use checkrein_store::{Options, SqliteStore};
+
+    use super::*;
+    use crate::config::{Driver, compile};
+    use crate::settle::own;
+
+    /// Another process is in the middle of writing.
+    #[test]
+    fn looking_at_a_session_waits_for_no_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let impatient = Options {
+            patience: Duration::ZERO,
+        };
+        let store = SqliteStore::open_with(&state, impatient).unwrap();
+        let place = Place {
+            state: state.clone(),
+            ..Place::here(folder.path())
+        };
+        let seal = || compile(None, None, Driver::Hook);
+        let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));
+        let (session, cancelled) = (SessionId::from("s"), AtomicBool::new(false));
+        let started = Input::SessionStarted(SessionStarted {
+            agent: "test".into(),
+            how: SessionSource::Startup,
+            parent: None,
+            tokens: None,
+        });
+        let patience = Patience {
+            deadline: None,
+            cancelled: &cancelled,
+        };
+        let begin = || runtime.take(own(&session, None, started.clone()), patience, &|_| {});
+        begin().unwrap();
+        let writer = SqliteStore::open(&state).unwrap();
+        let held = writer.transact(&session, &mut |_| {
+            assert!(begin().is_err(), "nobody else writes meanwhile");
+            let (state, _) = runtime.peek(&session).unwrap().unwrap();
+            assert_eq!(state.agent, Some("test".into()));
+            let cursor = runtime.cursor(&session, &ScopeId::main()).unwrap();
+            assert_eq!(cursor.as_deref(), Some(""));
+            assert!(runtime.sealed_as(&session).unwrap().is_some());
+            Ok(None)
+        });
+        held.unwrap();
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, Seq, SessionId, VerifierName};
+use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_store::{Batch, NewEvent};
 use serde::{Deserialize, Serialize};
@@ -226,22 +226,12 @@ impl Runtime {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn sealed_as(&self, session: &SessionId) -> Result<Option<SealedAs>, RuntimeError> {
-        let mut found = Ok(None);
-        self.store.transact(session, &mut |tail| {
-            if tail.last() > Seq(0) {
-                found = match load::state(session, tail) {
-                    Ok(loaded) => {
-                        let guard = loaded.state.guarded.map(|(_, blob)| tail.blob(&blob));
-                        let guard = guard.transpose()?.flatten();
-                        let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
-                        Ok(Some(sealed.unwrap_or_default()))
-                    }
-                    Err(error) => Err(error),
-                };
-            }
-            Ok(None)
-        })?;
-        found
+        self.read_session(session, |tail, state| {
+            let guard = state.guarded.map(|(_, blob)| tail.blob(&blob));
+            let guard = guard.transpose()?.flatten();
+            let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
+            Ok(sealed.unwrap_or_default())
+        })
     }
 
     /// Has sessions with an open task, in this folder, above or below it, look for edits: what

@@ -86,9 +86,9 @@ mod tests {
         let put = store.transact(&session, &mut |_| Ok(Some(batch.clone())));
         put.unwrap();
         let mut found = None;
-        let look = store.transact(&session, &mut |tail| {
+        let look = store.read(&session, &mut |tail| {
             found = Some(KnownScope::find(tail, state, scope, true)?);
-            Ok(None)
+            Ok(())
         });
         look.unwrap();
         found.unwrap()

@@ -4,7 +4,7 @@ use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{Seq, SessionId};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;
-use checkrein_store::{RawEvent, StateCache, StoreError, Tail};
+use checkrein_store::{RawEvent, StateCache, Store, StoreError, Tail};
 
 use crate::error::RuntimeError;
 
@@ -26,6 +26,24 @@ pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, Runt
         fold(session, &mut state, &raw)?;
     }
     Ok(Loaded { state, cached_at })
+}
+
+/// Reads a session, with its state at one moment; `None` for a session that has no log.
+pub(crate) fn read_session<T>(
+    store: &dyn Store,
+    session: &SessionId,
+    find: impl FnOnce(&dyn Tail, State) -> Result<T, RuntimeError>,
+) -> Result<Option<T>, RuntimeError> {
+    let (mut find, mut found) = (Some(find), Ok(None));
+    store.read(session, &mut |tail| {
+        if tail.last() > Seq(0)
+            && let Some(find) = find.take()
+        {
+            found = state(session, tail).and_then(|loaded| find(tail, loaded.state).map(Some));
+        }
+        Ok(())
+    })?;
+    found
 }
 
 /// Folds one row in. What a newer version wrote and we do not know is passed over.

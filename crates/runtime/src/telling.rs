@@ -1,7 +1,6 @@
 //! Who has to be told that something waits for them, and what came of telling them. The command
 //! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
 
-use checkrein_core::ids::Seq;
 use checkrein_store::{Approval, Batch, Store};
 
 use crate::error::RuntimeError;
@@ -26,17 +25,11 @@ pub fn untold(store: &dyn Store) -> Result<Vec<(Approval, String)>, RuntimeError
 }
 
 fn command(store: &dyn Store, row: &Approval) -> Result<Option<String>, RuntimeError> {
-    let mut found = Ok(None);
-    store.transact(&row.session, &mut |tail| {
-        if tail.last() > Seq(0) {
-            found = load::state(&row.session, tail).and_then(|loaded| {
-                let policy = load::policy(&row.session, &loaded.state, |digest| tail.blob(digest))?;
-                Ok(policy.approvals.notify)
-            });
-        }
-        Ok(None)
+    let notify = load::read_session(store, &row.session, |tail, state| {
+        let policy = load::policy(&row.session, &state, |digest| tail.blob(digest))?;
+        Ok(policy.approvals.notify)
     })?;
-    found
+    Ok(notify.flatten())
 }
 
 /// Notes that a person was told of these.

@@ -34,6 +34,9 @@ use checkrein_core::ids::{ScopeId, Seq, SessionId};
 /// What a [`Store::transact`] caller does inside the transaction.
 pub type Work<'a> = dyn FnMut(&dyn Tail) -> Result<Option<Batch>, StoreError> + 'a;
 
+/// What a [`Store::read`] caller does inside the read transaction.
+pub type ReadWork<'a> = dyn FnMut(&dyn Tail) -> Result<(), StoreError> + 'a;
+
 /// A place where sessions are remembered, shared by threads and (SQLite) by processes.
 ///
 /// **Log.** Each session has its own, numbered from 1 without gaps, only ever appended
@@ -67,6 +70,19 @@ pub trait Store: Send + Sync {
         session: &SessionId,
         work: &mut Work<'_>,
     ) -> Result<Option<Appended>, StoreError>;
+
+    /// One read transaction: everything that `work` reads through the [`Tail`] is of one moment,
+    /// whatever others commit meanwhile. It takes no write lock, so it waits for no writer and no
+    /// writer waits for it, and it is allowed where the store is read-only. Others may have written by the
+    /// time it returns: what is to be appended because of what was read is decided anew inside
+    /// [`Store::transact`].
+    ///
+    /// `work` is called once. Like in [`Store::transact`], it must be quick, and calling the store from
+    /// inside it would wait for itself.
+    ///
+    /// # Errors
+    /// What `work` returned; or if the store cannot be read.
+    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError>;
 
     /// The events after `after`, in order; all of them for `Seq(0)`, none for an unknown session.
     ///
@@ -176,7 +192,7 @@ pub trait Store: Send + Sync {
     fn compact(&self) -> Result<(), StoreError>;
 }
 
-/// One session as it is inside a [`Store::transact`].
+/// One session as it is inside a [`Store::transact`] or a [`Store::read`].
 pub trait Tail {
     /// Place of the newest event; `Seq(0)` if there is none.
     fn last(&self) -> Seq;

@@ -10,7 +10,7 @@ use checkrein_core::input::Reach;
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
     Act, ActCount, Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent,
-    RawEvent, ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
+    RawEvent, ReadWork, ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -200,6 +200,17 @@ impl Store for MemoryStore {
             last: seq,
             head,
         }))
+    }
+
+    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
+        let world = lock(&self.world);
+        let none = Log::default();
+        work(&MemoryTail {
+            log: world.logs.get(session).unwrap_or(&none),
+            blobs: &world.blobs,
+            evidence: &world.evidence,
+            approvals: &world.approvals,
+        })
     }
 
     fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {

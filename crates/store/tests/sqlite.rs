@@ -110,6 +110,54 @@ fn a_lost_end_shows_against_a_head_kept_elsewhere() {
     assert_ne!(first, second);
 }
 
+/// Another process is writing, for as long as it likes: a reader has its answer without waiting, and
+/// it is the state before. What is committed while it reads is not mixed in.
+#[test]
+fn a_reader_waits_for_no_writer_and_sees_one_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let impatient = Options {
+        patience: Duration::ZERO,
+    };
+    let writer = SqliteStore::open(dir.path()).unwrap();
+    append(&writer, "1", None).unwrap();
+    let readers = [
+        SqliteStore::open_with(dir.path(), impatient).unwrap(),
+        SqliteStore::open_read_only(dir.path()).unwrap(),
+    ];
+    let locked = Connection::open(dir.path().join("store.db")).unwrap();
+    locked.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let held = append(&readers[0], "2", None);
+    assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
+    for reader in &readers {
+        let mut seen = Vec::new();
+        let read = reader.read(&session(), &mut |tail| {
+            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            Ok(())
+        });
+        read.unwrap();
+        assert_eq!(seen, [(Seq(1), 1)]);
+    }
+    locked.execute_batch("ROLLBACK").unwrap();
+    for (reader, before) in readers.iter().zip(1..) {
+        let mut seen = Vec::new();
+        let read = reader.read(&session(), &mut |tail| {
+            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            append(&writer, "between", Some(&before.to_string())).unwrap();
+            let key = tail.find_key(&before.to_string())?;
+            assert_eq!(key, None, "it came after");
+            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            Ok(())
+        });
+        read.unwrap();
+        assert_eq!(seen, [(Seq(before), before as usize); 2]);
+        // A failed reading leaves no transaction behind, either.
+        let failed = reader.read(&session(), &mut |_| Err(StoreError::work("no")));
+        assert!(matches!(failed, Err(StoreError::Work(_))), "{failed:?}");
+        let again = reader.events(&session(), Seq(0)).unwrap();
+        assert_eq!(again.len() as u64, before + 1);
+    }
+}
+
 #[test]
 fn a_changed_blob_is_not_given_out() {
     let dir = tempfile::tempdir().unwrap();

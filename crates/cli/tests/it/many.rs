@@ -3,7 +3,9 @@
 use std::io::Write as _;
 use std::process::Child;
 
+use checkrein_core::ids::SessionId;
 use checkrein_core::input::Input;
+use checkrein_store::{SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, read};
@@ -204,6 +206,32 @@ fn ten_checks_at_once_start_each_command_once() {
     }
     assert_eq!((world.runs("slow"), world.runs("quick")), (1, 1));
     assert_eq!(ran, 2, "only who ran it says that it was not cached");
+}
+
+/// A writer that is stopped in the middle holds up whoever writes, and nobody who only looks.
+#[test]
+fn who_only_looks_waits_for_no_writer() {
+    let world = World::with_check("test -f fixed");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    agent.stop().sent_back();
+    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let session = SessionId::from(agent.session.as_str());
+    let held = store.transact(&session, &mut |_| {
+        for command in [
+            &["sessions"][..],
+            &["show", "--why"],
+            &["replay", &agent.session],
+            &["watch", "--line"],
+            &["approvals"],
+        ] {
+            let said = world.says(command);
+            assert_eq!(said.code, Some(0), "{command:?}: {said:?}");
+        }
+        Ok(None)
+    });
+    held.unwrap();
 }
 
 /// A row of a transcript that says what an answer used.

@@ -343,6 +343,48 @@ pub(super) fn handles_take_turns(subject: &dyn Subject) -> Result<(), StoreError
     Ok(())
 }
 
+/// A writer appends two events, with a key and a cache, at a time. Whoever reads meanwhile sees all that
+/// belongs together or nothing of it.
+pub(super) fn a_reading_is_of_one_moment(subject: &dyn Subject) -> Result<(), StoreError> {
+    const BATCHES: u64 = 100;
+    let s = SessionId::from("s");
+    let (writer, reader) = (subject.open()?, subject.open()?);
+    let write = |batch: u64| {
+        let key = format!("key {}", 2 * batch + 2);
+        let batch = Batch {
+            events: vec![
+                event("note", "first", None),
+                event("note", "last", Some(&key)),
+            ],
+            cache: Some(cache(1)),
+            ..Batch::default()
+        };
+        append(&*writer, &s, &batch).map(|_| ())
+    };
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| (0..BATCHES).try_for_each(write));
+        loop {
+            let is_over = writing.is_finished();
+            let seen = look(&*reader, &s, |tail| {
+                let last = tail.last();
+                let events = tail.events_after(Seq(0))?.len() as u64;
+                let newest = tail.find_key(&format!("key {last}"))?;
+                let next = tail.find_key(&format!("key {}", last.0 + 2))?;
+                let cached = tail.cache()?.map(|(at, _)| at);
+                Ok((last, events, newest, next, cached))
+            })?;
+            let (last, events, newest, next, cached) = seen.unwrap_or_default();
+            let found = (events, newest.unwrap_or_default(), next);
+            assert_eq!(found, (last.0, last, None));
+            assert_eq!((last.0 % 2, cached.unwrap_or_default()), (0, last));
+            if is_over {
+                assert_eq!(last, Seq(2 * BATCHES));
+                return writing.join().unwrap_or(Ok(()));
+            }
+        }
+    })
+}
+
 pub(super) fn chain_shows_damage(subject: &dyn Subject) -> Result<(), StoreError> {
     let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
     for session in [&s, &t] {

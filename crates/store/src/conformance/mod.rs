@@ -59,6 +59,10 @@ pub const ALL: &[(&str, Part)] = &[
     ("claims_exclude", kept::claims_exclude),
     ("reopened_is_the_same", log::reopened_is_the_same),
     ("handles_take_turns", log::handles_take_turns),
+    (
+        "a_reading_is_of_one_moment",
+        log::a_reading_is_of_one_moment,
+    ),
     ("chain_shows_damage", log::chain_shows_damage),
     ("sessions_go_as_a_whole", retention::sessions_go_as_a_whole),
     ("what_moved_on_stays", retention::what_moved_on_stays),
@@ -106,9 +110,9 @@ fn look<T>(
     mut look: impl FnMut(&dyn crate::Tail) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let mut seen = None;
-    store.transact(session, &mut |tail| {
+    store.read(session, &mut |tail| {
         seen = Some(look(tail)?);
-        Ok(None)
+        Ok(())
     })?;
     Ok(seen)
 }

@@ -22,13 +22,14 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Seq, SessionId};
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::sqlite::append::{Sync, Writer};
 use crate::sqlite::patience::Patience;
+use crate::sqlite::tail::SqliteTail;
 use crate::{
-    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing,
-    Store, StoreError, TaskRow, Work,
+    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, ReadWork,
+    Standing, Store, StoreError, TaskRow, Work,
 };
 
 /// How a store is opened.
@@ -107,7 +108,7 @@ impl SqliteStore {
     /// # Errors
     /// If the store cannot be read.
     pub fn knows(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.read(|conn| Ok(read::session(conn, session)?.is_some()))
+        self.query(|conn| Ok(read::session(conn, session)?.is_some()))
     }
 
     fn of(folder: &Path, patience: Patience, conn: Connection, writable: bool) -> Self {
@@ -140,7 +141,7 @@ impl SqliteStore {
         }
     }
 
-    fn read<T>(
+    fn query<T>(
         &self,
         mut query: impl FnMut(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
@@ -159,31 +160,45 @@ impl Store for SqliteStore {
             .transact(&self.file, self.patience, session, work)
     }
 
+    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
+        let reader = self.reader();
+        // The first query is what takes the snapshot. Until then SQLite may say that it is busy, for
+        // instance while another process recovers the log.
+        let (tx, tail) = self.patience.wait(&self.file, || {
+            let tx = Transaction::new_unchecked(reader.conn(), TransactionBehavior::Deferred)?;
+            let tail = SqliteTail::read(reader.conn(), &self.file, session)?;
+            Ok((tx, tail))
+        })?;
+        let answer = work(&tail);
+        drop(tx);
+        answer
+    }
+
     fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
-        self.read(|conn| match read::session(conn, session)? {
+        self.query(|conn| match read::session(conn, session)? {
             Some(id) => read::events(conn, id, after),
             None => Ok(Vec::new()),
         })
     }
 
     fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError> {
-        self.read(|conn| read::chain(conn, session))
+        self.query(|conn| read::chain(conn, session))
     }
 
     fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
-        self.read(|conn| acts::count(conn, root, session))
+        self.query(|conn| acts::count(conn, root, session))
     }
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
-        self.read(|conn| tasks::list(conn, session, limit))
+        self.query(|conn| tasks::list(conn, session, limit))
     }
 
     fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
-        self.read(approvals::list)
+        self.query(approvals::list)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let bytes = self.read(|conn| read::blob(conn, digest))?;
+        let bytes = self.query(|conn| read::blob(conn, digest))?;
         read::checked(&self.file, digest, bytes)
     }
 
@@ -195,7 +210,7 @@ impl Store for SqliteStore {
     }
 
     fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
-        self.read(|conn| read::evidence(conn, key))
+        self.query(|conn| read::evidence(conn, key))
     }
 
     fn put_evidence(
@@ -218,7 +233,7 @@ impl Store for SqliteStore {
     }
 
     fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.read(|conn| messages::list(conn, session, limit))
+        self.query(|conn| messages::list(conn, session, limit))
     }
 
     fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
@@ -227,7 +242,10 @@ impl Store for SqliteStore {
     }
 
     fn census(&self) -> Result<Census, StoreError> {
-        self.read(retain::census)
+        self.query(|conn| {
+            let tx = Transaction::new_unchecked(conn, TransactionBehavior::Deferred)?;
+            retain::census(&tx)
+        })
     }
 
     fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
