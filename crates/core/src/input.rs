@@ -35,6 +35,13 @@ pub struct Stamped {
     /// stands, and what fails is not run once more before a task is given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Box<[NewestRun]>>,
+    /// The clock says so much less than before that it was wrong then, or is now. In a log without it, time
+    /// stands still until the clock has caught up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turned_back: bool,
+    /// After more than a day without news: a tool call was open all the while.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_call: bool,
 }
 
 /// The newest run of a check that was kept.

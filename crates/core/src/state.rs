@@ -8,6 +8,7 @@ mod delivered;
 mod fold;
 mod recheck;
 mod task;
+pub(crate) mod time;
 mod verdicts;
 
 use std::collections::VecDeque;
@@ -50,8 +51,10 @@ const MAX_TOLD: usize = 56;
 pub struct State {
     /// Position of the last event.
     pub last: Seq,
-    /// The latest time stamped so far.
+    /// The latest time stamped so far, since the clock was turned back if it was.
     pub now: Millis,
+    /// The latest time stamped before that.
+    turned_back_from: Option<Millis>,
     /// Digest of the sealed policy.
     pub policy: Option<Digest>,
     /// Since which event the guarded files are known to be as this blob says.

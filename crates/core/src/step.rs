@@ -9,7 +9,7 @@ use crate::explain::{Because, Why};
 use crate::ids::{ScopeId, Seq, TaskId};
 use crate::input::{Input, PromptSubmitted, SessionSource, Stamped, StanceAt, TreeFact};
 use crate::policy::{Policy, Stance};
-use crate::state::State;
+use crate::state::{State, time};
 use crate::transition::{Reason, Transition};
 use crate::{budget, tools};
 
@@ -24,9 +24,6 @@ pub struct Step {
     pub decision: Option<Decision>,
 }
 
-/// A day without news ends an open task.
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-
 /// Takes `input` in and decides. Afterwards `state` is the fold of itself and the
 /// returned events, which is the only way in which it changes.
 pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
@@ -37,12 +34,13 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
         effects: Vec::new(),
         decision: None,
     };
-    let stale = input.at.since(draft.state.now) > DAY_MS;
+    let is_left = draft.state.quiet_ms(input.at) > time::limit_ms(input.in_call);
     let (news, layers) = (input.input.clone(), input.layers.clone());
     draft.emit(Event::Input(input));
     let seq = draft.state.last;
-    // A task that nobody came back to for a day is over, whatever the news is.
-    if stale && !policy.single_task {
+    // A task that nobody came back to for a day is over, whatever the news is; where a tool call is open,
+    // for a week.
+    if is_left && !policy.single_task {
         draft.abandon("day_passed");
     }
     match news {

@@ -107,6 +107,8 @@ fn inputs() -> Vec<Stamped> {
             task_list: None,
             halted: false,
             runs: None,
+            turned_back: false,
+            in_call: false,
         });
     };
     let tokens = |n: usize| {

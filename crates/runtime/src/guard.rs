@@ -83,8 +83,6 @@ pub struct Held {
 
 /// Sessions with an open task that are looked at before another one begins.
 const MAX_OTHERS: usize = 20;
-/// A task that nobody came back to for so long is not open any more.
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// `held.json` of a state folder.
 pub mod held {
@@ -320,7 +318,7 @@ impl Runtime {
             return Ok(());
         }
         let at = clock::now();
-        let open = state.open_task().is_some() && at.since(state.now) <= DAY_MS;
+        let open = state.open_task().is_some() && !state.is_left(at);
         if open && policy {
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());

@@ -481,6 +481,8 @@ impl Runtime {
             task_list: delivery.task_list.clone(),
             halted: known.forgotten_halt,
             runs: delivery.runs.clone(),
+            turned_back: state.is_turned_back(at),
+            in_call: state.is_kept_by_call(at),
         }
     }
 

@@ -208,6 +208,8 @@ impl<'a> Watch<'a> {
             task_list: None,
             halted: false,
             runs: None,
+            turned_back: false,
+            in_call: false,
         };
         let done = step(self.policy, &mut self.state, stamped);
         let index = self.calls;

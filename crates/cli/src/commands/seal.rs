@@ -12,8 +12,6 @@ use crate::locate::Located;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, person, sources, ui};
 
-/// A session that nobody came back to for so long is over.
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Tasks that are looked through for sessions under way.
 const LOOK_BACK: usize = 500;
 
@@ -87,7 +85,7 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
         let Some((state, policy)) = runtime.peek(&session)? else {
             continue;
         };
-        let over = checkrein_runtime::now().since(state.now) > DAY_MS;
+        let over = state.is_left(checkrein_runtime::now());
         if over || policy.single_task {
             continue;
         }

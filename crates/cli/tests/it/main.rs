@@ -16,6 +16,7 @@ mod bad_input;
 mod broken_config;
 mod calibrate;
 mod cli;
+mod clock;
 mod coder;
 mod coder_again;
 mod coder_ends;

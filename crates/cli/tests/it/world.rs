@@ -8,9 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{Millis, Seq, SessionId};
 use checkrein_core::input::Input;
-use checkrein_store::{Chain, SqliteStore, Store as _};
+use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store as _, TaskRow};
 use serde_json::Value;
 
 /// The variable by which all that a world started is known.
@@ -239,6 +239,33 @@ impl World {
         assert_eq!(said.stdout.matches("same ").count(), 2, "{said:?}");
     }
 
+    /// Records a session once more under another name, as if it had been at other times: `at` says for each
+    /// time that its log and its rows name when that was.
+    pub(crate) fn record_again(&self, session: &str, name: &str, at: impl Fn(u64) -> u64) {
+        let store = SqliteStore::open(&self.store_folder()).unwrap();
+        let session = SessionId::from(session);
+        let rows = store.events(&session, Seq(0)).unwrap();
+        let events = rows.iter().map(|row| NewEvent {
+            kind: Box::leak(row.kind.clone().into_boxed_str()),
+            payload: at_other_times(&row.payload, &at),
+            key: None,
+        });
+        let tasks = store.tasks(Some(&session), 10).unwrap();
+        let then = |time: Millis| Millis(at(time.0));
+        let tasks = tasks.iter().map(|row| TaskRow {
+            opened_at: then(row.opened_at),
+            ended_at: row.ended_at.map(then),
+            ..row.clone()
+        });
+        let batch = Batch {
+            events: events.collect(),
+            tasks: tasks.collect(),
+            ..Batch::default()
+        };
+        let recorded = store.transact(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
+        recorded.unwrap();
+    }
+
     fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }
@@ -269,6 +296,20 @@ impl World {
     pub(crate) fn alive(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// The same event at other times. As text: an event's bytes are compared.
+fn at_other_times(payload: &[u8], at: &impl Fn(u64) -> u64) -> Vec<u8> {
+    let mut text = String::from_utf8(payload.to_vec()).unwrap();
+    for key in ["\"at\":", "\"began\":"] {
+        let Some((head, rest)) = text.split_once(key) else {
+            continue;
+        };
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
+        let time = at(rest[..digits].parse().unwrap());
+        text = format!("{head}{key}{time}{}", &rest[digits..]);
+    }
+    text.into_bytes()
 }
 
 impl Said {

@@ -88,7 +88,7 @@ impl State {
 
     fn take_in(&mut self, stamped: &Stamped) {
         let before = self.now;
-        self.now = self.now.max(stamped.at);
+        self.pass_time(stamped.at, stamped.turned_back);
         self.pass_over(stamped);
         if stamped.halted {
             self.halt_again(stamped.input.scope());
@@ -169,7 +169,7 @@ impl State {
     }
 
     /// A conversation is taken up again: since its last news nobody was at work.
-    fn take_up(&mut self, before: Millis) {
+    pub(super) fn take_up(&mut self, before: Millis) {
         let now = self.now;
         if let Some(task) = &mut self.task
             && task.working_since.is_some()
@@ -377,7 +377,7 @@ impl State {
         if fact.origin != Origin::Gate {
             return;
         }
-        let task = self.task.as_mut();
+        let (now, task) = (self.now, self.task.as_mut());
         let Some(pending) = task.and_then(|task| task.pending_mut(&arrived.scope)) else {
             return;
         };
@@ -395,8 +395,8 @@ impl State {
             newest.run = Some(fact.key.short());
         }
         match arrived.scope.is_main() {
-            true => pending.keep(fact.clone(), arrived),
-            false => pending.keep_some(fact.clone(), arrived),
+            true => pending.keep(fact.clone(), arrived, now),
+            false => pending.keep_some(fact.clone(), arrived, now),
         }
     }
 

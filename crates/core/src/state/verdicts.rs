@@ -7,7 +7,7 @@
 use super::{Held, MAX_TOLD, Pending, Task, Told};
 use crate::digest::Short;
 use crate::evidence::{Cause, EvidenceFact, MAX_FINDINGS, Verdict};
-use crate::ids::VerifierName;
+use crate::ids::{Millis, VerifierName};
 use crate::input::EvidenceArrived;
 
 impl Task {
@@ -84,21 +84,27 @@ impl Pending {
     /// Of a sub-agent's stop: many of them may be judged at once, so that their checks share the
     /// room that each check of a main stop has for findings. How many checks there are is known
     /// before the first comes back, so that the order of arrival leaves no trace.
-    pub(super) fn keep_some(&mut self, mut fact: EvidenceFact, arrived: &EvidenceArrived) {
+    pub(super) fn keep_some(
+        &mut self,
+        mut fact: EvidenceFact,
+        arrived: &EvidenceArrived,
+        now: Millis,
+    ) {
         let mut checks: Vec<&VerifierName> = self.asked.iter().map(|(name, _)| name).collect();
         checks.sort_unstable();
         checks.dedup();
         fact.findings.truncate(MAX_FINDINGS / checks.len().max(1));
-        self.keep(fact, arrived);
+        self.keep(fact, arrived, now);
     }
 
-    /// Holds what came back for it; sorted, so that the order of arrival leaves no trace.
-    pub(super) fn keep(&mut self, fact: EvidenceFact, arrived: &EvidenceArrived) {
+    /// Holds what came back for it; sorted, so that the order of arrival leaves no trace. A run that
+    /// began when the clock was ahead began by now: it is not to be fresh until the clock has caught up.
+    pub(super) fn keep(&mut self, fact: EvidenceFact, arrived: &EvidenceArrived, now: Millis) {
         let place = |held: &Held| (held.fact.verifier.clone(), held.stop);
         let new = Held {
             fact,
             held_up: arrived.held_up,
-            began: arrived.began,
+            began: arrived.began.map(|began| began.min(now)),
             stop: self.stop,
         };
         let at = place(&new);

@@ -17,6 +17,7 @@ mod acts;
 mod approval;
 mod bounds;
 mod cascade;
+mod clock;
 mod delivered;
 mod golden;
 mod judges;

@@ -312,14 +312,17 @@ impl World {
             false => Vec::new(),
         };
         let tells_runs = matches!(input, Input::StopRequested(_) | Input::TreeRead(_));
+        let at = Millis(self.now);
         let stamped = Stamped {
-            at: Millis(self.now),
+            at,
             source: SourceName::from("user"),
             input,
             layers: layers.into(),
             task_list: None,
             halted: std::mem::take(&mut self.halted),
             runs: self.runs.clone().filter(|_| tells_runs),
+            turned_back: self.state.is_turned_back(at),
+            in_call: self.state.is_kept_by_call(at),
         };
         let made = step(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());

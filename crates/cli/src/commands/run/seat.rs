@@ -91,6 +91,11 @@ impl Eye {
             let decided = session.take(Input::TimePassed)?;
             return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
         }
+        if !ended && state.is_turned_back(checkrein_runtime::now()) {
+            // An agent that says nothing for long would have no time cap until the clock has caught up.
+            session.take(Input::TimePassed)?;
+            return Ok((Look::GoOn, Some((state, policy))));
+        }
         let since = ended.then(|| *self.ended.get_or_insert_with(Instant::now));
         if !ended {
             self.ended = None;
@@ -104,7 +109,8 @@ impl Eye {
 fn is_late(state: &State, policy: &Policy) -> bool {
     let now = checkrein_runtime::now();
     let busy = state.task.as_ref().map_or(0, |task| {
-        task.totals.busy_ms + task.working_since.map_or(0, |since| now.since(since))
+        let span = task.working_since.map_or(0, |since| now.since(since));
+        task.totals.busy_ms.saturating_add(span)
     });
     [policy.caps.wall_clock_ms, policy.session_caps.wall_clock_ms]
         .into_iter()

@@ -1,0 +1,129 @@
+//! What follows from the time: a clock that was wrong for a while, sessions to which nobody comes back for
+//! days, and entries that fire one after the other.
+
+use checkrein_core::digest::Digest;
+use checkrein_store::{SqliteStore, Standing, Store as _};
+use serde_json::Value;
+
+use crate::agent::{Agent, Answer};
+use crate::world::{World, ending};
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const DAY: u64 = 24 * 60 * MINUTE;
+const YEAR: u64 = 365 * DAY;
+
+fn is_grace(answer: &Answer) -> bool {
+    matches!(answer, Answer::Denied(text) if text.contains("say what is done"))
+}
+
+/// How the tasks of a session ended, oldest first.
+fn endings(world: &World, session: &str) -> Vec<String> {
+    let rows = world.tasks().into_iter().rev();
+    let rows = rows.filter(|row| row["session"] == session);
+    rows.map(|row| ending(&row["transition"])).collect()
+}
+
+/// The whole session was recorded while the clock was a year ahead. From its next event on time goes on.
+#[test]
+fn a_clock_that_was_ahead_freezes_no_cap() {
+    let world = World::new();
+    let check = world.counted("tests", "true");
+    world.config(&format!("[caps]\nwall_clock = \"10m\"\n{check}"));
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    agent.shell("ls", "x");
+    world.record_again(&agent.session, "ahead", |at| at + YEAR);
+    let ahead = Agent::named(&world, "claude-code", "ahead");
+    assert_eq!(ahead.shell("cat a", "x"), Answer::Nothing);
+    for (minutes, capped) in [(9, false), (20, true)] {
+        let name = format!("{minutes}-minutes-later");
+        world.record_again("ahead", &name, |at| at - minutes * MINUTE);
+        let later = Agent::named(&world, "claude-code", &name);
+        let answer = later.shell("cat b", "x");
+        assert_eq!(is_grace(&answer), capped, "{answer:?}");
+        world.replays(&name);
+    }
+    // Nor is a day without news hidden.
+    world.record_again("ahead", "a-day-later", |at| at - DAY - MINUTE);
+    Agent::named(&world, "claude-code", "a-day-later").prompt("go on");
+    assert_eq!(
+        endings(&world, "a-day-later"),
+        ["abandoned/day_passed", "open"]
+    );
+}
+
+/// Nobody knows how old it is.
+#[test]
+fn a_pass_that_a_clock_ahead_found_is_not_believed() {
+    let world = World::with_check("test -f fixed");
+    world.write("fixed", "");
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("mend it");
+    world.write("work", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    let again = |name: &str| {
+        let agent = Agent::named(&world, "claude-code", name);
+        world.write("work", "2");
+        agent.prompt("anything else?");
+        world.write("work", "1");
+        assert_eq!(agent.stop(), Answer::Nothing);
+        world.runs("tests")
+    };
+    assert_eq!(again("next"), 1);
+    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let kept = |key: &Digest| -> Option<Value> {
+        serde_json::from_slice(&store.evidence(key).unwrap()?.bytes).ok()
+    };
+    let census = store.census().unwrap();
+    let named = census.kept.iter().find_map(|(key, _)| {
+        let newest = kept(key).filter(|newest| newest["run"].is_string())?;
+        Some((*key, newest))
+    });
+    let (key, mut newest) = named.unwrap();
+    let run = Digest::from_hex(newest["run"].as_str().unwrap()).unwrap();
+    let mut ahead = kept(&run).unwrap();
+    let at = ahead["at"].as_u64().unwrap() + YEAR;
+    (ahead["at"], newest["at"]) = (at.into(), at.into());
+    let id = Digest::of(b"a run of the next year");
+    newest["run"] = id.to_hex().into();
+    let put = |key: &Digest, value: &Value, standing| {
+        store
+            .put_evidence(key, value.to_string().as_bytes(), standing)
+            .unwrap();
+    };
+    put(&id, &ahead, Standing::Final);
+    put(&key, &newest, Standing::Inconclusive);
+    drop(store);
+    assert_eq!(again("last"), 2);
+}
+
+#[test]
+fn an_open_call_keeps_its_task_for_a_week() {
+    let world = World::new();
+    let check = world.counted("tests", "true");
+    world.config(&format!("[caps]\nwall_clock = \"30d\"\n{check}"));
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("train it");
+    assert_eq!(
+        agent.tell(&agent.call("long", "./train.sh")),
+        Answer::Nothing
+    );
+    for (days, expected) in [(2, "open"), (6, "open"), (8, "abandoned/day_passed")] {
+        let name = format!("{days}-days-at-work");
+        world.record_again(&agent.session, &name, |at| at - days * DAY);
+        let at_work = Agent::named(&world, "claude-code", &name);
+        at_work.tell(&at_work.result("long", "./train.sh", "done"));
+        assert_eq!(endings(&world, &name), [expected]);
+        world.replays(&name);
+    }
+    agent.tell(&agent.result("long", "./train.sh", "done"));
+    world.record_again(&agent.session, "came-back", |at| at - 2 * DAY);
+    Agent::named(&world, "claude-code", "came-back").prompt("and now?");
+    assert_eq!(
+        endings(&world, "came-back"),
+        ["abandoned/day_passed", "open"]
+    );
+}
