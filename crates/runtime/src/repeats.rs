@@ -1,11 +1,12 @@
 //! The same news twice: which deliveries are one event, and what was answered to it.
 
-use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{DecisionMade, Event, Repeatable};
+use checkrein_core::evidence::FRESH_MS;
 use checkrein_core::explain::{Because, Why};
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::Input;
+use checkrein_core::input::{Input, StopRequested, TreeFact, TreeUnknown};
 use checkrein_core::state::State;
 use checkrein_store::{Stands, Tail};
 
@@ -17,7 +18,7 @@ pub(crate) fn scope_of(input: &Input) -> ScopeId {
     input.scope().cloned().unwrap_or_else(ScopeId::main)
 }
 
-/// Two deliveries of one event come within this time: an agent starts its hooks at once.
+/// Two deliveries of one event that come within this time are of an agent that starts its hooks at once.
 const TOGETHER_MS: u64 = 30_000;
 
 /// The key by which the same tool event is known, whichever entry delivers it: the native
@@ -100,23 +101,100 @@ pub(crate) fn after_a_person(
 
 /// The stop or prompt that this delivery repeats. They have no native id, and an agent that
 /// says "Done." four times sends the same bytes four times: only the newest one, delivered
-/// by other entries a moment ago and with no work since, can be meant.
+/// by other entries and with no work since, can be meant. An agent goes on when all of its entries have
+/// answered, so a stop may come by the next one long after the first: when that has waited for its checks.
 pub(crate) fn repeats(
+    session: &SessionId,
+    tail: &dyn Tail,
     delivery: &Delivery<'_>,
     state: &State,
     scope: &ScopeId,
     now: Millis,
-) -> Option<Seq> {
+) -> Result<Option<Seq>, RuntimeError> {
     if delivery.key.is_some() {
-        return None;
+        return Ok(None);
     }
     let newest = match &delivery.input {
-        Input::PromptSubmitted(_) => state.newest_prompt()?,
-        Input::StopRequested(_) => state.newest_stop(scope)?,
-        _ => return None,
+        Input::PromptSubmitted(_) => state.newest_prompt(),
+        Input::StopRequested(_) => state.newest_stop(scope),
+        _ => None,
     };
-    let together = now.since(newest.at) <= TOGETHER_MS && newest.at.since(now) <= TOGETHER_MS;
-    (together && !newest.sources.contains(&delivery.source)).then_some(newest.seq)
+    let Some(newest) = newest.filter(|newest| !newest.sources.contains(&delivery.source)) else {
+        return Ok(None);
+    };
+    let together = now.0.abs_diff(newest.at.0) <= TOGETHER_MS;
+    let is_same = match &delivery.input {
+        Input::StopRequested(stop) => {
+            let first = DeliveredStop::find(session, tail, newest.seq, &stop.scope)?;
+            first.is_same(stop, together, now)
+        }
+        _ => together,
+    };
+    Ok(is_same.then_some(newest.seq))
+}
+
+/// A stop as it was delivered first, and what became of it.
+struct DeliveredStop {
+    message: Option<Digest>,
+    /// The tree as it was read last for it.
+    tree: Option<Result<TreeFact, TreeUnknown>>,
+    answer: Option<Decision>,
+    /// When the newest input came.
+    at: Millis,
+}
+
+impl DeliveredStop {
+    fn find(
+        session: &SessionId,
+        tail: &dyn Tail,
+        first: Seq,
+        scope: &ScopeId,
+    ) -> Result<Self, RuntimeError> {
+        let mut found = Self {
+            message: None,
+            tree: None,
+            answer: None,
+            at: Millis(0),
+        };
+        for raw in tail.events_after(Seq(first.0.saturating_sub(1)))? {
+            match load::decode(session, &raw)? {
+                Some(Event::Input(stamped)) => {
+                    found.at = stamped.at;
+                    match stamped.input {
+                        Input::StopRequested(stop) if raw.seq == first => {
+                            found.message = Some(stop.message_digest);
+                            found.tree = Some(stop.tree);
+                        }
+                        Input::TreeRead(read) if read.stop == first => found.tree = Some(read.tree),
+                        _ => {}
+                    }
+                }
+                Some(event) if found.answer.is_none() => {
+                    found.answer = stop_answer(event, first, scope).map(|(decision, _)| decision);
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether this delivery is the same stop. After a while only if it says the same, and was not answered
+    /// yet or just now. An accept is given again only for what it was about.
+    fn is_same(&self, stop: &StopRequested, together: bool, now: Millis) -> bool {
+        let just_now = now.0.abs_diff(self.at.0) < FRESH_MS;
+        let says_the_same = self.message == Some(stop.message_digest);
+        let is_meant = together || says_the_same && (self.answer.is_none() || just_now);
+        let is_accepted = matches!(
+            self.answer,
+            Some(Decision::Stop(StopDecision::Accept { .. }))
+        );
+        let is_about_the_same = match (&self.tree, &stop.tree) {
+            (Some(Ok(before)), Ok(now)) => before.is_alike(now),
+            (Some(Err(_)), Err(_)) => together,
+            _ => false,
+        };
+        is_meant && (!is_accepted || is_about_the_same)
+    }
 }
 
 pub(crate) fn repeated(

@@ -333,7 +333,7 @@ impl Runtime {
         let mut key = native_key(delivery);
         let mut known = match &key {
             Some(key) => tail.find_key(key)?,
-            None => repeats(delivery, &state, &scope, now),
+            None => repeats(session, tail, delivery, &state, &scope, now)?,
         };
         if let Some(first) = known
             && begins_anew(session, tail, first, delivery, &state)?

@@ -127,3 +127,70 @@ fn an_open_call_keeps_its_task_for_a_week() {
         ["abandoned/day_passed", "open"]
     );
 }
+
+/// Some agents start their entries one after the other: the second comes when the first has waited for its
+/// checks.
+#[test]
+fn entries_that_fire_minutes_apart_deliver_one_stop() {
+    let world = World::new();
+    let check = world.counted("tests", "test -f fixed");
+    world.config(&format!("[caps]\nattempts = 9\n{check}"));
+    world.commit();
+    let user = Agent::source(&world, "claude-code", "user");
+    user.prompt("mend it");
+    world.write("work", "1");
+    user.stop().sent_back();
+    world.record_again(&user.session, "later", |at| at - 2 * MINUTE);
+    let entry = |session: &str, source: &str| {
+        let mut entry = Agent::source(&world, "claude-code", source);
+        entry.session = session.to_owned();
+        entry
+    };
+    let counted = || {
+        let tasks = world.tasks();
+        let row = tasks.iter().find(|row| row["session"] == "later").unwrap();
+        (
+            row["stops"].as_u64().unwrap(),
+            row["continues"].as_u64().unwrap(),
+        )
+    };
+    let (user, project) = (entry("later", "user"), entry("later", "project"));
+    let told = project.stop();
+    assert!(
+        told.sent_back()
+            .contains("for the reason given beside this"),
+        "{told:?}"
+    );
+    assert_eq!((counted(), world.runs("tests")), ((1, 1), 1));
+    // The same words once more, by the same entry, are another stop.
+    project.stop().sent_back();
+    assert_eq!(counted(), (2, 2));
+
+    let told = user.stop();
+    assert!(told.sent_back().contains("beside this"), "{told:?}");
+    assert_eq!(counted(), (2, 2));
+
+    world.write("fixed", "");
+    assert_eq!(user.stop(), Answer::Nothing);
+    assert_eq!(counted(), (3, 2));
+    let runs = world.runs("tests");
+    world.record_again("later", "accepted", |at| at - 2 * MINUTE);
+    world.record_again("later", "edited", |at| at - 2 * MINUTE);
+    world.record_again("later", "long-ago", |at| at - 16 * MINUTE);
+    let deliver = |session: &str| {
+        let answer = entry(session, "project").stop();
+        let tasks = world.tasks();
+        let row = tasks.iter().find(|row| row["session"] == session).unwrap();
+        (answer, row["stops"].as_u64().unwrap())
+    };
+    assert_eq!(deliver("accepted"), (Answer::Nothing, 3));
+    assert_eq!(world.runs("tests"), runs);
+    assert_eq!(deliver("long-ago"), (Answer::Nothing, 4));
+    std::fs::remove_file(world.root().join("fixed")).unwrap();
+    let (answer, stops) = deliver("edited");
+    answer.sent_back();
+    assert_eq!(
+        stops, 4,
+        "an accept is given again only for what it was about"
+    );
+}
