@@ -10,7 +10,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
-use checkrein_store::{Batch, NewEvent};
+use checkrein_store::{Batch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Asked, Compiled, Sources};
@@ -260,6 +260,7 @@ impl Runtime {
             match self.record_edits(other, root, patience) {
                 // Another session's damage is no reason to judge nothing: listings say it.
                 Ok(()) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
+                Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -1,15 +1,16 @@
 //! Retention: whole sessions in which nothing has happened for long go, and the oldest ones
 //! while the store is larger than it may be; then evidence, blobs and logs that nobody names
-//! any more. The newest session stays, and so does one that is open.
+//! any more. The newest session stays, and so does whatever lived within a day, or has an open tool call.
+//! A session that cannot be read is one among others: how old it is its rows say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{Millis, Seq, SessionId};
-use checkrein_store::{Census, Forget, Store};
+use checkrein_store::{Census, Forget, Store, StoreError};
 
 use crate::config::Retention;
 use crate::error::RuntimeError;
@@ -20,7 +21,7 @@ use crate::{clock, kept, load, logs};
 const TRIES: usize = 5;
 /// Events at the end of a log among which there is one with a time.
 const LAST_EVENTS: u64 = 32;
-/// A task in which nothing happened for so long is not open any more.
+/// What lived within this time stays, whatever the config says.
 const DAY_MS: u64 = 86_400_000;
 
 /// A session that goes, or went.
@@ -58,7 +59,8 @@ struct Known {
     session: SessionId,
     last_at: Millis,
     bytes: u64,
-    open: bool,
+    /// Its task is open, and somebody may come back to it.
+    is_open: bool,
 }
 
 /// Lets go what need not be kept; with `dry` only says what that is. `named` are digests that
@@ -82,7 +84,7 @@ pub fn retain(
             done.bytes_before = census.bytes;
         }
         done.bytes_after = census.bytes;
-        let known = known(store, &census)?;
+        let known = known(store, &census, now)?;
         let gone = choose(&known, &census, retention, now);
         done.left = known.len() - gone.len();
         let sessions: BTreeSet<SessionId> = gone.iter().map(|one| one.session.clone()).collect();
@@ -126,19 +128,24 @@ pub fn retain(
     Ok(done)
 }
 
-fn known(store: &dyn Store, census: &Census) -> Result<Vec<Known>, RuntimeError> {
-    let open: BTreeSet<SessionId> = store
-        .tasks(None, usize::MAX)?
-        .into_iter()
-        .filter(|row| row.ended_at.is_none())
-        .map(|row| row.session)
-        .collect();
+fn known(store: &dyn Store, census: &Census, now: Millis) -> Result<Vec<Known>, RuntimeError> {
+    let mut rows: BTreeMap<SessionId, (Millis, bool)> = BTreeMap::new();
+    for row in store.tasks(None, usize::MAX)? {
+        let at = row.ended_at.unwrap_or(row.opened_at);
+        let (newest, is_open) = rows.entry(row.session).or_default();
+        *newest = at.max(*newest);
+        *is_open |= row.ended_at.is_none();
+    }
     let mut known = Vec::with_capacity(census.sessions.len());
     for (session, last, bytes) in &census.sessions {
+        let row = rows.get(session);
+        let is_open = row.is_some_and(|(_, is_open)| *is_open);
         known.push(Known {
-            last_at: last_at(store, session, *last)?,
+            last_at: last_at(store, session, *last)
+                .or(row.map(|(newest, _)| *newest))
+                .unwrap_or(now),
             bytes: *bytes,
-            open: open.contains(session),
+            is_open: is_open && is_open_at(store, session, now),
             session: session.clone(),
         });
     }
@@ -146,16 +153,25 @@ fn known(store: &dyn Store, census: &Census) -> Result<Vec<Known>, RuntimeError>
     Ok(known)
 }
 
-/// When something last happened: the newest input says so.
-fn last_at(store: &dyn Store, session: &SessionId, last: Seq) -> Result<Millis, RuntimeError> {
+/// When something last happened: the newest input that can be read says so.
+fn last_at(store: &dyn Store, session: &SessionId, last: Seq) -> Option<Millis> {
     for after in [Seq(last.0.saturating_sub(LAST_EVENTS)), Seq(0)] {
-        for raw in store.events(session, after)?.iter().rev() {
-            if let Some(Event::Input(stamped)) = load::decode(session, raw)? {
-                return Ok(stamped.at);
+        for raw in store.events(session, after).ok()?.iter().rev() {
+            if let Ok(Some(Event::Input(stamped))) = load::decode(session, raw) {
+                return Some(stamped.at);
             }
         }
     }
-    Ok(Millis(0))
+    None
+}
+
+/// Whether the newest task of this session, which is listed as open, is so still: a tool call may be open
+/// for days.
+fn is_open_at(store: &dyn Store, session: &SessionId, now: Millis) -> bool {
+    let open = load::read_session(store, session, |_, state| {
+        Ok(state.open_task().is_some() && !state.is_left(now))
+    });
+    matches!(open, Ok(Some(true)))
 }
 
 /// Oldest first. `known` is sorted so.
@@ -167,8 +183,11 @@ fn choose(known: &[Known], census: &Census, keep: Retention, now: Millis) -> Vec
     let mut gone = Vec::new();
     for one in older {
         let age = now.since(one.last_at);
+        if age <= DAY_MS || one.is_open {
+            continue;
+        }
         let too_old = age > keep.keep_ms;
-        let too_much = bytes > keep.max_bytes && !(one.open && age <= DAY_MS);
+        let too_much = bytes > keep.max_bytes;
         if too_old || too_much {
             bytes = bytes.saturating_sub(one.bytes);
             gone.push(GoneSession {
@@ -200,8 +219,12 @@ fn orphans(
         } else {
             &mut staying
         };
-        for raw in store.events(session, Seq(0))? {
-            names.extend(digests(&raw.payload));
+        match store.events(session, Seq(0)) {
+            Ok(rows) => names.extend(rows.iter().flat_map(|raw| digests(&raw.payload))),
+            // Nobody knows what it names, so nothing is known to be unnamed.
+            Err(StoreError::Corrupt { .. }) if !gone.contains(session) => return Ok(Vec::new()),
+            Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     let mut orphans = Vec::new();

@@ -1,7 +1,7 @@
 //! Who has to be told that something waits for them, and what came of telling them. The command
 //! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
 
-use checkrein_store::{Approval, Batch, Store};
+use checkrein_store::{Approval, Batch, Store, StoreError};
 
 use crate::error::RuntimeError;
 use crate::{clock, load};
@@ -17,8 +17,12 @@ pub fn untold(store: &dyn Store) -> Result<Vec<(Approval, String)>, RuntimeError
     rows.reverse();
     let mut found = Vec::new();
     for row in rows {
-        if let Some(command) = command(store, &row)? {
-            found.push((row, command));
+        // A question of a session that is damaged keeps nobody from being told of the others.
+        match command(store, &row) {
+            Ok(Some(command)) => found.push((row, command)),
+            Ok(None) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
+            Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(found)

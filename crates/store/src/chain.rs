@@ -69,12 +69,17 @@ impl Walk {
         let place = self.last.next();
         let head = link(&self.head, row);
         if row.seq != place || stored != head.as_bytes().as_slice() {
-            self.broken = Some(place);
+            self.stop();
             return false;
         }
         self.last = place;
         self.head = head;
         true
+    }
+
+    /// The next row is not what was appended.
+    pub(crate) fn stop(&mut self) {
+        self.broken = Some(self.last.next());
     }
 
     pub(crate) fn end(self) -> Chain {

@@ -105,7 +105,8 @@ pub trait Store: Send + Sync {
     /// If the store cannot be read.
     fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError>;
 
-    /// At most `limit` summary rows, newest task first; of one session if it is named.
+    /// At most `limit` summary rows, newest task first; of one session if it is named. A row that is
+    /// damaged is left out.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, TaskId};
 use checkrein_store::{
-    Batch, Chain, NewEvent, Options, ScopeRow, SqliteStore, Standing, Store, StoreError,
+    Batch, Chain, Forget, NewEvent, Options, ScopeRow, SqliteStore, Standing, Store, StoreError,
+    TaskRow,
 };
 use rusqlite::Connection;
 
@@ -90,6 +91,66 @@ fn every_change_to_the_log_shows_where_it_is() {
            UPDATE event SET id = (7 << 40) + 1 WHERE id & 255 = 3",
         Some(1),
     );
+}
+
+/// Of a log, a summary row and a question: none keeps what belongs to other sessions from being read or
+/// removed.
+#[test]
+fn damage_to_one_session_stops_at_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let other = SessionId::from("other");
+    for session in [session(), other.clone()] {
+        let row = |task| TaskRow {
+            session: session.clone(),
+            task: TaskId(task),
+            agent: "test".into(),
+            level: None,
+            opened_at: Millis(u64::from(task)),
+            ended_at: None,
+            reason: None,
+            detail: None,
+            native_reason: None,
+            stops: 0,
+            continues: 0,
+            tool_calls: 0,
+            rounds: None,
+            output_tokens: None,
+            policy: Digest::of(b"policy"),
+            goal: None,
+            root: "/".to_owned(),
+        };
+        let batch = Batch {
+            tasks: vec![row(1), row(2)],
+            ..Batch::default()
+        };
+        store
+            .transact(&session, &mut |_| Ok(Some(batch.clone())))
+            .unwrap();
+    }
+    append(&store, "1", None).unwrap();
+    append(&store, "2", None).unwrap();
+    sql(
+        dir.path(),
+        "UPDATE event SET kind = CAST(x'ff' AS TEXT) WHERE id & 255 = 2;
+         UPDATE task SET row = '{' WHERE session = 1 AND task = 2;
+         INSERT INTO approval VALUES (x'00', 0, '{')",
+    );
+    let tasks = store.tasks(None, 10).unwrap().into_iter();
+    let tasks: Vec<_> = tasks.map(|row| (row.session, row.task.0)).collect();
+    let expected = [(other.clone(), 2), (other.clone(), 1), (session(), 1)];
+    assert_eq!(tasks, expected);
+    assert_eq!(store.unreadable_tasks().unwrap(), [session()]);
+    let broken = Chain::Broken { at: Seq(2) };
+    assert_eq!(store.verify_chain(&session()).unwrap(), broken);
+    let census = store.census().unwrap();
+    let gone = Forget {
+        sessions: vec![session()],
+        ..Forget::default()
+    };
+    assert!(store.forget(&census, &gone).unwrap());
+    assert_eq!(store.unreadable_tasks().unwrap(), []);
+    assert_eq!(store.tasks(None, 10).unwrap().len(), 2);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use checkrein_core::explain::Because;
 use checkrein_core::ids::{Seq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
-use checkrein_store::{Chain, SqliteStore, Store as _, TaskRow};
+use checkrein_store::{Chain, SqliteStore, Store as _, StoreError, TaskRow};
 
 use crate::ui::errors::CommandError;
 
@@ -73,14 +73,19 @@ pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
     })
 }
 
-/// What a person asked for, by task.
+/// What a person asked for, by task; nothing of a log that is damaged so that it cannot be read, which
+/// [`broken_at`] tells.
 pub(crate) fn prompts(
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<BTreeMap<TaskId, String>, CommandError> {
     let mut prompts = BTreeMap::new();
     let mut newest = None;
-    for raw in store.events(session, Seq(0))? {
+    let rows = match store.events(session, Seq(0)) {
+        Err(StoreError::Corrupt { .. }) => return Ok(prompts),
+        rows => rows?,
+    };
+    for raw in rows {
         // Most events are neither, and need not be read.
         if !matches!(raw.kind.as_str(), "prompt_submitted" | "task_opened") {
             continue;
@@ -113,7 +118,8 @@ pub(crate) fn broken_at(
     })
 }
 
-/// The events of a task, in order, with their places.
+/// The events of a task, in order, with their places; none of a log that is damaged so that it cannot be
+/// read.
 pub(crate) fn events(
     store: &SqliteStore,
     session: &SessionId,
@@ -122,7 +128,11 @@ pub(crate) fn events(
     let mut current = TaskId(0);
     let mut found = Vec::new();
     let mut news: Option<(Seq, Event)> = None;
-    for raw in store.events(session, Seq(0))? {
+    let rows = match store.events(session, Seq(0)) {
+        Err(StoreError::Corrupt { .. }) => return Ok(found),
+        rows => rows?,
+    };
+    for raw in rows {
         // What a newer version wrote and we do not know cannot be shown.
         let Ok(event) = event::decode(&raw.payload) else {
             continue;

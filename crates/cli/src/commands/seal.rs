@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use checkrein_runtime::RuntimeError;
 use checkrein_runtime::config::Driver;
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
@@ -82,8 +83,13 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
     let runtime = engine::runtime(located, store.clone(), Driver::Hook);
     let mut renewed = 0;
     for session in sessions {
-        let Some((state, policy)) = runtime.peek(&session)? else {
-            continue;
+        let (state, policy) = match runtime.peek(&session) {
+            Ok(Some(stands)) => stands,
+            Ok(None) => continue,
+            // Nobody goes on in a session that is damaged; the others are sealed.
+            Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => continue,
+            Err(RuntimeError::Store(StoreError::Corrupt { .. })) => continue,
+            Err(error) => return Err(error.into()),
         };
         let over = state.is_left(checkrein_runtime::now());
         if over || policy.single_task {

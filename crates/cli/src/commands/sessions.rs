@@ -14,6 +14,7 @@ use crate::args::Sessions;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
 use crate::ui::listing::{self, Listed};
+use crate::ui::printable::printable;
 use crate::{exit_code, locate, off, ui};
 
 /// How many tasks a person is shown.
@@ -43,6 +44,16 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         Some(store) => listed(store, rows)?,
         None => Vec::new(),
     };
+    let damaged = match &store {
+        Some(store) => store.unreadable_tasks()?,
+        None => Vec::new(),
+    };
+    for session in &damaged {
+        ui::say(&format!(
+            "The record of session {} is damaged: not all of its tasks are listed.",
+            printable(session.as_str())
+        ));
+    }
     if args.json {
         for one in &listed {
             ui::json(&document(one));

@@ -1,7 +1,9 @@
 //! Retention: whole sessions go, nothing that a session which stays needs goes with them.
 
-use checkrein_core::ids::{Millis, Seq, SessionId};
-use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _, TaskRow};
+use checkrein_core::ids::SessionId;
+use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _};
+
+use serde_json::json;
 
 use crate::agent::{Agent, Answer};
 use crate::terminal::Terminal;
@@ -9,50 +11,12 @@ use crate::world::{Said, World};
 
 const DAY: u64 = 86_400_000;
 
-/// A session of `agent`'s that ended well, and a copy of it as it would be so many days ago.
+/// Copies of a session that ended well, as it would be so many days ago.
 fn copies(world: &World, days: &[u64]) {
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
-    let session = SessionId::from("claude-code-session");
-    let rows = store.events(&session, Seq(0)).unwrap();
-    let tasks = store.tasks(Some(&session), 10).unwrap();
     for ago in days {
-        let back = ago * DAY;
-        let events = rows
-            .iter()
-            .map(|row| NewEvent {
-                kind: Box::leak(row.kind.clone().into_boxed_str()),
-                payload: earlier(&row.payload, back),
-                key: None,
-            })
-            .collect();
-        let shift = |at: Millis| Millis(at.0 - back);
-        let tasks = tasks.iter().map(|row| TaskRow {
-            opened_at: shift(row.opened_at),
-            ended_at: row.ended_at.map(shift),
-            ..row.clone()
-        });
-        let batch = Batch {
-            events,
-            tasks: tasks.collect(),
-            ..Batch::default()
-        };
-        let name = SessionId::new(format!("{ago}-days-ago"));
-        store
-            .transact(&name, &mut |_| Ok(Some(batch.clone())))
-            .unwrap();
+        let name = format!("{ago}-days-ago");
+        world.record_again("claude-code-session", &name, |at| at - ago * DAY);
     }
-}
-
-/// The same event, but earlier.
-fn earlier(payload: &[u8], back: u64) -> Vec<u8> {
-    // As text: an event's bytes are compared.
-    let text = std::str::from_utf8(payload).unwrap();
-    let Some((head, rest)) = text.split_once("\"at\":") else {
-        return payload.to_vec();
-    };
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
-    let at: u64 = rest[..digits].parse().unwrap();
-    format!("{head}\"at\":{}{}", at - back, &rest[digits..]).into_bytes()
 }
 
 fn sessions(world: &World) -> Vec<String> {
@@ -126,9 +90,11 @@ fn old_sessions_go_as_a_whole_and_the_rest_is_as_it_was() {
     // What was found is still known: the next session on this tree runs nothing.
     let runs = world.runs("tests");
     let agent = Agent::named(&world, "claude-code", "next");
+    world.write("work", "2");
     agent.prompt("anything else?");
-    agent.shell("touch work", "");
-    agent.stop();
+    world.write("work", "1");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
     assert_eq!(world.runs("tests"), runs);
     let said = gc(&world, &[]);
     assert!(
@@ -176,6 +142,125 @@ fn a_store_that_is_too_large_loses_the_oldest_first() {
     assert!(left.contains(&"1-days-ago".to_owned()), "{left:?}");
     assert!(!left.contains(&"6-days-ago".to_owned()), "{left:?}");
     world.replays("claude-code-session");
+}
+
+/// Whatever `keep` and `max_size` say: somebody may be at work in it, or want to know what happened.
+#[test]
+fn what_lived_within_a_day_stays() {
+    let world = worked("[store]\nmax_size = \"1MB\"\nkeep = \"1d\"");
+    let agent = Agent::new(&world, "claude-code");
+    for n in 0..10 {
+        agent.prompt(&format!("{n}{}", "long ".repeat(5000)));
+    }
+    agent.tell(&agent.message("SessionEnd", json!({ "reason": "exit" })));
+    for hours in [1, 12, 23, 25] {
+        let name = format!("{hours}-hours-ago");
+        world.record_again(&agent.session, &name, |at| at - hours * DAY / 24);
+    }
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let left = [
+        "1-hours-ago",
+        "12-hours-ago",
+        "23-hours-ago",
+        "claude-code-session",
+    ];
+    let mut known = sessions(&world);
+    known.dedup();
+    assert_eq!(known, left, "{said:?}");
+}
+
+/// A call that has not come back yet keeps its session for a week.
+#[test]
+fn a_session_with_an_open_call_stays_for_a_week() {
+    let world = worked("[store]\nkeep = \"1d\"");
+    let agent = Agent::named(&world, "claude-code", "at-work");
+    agent.prompt("train it");
+    assert_eq!(
+        agent.tell(&agent.call("long", "./train.sh")),
+        Answer::Nothing
+    );
+    for days in [2, 6, 8] {
+        let name = format!("{days}-days-at-work");
+        world.record_again(&agent.session, &name, |at| at - days * DAY);
+    }
+    copies(&world, &[2]);
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let left = [
+        "2-days-at-work",
+        "6-days-at-work",
+        "at-work",
+        "claude-code-session",
+    ];
+    assert_eq!(sessions(&world), left, "{said:?}");
+}
+
+/// One session whose log, or whose rows, cannot be read is told of, and stops nothing.
+#[test]
+fn a_session_that_cannot_be_read_stops_no_other() {
+    let world = worked("[store]\nkeep = \"10d\"");
+    copies(&world, &[40, 20, 6, 5, 4]);
+    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    for name in ["40-days-ago", "6-days-ago"] {
+        let bad = NewEvent {
+            kind: "prompt_submitted",
+            payload: b"{\"at\": oh".to_vec(),
+            key: None,
+        };
+        let batch = Batch {
+            events: vec![bad],
+            ..Batch::default()
+        };
+        let put = store.transact(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
+        put.unwrap();
+    }
+    drop(store);
+    let of = |name: &str| format!("(SELECT id FROM session WHERE name = '{name}')");
+    let damaged = world.damage(&format!(
+        "UPDATE event SET kind = CAST(x'ff' AS TEXT) WHERE id = {} << 40 | 3",
+        of("5-days-ago")
+    )) && world.damage(&format!(
+        "UPDATE task SET row = '{{' WHERE session = {}",
+        of("4-days-ago")
+    ));
+    let shown = world.says(&["show", "claude-code", "--why"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(
+        shown.stdout.contains("tests passed") || shown.stdout.contains("tests"),
+        "{shown:?}"
+    );
+    let said = world.says(&["sessions"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for name in ["40-days-ago", "20-days-ago", "6-days-ago", "claude-code"] {
+        assert!(said.stdout.contains(name), "{name}: {said:?}");
+    }
+    if damaged {
+        assert!(said.stdout.contains("is damaged at event 3"), "{said:?}");
+        let told = "The record of session 4-days-ago is damaged";
+        assert!(said.stderr.contains(told), "{said:?}");
+        let shown = world.says(&["show", "5-days-ago"]);
+        assert!(shown.stderr.contains("damaged at event 3"), "{shown:?}");
+    }
+    // Nor any agent at work.
+    let agent = Agent::named(&world, "codex", "next");
+    agent.prompt("go on");
+    world.write("work", "2");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(world.ending(), "task_complete");
+
+    let said = gc(&world, &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains("removed 2 sessions of"), "{said:?}");
+    let left = sessions(&world);
+    assert!(
+        !left
+            .iter()
+            .any(|name| name == "40-days-ago" || name == "20-days-ago")
+    );
+    assert!(left.contains(&"6-days-ago".to_owned()), "{left:?}");
+    world.replays("claude-code-session");
+    world.replays("next");
 }
 
 #[test]

@@ -266,6 +266,20 @@ impl World {
         recorded.unwrap();
     }
 
+    /// Damages the store behind everybody's back; false where no Python is at hand.
+    pub(crate) fn damage(&self, sql: &str) -> bool {
+        let script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); \
+            n = c.execute(sys.argv[2]).rowcount; c.commit(); assert n > 0, n";
+        let mut python = self.hermetic("python3");
+        python.args(["-c", script]);
+        python.arg(self.store_folder().join("store.db")).arg(sql);
+        let Ok(done) = python.output() else {
+            return false;
+        };
+        assert!(done.status.success(), "{sql}: {}", text(&done.stderr));
+        true
+    }
+
     fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }

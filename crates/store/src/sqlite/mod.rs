@@ -111,6 +111,14 @@ impl SqliteStore {
         self.query(|conn| Ok(read::session(conn, session)?.is_some()))
     }
 
+    /// Sessions with a summary row that cannot be read, which [`Store::tasks`] leaves out.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn unreadable_tasks(&self) -> Result<Vec<SessionId>, StoreError> {
+        self.query(tasks::unreadable)
+    }
+
     fn of(folder: &Path, patience: Patience, conn: Connection, writable: bool) -> Self {
         Self {
             folder: folder.to_owned(),

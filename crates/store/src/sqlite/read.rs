@@ -152,17 +152,23 @@ pub(crate) fn chain(conn: &Connection, name: &SessionId) -> rusqlite::Result<Cha
     };
     let mut rows = query.query((place(id, Seq(0)), place(id + 1, Seq(0))))?;
     while let Some(row) = rows.next()? {
-        let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
-        let payload = row.get_ref(2)?.as_blob()?;
-        let row_of = Row {
-            seq: seq(row.get(0)?),
-            kind: &kind,
-            payload,
-            key: key.as_deref(),
-        };
-        if !walk.step(&row_of, row.get_ref(4)?.as_blob()?) {
+        // A column that holds something else is damage like any other.
+        if !link_of(row, &mut walk).unwrap_or(false) {
+            walk.stop();
             break;
         }
     }
     Ok(walk.end())
+}
+
+/// Takes the next row of a chain; false if it is not what was appended.
+fn link_of(row: &rusqlite::Row<'_>, walk: &mut Walk) -> rusqlite::Result<bool> {
+    let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
+    let row_of = Row {
+        seq: seq(row.get(0)?),
+        kind: &kind,
+        payload: row.get_ref(2)?.as_blob()?,
+        key: key.as_deref(),
+    };
+    Ok(walk.step(&row_of, row.get_ref(4)?.as_blob()?))
 }

@@ -60,7 +60,8 @@ pub(crate) fn forget(
             "DELETE FROM scope WHERE session = ?1",
             "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
             "DELETE FROM message WHERE session = ?1",
-            "DELETE FROM approval WHERE json_extract(row, '$.session') = ?1",
+            // What is no JSON is nobody's.
+            "DELETE FROM approval WHERE json_valid(row) AND json_extract(row, '$.session') = ?1",
             "DELETE FROM session WHERE name = ?1",
         ] {
             tx.prepare_cached(rows)?.execute([name])?;

@@ -1,8 +1,8 @@
 //! Summary rows, one per task.
 
 use checkrein_core::ids::SessionId;
-use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, Error};
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 use crate::TaskRow;
 
@@ -14,14 +14,14 @@ pub(crate) fn put(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Res
     Ok(())
 }
 
-/// The newest first; of one session, or of all.
+/// The newest first; of one session, or of all. One that is damaged does not keep the others from being read.
 pub(crate) fn list(
     conn: &Connection,
     session: Option<&SessionId>,
     limit: usize,
 ) -> rusqlite::Result<Vec<TaskRow>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    match session {
+    let rows: Vec<Option<TaskRow>> = match session {
         // A hook asks for one of these at each event: the key's order, no sorting.
         Some(session) => conn
             .prepare_cached(
@@ -29,25 +29,45 @@ pub(crate) fn list(
                  ORDER BY task DESC LIMIT ?2",
             )?
             .query_map((session.as_str(), limit), |row| {
-                read(row.get_ref(0)?, session.clone())
+                Ok(read(row.get_ref(0)?, session.clone()))
             })?
-            .collect(),
+            .collect::<rusqlite::Result<_>>()?,
         None => conn
             .prepare_cached(
                 "SELECT row, session.name FROM task JOIN session ON session.id = task.session
                  ORDER BY opened_at DESC, task DESC, session.name LIMIT ?1",
             )?
             .query_map([limit], |row| {
-                read(row.get_ref(0)?, SessionId::new(row.get::<_, String>(1)?))
+                Ok(read(
+                    row.get_ref(0)?,
+                    SessionId::new(row.get::<_, String>(1)?),
+                ))
             })?
-            .collect(),
-    }
+            .collect::<rusqlite::Result<_>>()?,
+    };
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// Sessions with a summary row that cannot be read.
+pub(crate) fn unreadable(conn: &Connection) -> rusqlite::Result<Vec<SessionId>> {
+    let sessions: Vec<Option<SessionId>> = conn
+        .prepare_cached(
+            "SELECT row, session.name FROM task JOIN session ON session.id = task.session
+             ORDER BY session.name",
+        )?
+        .query_map([], |row| {
+            let session = SessionId::new(row.get::<_, String>(1)?);
+            let found = read(row.get_ref(0)?, session.clone());
+            Ok(found.is_none().then_some(session))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut sessions: Vec<SessionId> = sessions.into_iter().flatten().collect();
+    sessions.dedup();
+    Ok(sessions)
 }
 
 /// Whatever the row says, it is its session's.
-fn read(text: ValueRef<'_>, session: SessionId) -> rusqlite::Result<TaskRow> {
-    let mut task: TaskRow = serde_json::from_str(text.as_str()?)
-        .map_err(|error| Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
-    task.session = session;
-    Ok(task)
+fn read(text: ValueRef<'_>, session: SessionId) -> Option<TaskRow> {
+    let task: TaskRow = serde_json::from_str(text.as_str().ok()?).ok()?;
+    Some(TaskRow { session, ..task })
 }
