@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::agent::{Agent, Answer};
-use crate::world::World;
+use crate::agent::{Agent, Answer, read};
+use crate::world::{Said, World, read_line, start};
 
 /// A task at work, in a repo with this check.
 fn at_work<'w>(world: &'w World, more: &str, check: &str) -> Agent<'w> {
@@ -155,6 +155,54 @@ fn what_is_installed_and_env_files_are_what_a_check_runs_with() {
     world.write(".env", "0");
     agent.stop();
     assert_eq!(world.ending(), "unverified/no_change");
+}
+
+/// A package manager that the agent left running ends while a check runs: what passed is not what is installed.
+#[test]
+fn an_installation_that_ends_during_a_check_takes_its_pass_away() {
+    let world = World::new();
+    let (up, go) = (world.pipe("up"), world.pipe("go"));
+    world.write(".gitignore", "node_modules\n");
+    world.write("node_modules/dep/version", "1");
+    let check = format!(
+        "v=$(cat node_modules/dep/version); echo > '{}'; read x < '{}'; test $v = 1",
+        up.display(),
+        go.display()
+    );
+    let agent = at_work(&world, "", &check);
+    agent.shell("npm install &", "");
+    let message = agent.stop_message(false, "Done.").to_string();
+    let hook = start(&mut agent.hook(), message.as_bytes());
+    read_line(&up);
+    world.write("node_modules/dep/version", "2");
+    world.write("node_modules/.package-lock.json", "{\"dep\": 2}");
+    std::fs::write(&go, "\n").unwrap();
+    // It is run once more, with what is there by now.
+    read_line(&up);
+    std::fs::write(&go, "\n").unwrap();
+    let answer = read(
+        "claude-code",
+        "Stop",
+        &Said::of(&hook.wait_with_output().unwrap()),
+    );
+    assert!(answer.sent_back().contains("tests: failed"), "{answer:?}");
+    assert_eq!(world.runs("tests"), 2);
+    world.replays(&agent.session);
+}
+
+/// The third stop with the same failures would end the task; a person has mended what only they can.
+#[test]
+fn a_person_who_mends_env_before_the_last_stop_is_seen() {
+    let world = World::new();
+    world.write(".gitignore", ".env\n");
+    world.write(".env", "TOKEN=\n");
+    let agent = at_work(&world, "", "grep -q TOKEN=x .env");
+    agent.stop().sent_back();
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 1);
+    world.write(".env", "TOKEN=x\n");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 2));
 }
 
 /// Another version of the program that a check runs is another check, and so is another interpreter.
