@@ -10,6 +10,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::State;
 use checkrein_store::{Batch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -259,7 +261,7 @@ impl Runtime {
         for (other, root) in others.iter().take(MAX_OTHERS) {
             match self.record_edits(other, root, patience) {
                 // Another session's damage is no reason to judge nothing: listings say it.
-                Ok(()) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
+                Ok(_) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
                 Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -267,12 +269,13 @@ impl Runtime {
         Ok(())
     }
 
-    /// Before a prompt, a stop, an ending or a start of a session is taken in.
+    /// Before a prompt, a stop, an ending or a start of a session is taken in. Whoever looks finds the policy
+    /// of the session, too: it is given back, so that the session is not loaded once more for it.
     pub(crate) fn look_for_edits(
         &self,
         delivery: &Delivery<'_>,
         patience: Patience<'_>,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Option<Policy>, RuntimeError> {
         let looks = match &delivery.input {
             Input::SessionStarted(_)
             | Input::PromptSubmitted(_)
@@ -283,24 +286,35 @@ impl Runtime {
             Input::StopFailed(failed) => failed.scope.is_main(),
             _ => false,
         };
-        if looks && self.look.is_some() {
-            self.record_edits(&delivery.session, &self.place.root, patience)?;
+        match looks && self.look.is_some() {
+            true => self.record_edits(&delivery.session, &self.place.root, patience),
+            false => Ok(None),
         }
-        Ok(())
     }
 
     /// Records in this session's log what was edited since it was looked at last. It is
-    /// judged in `root`, unless its seal says otherwise.
+    /// judged in `root`, unless its seal says otherwise. Gives back the policy that it is judged by.
     fn record_edits(
         &self,
         session: &SessionId,
         root: &Path,
         patience: Patience<'_>,
+    ) -> Result<Option<Policy>, RuntimeError> {
+        let Some((state, policy)) = self.peek(session)? else {
+            return Ok(None);
+        };
+        self.record_edits_since(session, &state, root, patience)?;
+        Ok(Some(policy))
+    }
+
+    fn record_edits_since(
+        &self,
+        session: &SessionId,
+        state: &State,
+        root: &Path,
+        patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
         let Some(look) = &self.look else {
-            return Ok(());
-        };
-        let Some((state, _)) = self.peek(session)? else {
             return Ok(());
         };
         let Some((since, blob)) = state.guarded else {

@@ -119,9 +119,9 @@ impl Runtime {
             delivery.key = Some(short);
         }
         let mut compiled: Option<Sealing> = None;
-        self.look_for_edits(&delivery, patience)?;
+        let policy = self.look_for_edits(&delivery, patience)?;
         let (unread, look) =
-            self.read_subjects(&mut delivery, &message, &mut compiled, patience)?;
+            self.read_subjects(&mut delivery, &message, policy, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
@@ -199,6 +199,7 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         message: &str,
+        known: Option<Policy>,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(Vec<String>, Option<Arc<Look>>), RuntimeError> {
@@ -208,8 +209,12 @@ impl Runtime {
         ) {
             return Ok((Vec::new(), None));
         }
-        let policy = match self.peek(&delivery.session)? {
-            Some((_, policy)) => policy,
+        let known = match known {
+            Some(policy) => Some(policy),
+            None => self.peek(&delivery.session)?.map(|(_, policy)| policy),
+        };
+        let policy = match known {
+            Some(policy) => policy,
             None => {
                 let sealing = self.compile()?;
                 compiled.insert(sealing).compiled.policy.clone()
