@@ -110,6 +110,33 @@ fn a_stop_in_another_folder_is_the_same_sessions_stop() {
     world.replays("moves");
 }
 
+/// Also where that folder is a repo with checks and sessions of its own.
+#[test]
+fn a_stop_in_another_repo_is_judged_where_its_session_began() {
+    let world = World::with_check("test -f fixed");
+    let other = world.outside("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("fixed"), "").unwrap();
+    let config = "[[verifier]]\nname = \"tests\"\nrun = \"test -f fixed\"\n";
+    std::fs::write(other.join("checkrein.toml"), config).unwrap();
+    let mut git = world.hermetic("git");
+    let made = git.current_dir(&other).args(["init", "-q"]).status();
+    assert!(made.unwrap().success());
+    let at = |folder: PathBuf, session| Elsewhere {
+        world: &world,
+        folder,
+        session,
+    };
+    at(other.clone(), "theirs").prompt();
+    at(world.root(), "moves").prompt();
+    world.write("work", "1");
+    at(other.clone(), "moves").stop().sent_back();
+    assert_eq!(world.runs("tests"), 1);
+    std::fs::write(other.join("work"), "1").unwrap();
+    assert_eq!(at(other, "theirs").stop(), Answer::Nothing);
+    assert_eq!(world.runs("tests"), 1);
+}
+
 /// Who speaks the generic protocol names the session: "main" may begin in every repo.
 #[test]
 fn a_session_of_a_name_that_is_not_its_own_begins_anew_in_another_folder() {
