@@ -35,6 +35,7 @@ mod links;
 mod load;
 mod logs;
 mod looks;
+mod neighbours;
 #[cfg(unix)]
 mod owner;
 #[cfg(not(unix))]

@@ -66,6 +66,11 @@ impl Looks {
         Some(last)
     }
 
+    /// The newest one there is.
+    pub(crate) fn newest(&self) -> Option<Arc<Look>> {
+        self.system.lock(&self.latest).clone()
+    }
+
     /// Takes down another one, which has served as the last.
     pub(crate) fn put(&self, look: Look) -> Arc<Look> {
         let look = Arc::new(look);

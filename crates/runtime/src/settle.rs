@@ -24,6 +24,7 @@ use crate::error::RuntimeError;
 use crate::facts::ToolFactsBuilder;
 use crate::load;
 use crate::looks::{Look, Looks};
+use crate::neighbours;
 use crate::perform::Wanted;
 use crate::repeats::stop_answer;
 use crate::transaction::{Handled, content, fact_for, outstanding, tree_fact};
@@ -296,7 +297,13 @@ impl Runtime {
             policy,
             patience.limits(&*self.place.system),
         )?;
+        let before = looks.newest();
         Ok(look.map(|look| {
+            // Since that look no check of this stop has been running.
+            if let Some(before) = before {
+                let moved = before.reading.changed_paths(&look.reading, None);
+                neighbours::remember(&self.place, &moved);
+            }
             let acts = look.reading.fact.acts.unwrap_or_default();
             (looks.put(look), acts)
         }))

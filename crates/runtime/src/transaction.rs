@@ -30,7 +30,7 @@ use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
 };
 use crate::workspace::PROMPT_LIMIT;
-use crate::{acts, fit, judging, load, patches, summary, task_list};
+use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -233,6 +233,7 @@ impl Runtime {
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
+                neighbours::wait_for_stillness(&self.place, patience);
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
                 let limits = patience.limits(&*self.place.system);
                 let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;

@@ -668,3 +668,73 @@ fn said(why: &Why) -> String {
     });
     lines.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{CheckPlan, Deed, Habit};
+
+    fn plan(lasts_ms: u64, neighbour: Deed) -> Plan {
+        let notes = Subject::File("notes.txt".to_owned());
+        Plan {
+            seed: 1,
+            tick: Duration::from_nanos(1),
+            checks: vec![CheckPlan {
+                name: "tests".to_owned(),
+                reads: vec![Subject::File("a.txt".to_owned())],
+                lasts: Duration::from_millis(lasts_ms),
+                habit: Habit::OnlyReads,
+                declares_inputs: false,
+            }],
+            agents: vec![vec![
+                Action::Prompt,
+                Action::Tool {
+                    subject: notes,
+                    good: true,
+                    reports: true,
+                },
+                Action::Stop {
+                    killed_after: None,
+                    deadline: Duration::from_secs(60),
+                    insists: 8,
+                },
+            ]],
+            neighbour: vec![neighbour],
+        }
+    }
+
+    /// It writes for eight seconds: long enough to disturb the first stop.
+    #[test]
+    fn a_stop_waits_for_a_neighbour_that_is_known() {
+        let writes = Deed {
+            after: Duration::from_millis(300),
+            subject: Subject::File("b.txt".to_owned()),
+            good: true,
+            mapped: false,
+            times: 27,
+        };
+        let outcome = run(&plan(900, writes)).unwrap();
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        let lines: Vec<&str> = outcome
+            .story
+            .iter()
+            .map(|(_, line)| line.as_str())
+            .collect();
+        let sent_back: Vec<usize> = (0..lines.len())
+            .filter(|at| lines[*at].contains("is sent back"))
+            .collect();
+        assert_eq!(sent_back.len(), 1, "{lines:#?}");
+        // The check runs once at the stop that has waited, and once when all is at rest.
+        let after = lines.iter().skip(sent_back[0]);
+        let runs = after.filter(|line| line.contains("runs tests")).count();
+        assert_eq!(runs, 2, "{lines:#?}");
+    }
+
+    #[test]
+    fn the_same_seed_tells_the_same_story() {
+        for seed in [3, 70, 205] {
+            let told = || run(&Plan::of(seed)).unwrap().story;
+            assert_eq!(told(), told());
+        }
+    }
+}

@@ -7,8 +7,8 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Seq, SessionId};
 use checkrein_store::{
-    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, Standing,
-    Store, StoreError, TaskRow, Work,
+    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, ReadWork,
+    Standing, Store, StoreError, TaskRow, Work,
 };
 
 use crate::scheduler::Process;
@@ -40,6 +40,11 @@ impl Store for SimulatedStore {
     ) -> Result<Option<Appended>, StoreError> {
         self.turn();
         self.inner.transact(session, work)
+    }
+
+    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
+        self.turn();
+        self.inner.read(session, work)
     }
 
     fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {

@@ -11,9 +11,9 @@ use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
-    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, NewestRun, PromptSubmitted,
-    Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeFact,
-    TreeRead, TreeUnknown,
+    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, NewestRun,
+    PromptSubmitted, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
+    ToolReturned, TreeFact, TreeRead, TreeUnknown,
 };
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
 use checkrein_core::policy::{
