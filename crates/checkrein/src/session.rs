@@ -353,7 +353,7 @@ impl<'a> Session<'a> {
             Decision::Stop(decision) => {
                 if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
                     // Whoever asks again was not told.
-                    decided.text = Some(self.engine.runtime().words(feedback));
+                    decided.text = Some(self.engine.runtime().words(feedback, decided.held_up_by));
                 }
                 Ok((decision, decided))
             }

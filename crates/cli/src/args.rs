@@ -402,7 +402,7 @@ pub(crate) struct Sessions {
 pub(crate) struct Show {
     /// SESSION or SESSION/TASK; the beginning of an id is enough. Default: the newest task.
     pub(crate) id: Option<String>,
-    /// Only why it ended as it did.
+    /// Only why it ended as it did, and why each check was run or was not.
     #[arg(long)]
     pub(crate) why: bool,
     /// Print one JSON document.

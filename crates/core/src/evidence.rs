@@ -235,6 +235,10 @@ pub struct Evidence {
     /// The check wrote into its own inputs, but came to rest (finding `check_writes`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check_writes: bool,
+    /// It ran with nothing else running, since files that it depends on were written while it ran
+    /// before. Older evidence does not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// The command that reproduces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,

@@ -1,6 +1,8 @@
 //! Explanation as data: the chain of facts behind a decision. `show --why` turns it
 //! into sentences; here are no sentences.
 
+mod runs;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Cap;
@@ -9,6 +11,8 @@ use crate::ids::{DetectorName, Millis, VerifierName};
 use crate::input::{Calling, VetoSays};
 use crate::layers::LayerFact;
 use crate::policy::Stance;
+
+pub use self::runs::{CheckRun, HeldUpBy, RunOutcome, RunReason, StopRuns, held_up_by, runs};
 
 /// Why a decision is what it is: facts in the order in which they were asked.
 pub type Why = Vec<Because>;

@@ -10,6 +10,7 @@ use self::section::Section;
 use crate::decision::{CheckFeedback, Feedback};
 use crate::digest::{Digest, Short};
 use crate::evidence::{Cause, Evidence, Finding, FindingState, Verdict};
+use crate::explain::HeldUpBy;
 
 /// Longest text, in bytes: about 1,500 tokens. What must be named is named all the same.
 const MAX_BYTES: usize = 6_000;
@@ -28,8 +29,13 @@ pub(crate) fn room(checks: usize) -> usize {
     400usize.saturating_sub(20 * checks).min(250)
 }
 
-/// Writes the text. `evidence` looks a blob up by its content key.
-pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence>) -> String {
+/// Writes the text. `held_up_by`: what kept its stop from being judged, which the log says and the
+/// decision does not. `evidence` looks a blob up by its content key.
+pub fn render(
+    feedback: &Feedback,
+    held_up_by: Option<HeldUpBy>,
+    evidence: &dyn Fn(&Digest) -> Option<Evidence>,
+) -> String {
     let mut text = String::new();
     let ends = TaskEnd::of(feedback);
     if let Some(target) = feedback.target {
@@ -62,12 +68,16 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
     let is_all =
         |is: fn(Option<Cause>) -> bool| !feedback.checks.is_empty() && causes.clone().all(is);
     let moving = is_all(|cause| cause == Some(Cause::TreeMoving));
+    let only_acts = held_up_by == Some(HeldUpBy::Acts);
     let unfinished = !moving
         && is_all(|cause| {
             let cause = cause.unwrap_or(Cause::Internal);
             cause == Cause::TreeMoving || cause.is_cut()
         });
     let head = match feedback.stop {
+        _ if moving && only_acts => {
+            "checkrein: not judged yet. Tool calls came while these checks ran, which may have changed what they find, so what they say does not count, for or against you:\n".to_owned()
+        }
         _ if moving => {
             "checkrein: not judged yet. Files changed while these checks ran, so what they say does not count, for or against you:\n".to_owned()
         }
@@ -90,7 +100,9 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         count => writeln!(foot, "\n{count} background tasks were still running."),
     };
     foot.push_str(&edited(feedback));
-    foot.push_str(if moving {
+    foot.push_str(if moving && only_acts {
+        "\nThis is no failed attempt. If a sub-agent that you started is still at work, wait for it. Then stop again."
+    } else if moving {
         "\nThis is no failed attempt. If something that you started still writes here, wait for it or end it. Then stop again."
     } else if unfinished {
         "\nThis is no failed attempt. Stop again when you have nothing else to do."
@@ -109,7 +121,7 @@ pub fn render(feedback: &Feedback, evidence: &dyn Fn(&Digest) -> Option<Evidence
         .checks
         .iter()
         .zip(&found)
-        .map(|(check, found)| describe(check, found.as_ref()))
+        .map(|(check, found)| describe(check, only_acts, found.as_ref()))
         .collect();
     let room = MAX_BYTES.saturating_sub(head.len() + foot.len());
     if sections.iter().map(Section::fixed).sum::<usize>() > room / 2 {
@@ -204,9 +216,17 @@ fn shares(sections: &[Section<'_>], room: usize) -> Vec<usize> {
     granted.into_iter().map(|(_, grant)| grant).collect()
 }
 
-fn describe<'a>(check: &'a CheckFeedback, found: Option<&'a Evidence>) -> Section<'a> {
+fn describe<'a>(
+    check: &'a CheckFeedback,
+    only_acts: bool,
+    found: Option<&'a Evidence>,
+) -> Section<'a> {
+    let words = match check.cause {
+        Some(Cause::TreeMoving) if only_acts => "a tool call came while it was judged".to_owned(),
+        _ => verdict_words(check, found),
+    };
     let mut section = Section {
-        head: format!("\n{}: {}", check.verifier, verdict_words(check, found)),
+        head: format!("\n{}: {words}", check.verifier),
         ..Section::default()
     };
     let changes = [
@@ -406,6 +426,7 @@ mod tests {
             tree_after: digest,
             moved: Vec::new(),
             check_writes: false,
+            alone: false,
             command: Some("cargo test".to_owned()),
             exit_code: Some(101),
             duration_ms: 5,
@@ -446,7 +467,7 @@ mod tests {
             judges: 0,
             edited: Vec::new(),
         };
-        let text = render(&feedback, &|_| Some(evidence.clone()));
+        let text = render(&feedback, None, &|_| Some(evidence.clone()));
         let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
         let tail = "\nFix only these, then stop again.";
         let (head, tail) = match evidence.cause {
@@ -463,7 +484,7 @@ mod tests {
             ..feedback
         };
         assert_eq!(
-            render(&repeated, &|_| Some(evidence.clone())),
+            render(&repeated, None, &|_| Some(evidence.clone())),
             "checkrein: nothing changed since the last check; still failing: tests (asked 2 times, 1 left). Fix it, or say plainly that you cannot."
         );
     }
@@ -538,7 +559,7 @@ mod tests {
 
     fn text_of(feedback: &Feedback, found: &[Evidence]) -> String {
         let key = |at: usize| Digest::of(&[at as u8]);
-        render(feedback, &|wanted| {
+        render(feedback, None, &|wanted| {
             let at = (0..found.len()).find(|at| key(*at) == *wanted)?;
             found.get(at).cloned()
         })

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::evidence::{Cause, Verdict};
-use checkrein_core::explain::Why;
+use checkrein_core::explain::{HeldUpBy, Why};
 use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, NewestRun, TaskListFact, TokenUse};
 use checkrein_core::layers::LayerFact;
@@ -136,6 +136,8 @@ pub struct Decided {
     pub unread: Vec<String>,
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
+    /// What kept a stop from being judged.
+    pub held_up_by: Option<HeldUpBy>,
 }
 
 impl Decided {

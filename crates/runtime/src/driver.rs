@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::Evidence;
+use checkrein_core::event::Event;
+use checkrein_core::evidence::{Cause, Evidence};
+use checkrein_core::explain::{self, Because, HeldUpBy};
 use checkrein_core::feedback;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::Input;
@@ -136,6 +138,7 @@ impl Runtime {
             Input::StopRequested(stop) => Some(stop.message.clone()),
             _ => None,
         };
+        let scope = delivery.input.scope().cloned();
         let handled = self.handle(delivery, patience)?;
         let message = message.as_deref();
         let settled = self.settle(&session, handled, message, patience, progress)?;
@@ -143,12 +146,16 @@ impl Runtime {
         if let Decision::Stop(StopDecision::Continue { feedback }) = &mut decision {
             within_session(feedback, settled.session_continues, &settled.state);
         }
+        let held_up_by =
+            scope.and_then(|scope| self.held_up_by(&session, &scope, settled.seq, &why));
         let text = match &decision {
             // The entry that delivered it first says it in full: the agent pays for both.
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(BESIDE.to_owned())
             }
-            Decision::Stop(StopDecision::Continue { feedback }) => Some(self.words(feedback)),
+            Decision::Stop(StopDecision::Continue { feedback }) => {
+                Some(self.words(feedback, held_up_by))
+            }
             _ => None,
         };
         Ok(Decided {
@@ -165,12 +172,39 @@ impl Runtime {
             config_error: settled.config_error,
             unread: settled.unread,
             repeated: settled.repeated,
+            held_up_by,
         })
     }
 
     /// Feedback as an agent is told of it.
-    pub fn words(&self, feedback: &Feedback) -> String {
-        feedback::render(feedback, &|key| self.evidence(key))
+    pub fn words(&self, feedback: &Feedback, held_up_by: Option<HeldUpBy>) -> String {
+        feedback::render(feedback, held_up_by, &|key| self.evidence(key))
+    }
+
+    /// What kept this stop from being judged, if its reasons say that something did.
+    fn held_up_by(
+        &self,
+        session: &SessionId,
+        scope: &ScopeId,
+        stop: Seq,
+        why: &[Because],
+    ) -> Option<HeldUpBy> {
+        let says = |because: &Because| {
+            let cause = match because {
+                Because::Verdict { cause, .. } => *cause,
+                _ => None,
+            };
+            *because == Because::TreeMoved || cause == Some(Cause::TreeMoving)
+        };
+        if !why.iter().any(says) {
+            return None;
+        }
+        // It only chooses words: without the log they speak of files.
+        let before = Seq(stop.0.saturating_sub(1));
+        let rows = self.store.events(session, before).ok()?;
+        let events = rows.iter().map(|raw| load::decode(session, raw).ok()?);
+        let events: Vec<Event> = events.flatten().collect();
+        explain::held_up_by(&events, scope)
     }
 
     /// The right to have this conversation, for one process at a time and as long as it lives.

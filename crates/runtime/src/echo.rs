@@ -4,7 +4,9 @@
 
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{DecisionMade, Event};
+use checkrein_core::explain;
 use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::input::Input;
 
 use crate::driver::{BESIDE, Runtime, within_session};
 use crate::error::RuntimeError;
@@ -26,19 +28,29 @@ impl Runtime {
         if !prompt.contains(OURS) {
             return Ok(false);
         }
-        let mut newest = None;
+        let (mut newest, mut of_stop) = (None, Vec::new());
         for raw in self.store.events(session, Seq(0))? {
-            if let Some(Event::DecisionMade(DecisionMade {
-                decision: Decision::Stop(StopDecision::Continue { feedback }),
-                scope,
-                ..
-            })) = load::decode(session, &raw)?
-                && scope.is_main()
-            {
-                newest = Some(feedback);
+            match load::decode(session, &raw)? {
+                Some(Event::DecisionMade(DecisionMade {
+                    decision: Decision::Stop(StopDecision::Continue { feedback }),
+                    scope,
+                    ..
+                })) if scope.is_main() => {
+                    let held_up_by = explain::held_up_by(&of_stop, &scope);
+                    newest = Some((feedback, held_up_by));
+                }
+                Some(event @ Event::Input(_)) => {
+                    if is_main_stop(&event) {
+                        of_stop.clear();
+                    }
+                    of_stop.push(event);
+                }
+                _ => {}
             }
         }
-        let (Some(mut feedback), Some((state, policy))) = (newest, self.peek(session)?) else {
+        let (Some((mut feedback, held_up_by)), Some((state, policy))) =
+            (newest, self.peek(session)?)
+        else {
             return Ok(false);
         };
         // Nobody goes on with a task that has ended.
@@ -46,8 +58,18 @@ impl Runtime {
             return Ok(false);
         }
         within_session(&mut feedback, policy.session_caps.continues, &state);
-        let told = self.words(&feedback);
+        let told = self.words(&feedback, held_up_by);
         Ok(is_echo(prompt, &told) || is_echo(prompt, BESIDE))
+    }
+}
+
+fn is_main_stop(event: &Event) -> bool {
+    match event {
+        Event::Input(stamped) => match &stamped.input {
+            Input::StopRequested(stop) => stop.scope.is_main(),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

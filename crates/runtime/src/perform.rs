@@ -695,6 +695,7 @@ impl<'a> Batch<'a> {
         {
             evidence = self.of_unknown_files(evidence, why);
         }
+        evidence.alone = lone.is_some();
         evidence.check_writes = lone.as_ref().is_some_and(|lone| !lone.wrote.is_empty()) && still;
         if let Some(lone) = lone.filter(|_| still) {
             self.judge_writer(spec, &mut evidence, lone);
@@ -806,6 +807,7 @@ impl<'a> Batch<'a> {
             tree_after,
             moved: Vec::new(),
             check_writes: false,
+            alone: false,
             command: report.command.map(hide),
             exit_code: report.exit_code,
             duration_ms: report.duration_ms,

@@ -14,7 +14,9 @@ use checkrein_core::input::TreeFact;
 use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
-use checkrein_verifiers::tree::{Limits, TreeError, TreeReader, TreeReading, View, tracked_files};
+use checkrein_verifiers::tree::{
+    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
+};
 
 use crate::delivery::Patience;
 use crate::printed::printed_into;
@@ -228,6 +230,24 @@ impl Place {
     /// Removes what is known of a session beside the store.
     pub(crate) fn forget_session(&self, session: &SessionId) -> bool {
         std::fs::remove_file(self.tracked_file(session)).is_ok()
+    }
+
+    /// What is left out of the tree as it is now, for a task of this session; `None` if that cannot be
+    /// told within `limit`.
+    pub fn left_out(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        limit: Duration,
+    ) -> Option<LeftOut> {
+        let tracked = self.taken_down(session);
+        let tracked = tracked.unwrap_or_else(|| self.tracked_now(limit));
+        let limits = Limits {
+            time: Some(limit),
+            ..Limits::default()
+        };
+        let reading = self.read(&tracked, policy, limits).ok()?;
+        Some(reading.left_out)
     }
 
     /// Files that were too large to be read when the tree was read last.

@@ -123,7 +123,7 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
         ui::answer(line);
     }
     ui::answer("");
-    ui::answer_wrapped(&words::meaning(&outcome.transition, &why), 0);
+    ui::answer_wrapped(&words::meaning(&outcome.transition, &why, None), 0);
     if outcome.transition.reason == Reason::TaskComplete {
         ui::answer_wrapped(
             "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",

@@ -556,6 +556,7 @@ fn let_through(
             (Some(transition), Some(task)) => words::ending_line(
                 &transition,
                 &decided.why,
+                decided.held_up_by,
                 &lookup::short(&knock.session, task.id),
             ),
             _ => String::new(),
@@ -587,6 +588,7 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
             words::notice_line(
                 &transition,
                 &decided.why,
+                decided.held_up_by,
                 &lookup::short(&knock.session, task),
                 decided.verified_notice,
             )

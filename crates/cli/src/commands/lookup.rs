@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::event::{self, DecisionMade, Event, OpenedBy};
-use checkrein_core::explain::Because;
-use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::explain::{self, Because, HeldUpBy};
+use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
 use checkrein_store::{Chain, SqliteStore, Store as _, StoreError, TaskRow};
@@ -179,6 +179,13 @@ pub(crate) fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
             }
             _ => None,
         })
+}
+
+/// What kept the stop that ended the task from being judged.
+pub(crate) fn held_up_by(events: &[(Seq, Event)]) -> Option<HeldUpBy> {
+    let answered = last_decision(events)?.answers;
+    let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
+    explain::held_up_by(of_stop.map(|(_, event)| event), &ScopeId::main())
 }
 
 /// The facts behind a task's ending.

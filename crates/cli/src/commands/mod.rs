@@ -19,6 +19,7 @@ mod patch;
 mod policy;
 mod replay;
 mod run;
+mod runs;
 mod seal;
 mod sessions;
 mod show;

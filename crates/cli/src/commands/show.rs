@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use checkrein_core::event::Event;
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::Because;
+use checkrein_core::explain::{Because, HeldUpBy};
 use checkrein_core::ids::Seq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
@@ -12,7 +12,7 @@ use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::Show;
-use crate::commands::{check, hook, layers, lookup, sessions};
+use crate::commands::{check, hook, layers, lookup, runs, sessions};
 use crate::ui::errors::CommandError;
 use crate::ui::line::Line;
 use crate::ui::listing::Listed;
@@ -64,6 +64,12 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     } else if args.why {
         for line in why(row, ending.as_ref(), &events) {
             ui::answer_wrapped(line.in_one(), 2);
+        }
+        for line in runs::lines(&store, row)? {
+            ui::answer_wrapped(&line, 4);
+        }
+        if let Some(line) = runs::left_out(&located.place, &store, row) {
+            ui::answer_wrapped(&line, 2);
         }
         for line in layers::lines(&events) {
             ui::answer_wrapped(&line, 6);
@@ -184,12 +190,16 @@ pub(super) fn why(
         return vec![Line::from("still open: no stop has been answered for good")];
     };
     let behind = lookup::why(events);
+    let held_up_by = lookup::held_up_by(events);
     let head = Line::painted(of_reason(ending.reason), &words::transition(ending));
-    let mut lines = vec![head.with(": ").with(&words::meaning(ending, behind))];
+    let mut lines = vec![
+        head.with(": ")
+            .with(&words::meaning(ending, behind, held_up_by)),
+    ];
     let facts: Vec<String> = behind
         .iter()
         .filter(|because| !words::is_told(because, ending))
-        .map(words::because)
+        .map(|because| words::because_at(because, held_up_by))
         .collect();
     if !facts.is_empty() {
         lines.push(Line::from(&format!("because: {}", facts.join("; "))));
@@ -207,7 +217,7 @@ pub(super) fn why(
         lines.push(Line::from(&format!("the agent calls it: {native}")));
     }
     let by_run = began_by_run(row, events);
-    if let Some(next) = next_step(ending, behind, by_run) {
+    if let Some(next) = next_step(ending, behind, held_up_by, by_run) {
         lines.push(Line::from(&format!("next: {next}")));
     }
     lines
@@ -221,7 +231,12 @@ fn began_by_run(row: &TaskRow, events: &[(Seq, Event)]) -> bool {
         )
 }
 
-fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<String> {
+fn next_step(
+    ending: &Transition,
+    why: &[Because],
+    held_up_by: Option<HeldUpBy>,
+    by_run: bool,
+) -> Option<String> {
     let detail = ending.detail.as_deref().unwrap_or_default();
     Some(match ending.reason {
         Reason::TaskComplete | Reason::Abandoned | Reason::UserInterrupt => return None,
@@ -230,6 +245,9 @@ fn next_step(ending: &Transition, why: &[Because], by_run: bool) -> Option<Strin
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
+            "tree_moving" if held_up_by == Some(HeldUpBy::Acts) => {
+                "wait for the sub-agents that are still at work; then checkrein check".to_owned()
+            }
             "tree_moving" => {
                 "end what writes there, or name its files under outputs of the verifier; then checkrein check"
                     .to_owned()

@@ -2,7 +2,7 @@
 
 use checkrein_core::event::Cap;
 use checkrein_core::evidence::{Cause, Finding, Testimony, Verdict};
-use checkrein_core::explain::Because;
+use checkrein_core::explain::{Because, HeldUpBy};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::input::{Calling, StanceAt, VetoSays};
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
@@ -110,8 +110,12 @@ pub(crate) fn is_off(because: &Because) -> bool {
     matches!(because, Because::StanceUsed { why, .. } if off::told(why).is_some())
 }
 
-/// What an ending means, in a sentence.
-pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
+/// What an ending means, in a sentence. `held_up_by`: what kept its stop from being judged, if anything.
+pub(crate) fn meaning(
+    transition: &Transition,
+    why: &[Because],
+    held_up_by: Option<HeldUpBy>,
+) -> String {
     if let Some(told) = told(why, transition) {
         return told;
     }
@@ -121,6 +125,9 @@ pub(crate) fn meaning(transition: &Transition, why: &[Because]) -> String {
         Reason::TaskComplete => format!("Done, though a limit ({detail}) had ended the work: the required checks pass."),
         Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
         Reason::Unverified => match detail {
+            "tree_moving" if held_up_by == Some(HeldUpBy::Acts) => {
+                "Not judged: tool calls kept coming while the checks ran, and may have changed what they find.".to_owned()
+            }
             "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
             "still_running" => "Not judged: a required check had no result yet.".to_owned(),
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
@@ -205,6 +212,25 @@ pub(crate) fn ran_out(because: &Because) -> bool {
                 ..
             }
     )
+}
+
+/// One fact behind a decision about a stop that this held up, if anything did.
+pub(crate) fn because_at(because: &Because, held_up_by: Option<HeldUpBy>) -> String {
+    match because {
+        Because::TreeMoved if held_up_by == Some(HeldUpBy::Acts) => {
+            "a tool call came while it was judged, so it was judged anew".to_owned()
+        }
+        Because::Verdict {
+            verifier,
+            verdict,
+            cause: Some(Cause::TreeMoving),
+            ..
+        } if held_up_by == Some(HeldUpBy::Acts) => {
+            let verdict = self::verdict(*verdict);
+            format!("{verifier} {verdict} (a tool call came while it was judged)")
+        }
+        other => self::because(other),
+    }
 }
 
 /// One fact behind a decision.
@@ -475,6 +501,7 @@ pub(crate) fn no_policy(mistakes: &str) -> String {
 pub(crate) fn notice_line(
     transition: &Transition,
     why: &[Because],
+    held_up_by: Option<HeldUpBy>,
     id: &str,
     verified: VerifiedNotice,
 ) -> Option<String> {
@@ -482,7 +509,7 @@ pub(crate) fn notice_line(
         (Reason::TaskComplete, VerifiedNotice::Silent) => None,
         (Reason::TaskComplete, VerifiedNotice::Line) => Some(verified_line(why, id)),
         _ if is_plain_question(transition, why) => None,
-        _ => Some(ending_line(transition, why, id)),
+        _ => Some(ending_line(transition, why, held_up_by, id)),
     }
 }
 
@@ -526,11 +553,16 @@ fn verified_line(why: &[Because], id: &str) -> String {
 }
 
 /// The line that says how a task ended, and where its reasons are.
-pub(crate) fn ending_line(transition: &Transition, why: &[Because], id: &str) -> String {
+pub(crate) fn ending_line(
+    transition: &Transition,
+    why: &[Because],
+    held_up_by: Option<HeldUpBy>,
+    id: &str,
+) -> String {
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",
         self::transition(transition),
-        meaning(transition, why)
+        meaning(transition, why, held_up_by)
     )
 }
 

@@ -56,6 +56,7 @@ mod policy;
 mod reasons;
 mod report;
 mod required;
+mod reruns;
 mod review;
 mod risk_set;
 mod run;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 /// evidence is about another tree, and before every accepting answer.
 ///
 /// A stop is judged on at most two trees: the one of its input and, if that was seen to have moved,
-/// the one that was read then. So it asks for at most three readings and for at most two runs of a
-/// check.
+/// the one that was read then. So it asks for at most two runs of a check, and one more before the
+/// task is given up; and for at most three readings, and one more for each check of which a newer
+/// run is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeRecheck {
     /// It was not read again.

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkrein_core::digest::Digest;
+use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{ScopeId, Seq, VerifierName};
+use checkrein_core::input::NewestRun;
 use checkrein_core::policy::Policy;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -14,10 +15,13 @@ use proptest::strategy::ValueTree as _;
 use crate::random;
 use crate::world::{Saying, World, policy, scope, with};
 
-/// Readings of the tree that one stop may ask for; the contract allows 2 x verifiers + 4.
+/// Readings of the tree that one stop may ask for, and one more for each verifier of which a newer run
+/// is told of; the contract allows 2 x verifiers + 4.
 const MOST_LOOKS: usize = 3;
 /// Runs of one verifier that one stop may ask for; the contract allows 4 + `retries`.
-const MOST_RUNS: usize = 2;
+const MOST_RUNS: usize = 3;
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// What happens while stops are judged.
 #[derive(Debug, Clone)]
@@ -36,6 +40,10 @@ enum Meanwhile {
     Subagent,
     /// A person seals the policy anew.
     Renew,
+    /// Another session's run of a check is the newest from now on.
+    Run(usize, u64),
+    /// Whose runs are the newest is not told any more, as in older logs.
+    NoRuns,
 }
 
 fn saying() -> impl Strategy<Value = Saying> {
@@ -56,6 +64,8 @@ fn meanwhile() -> impl Strategy<Value = Meanwhile> {
         1 => (0u64..1_000).prop_map(Meanwhile::Wait),
         1 => Just(Meanwhile::Subagent),
         1 => Just(Meanwhile::Renew),
+        4 => (0..4usize, 0u64..4).prop_map(|(at, run)| Meanwhile::Run(at, run)),
+        1 => Just(Meanwhile::NoRuns),
     ]
 }
 
@@ -120,9 +130,7 @@ fn play(world: &mut World, act: &Meanwhile) {
         Meanwhile::Answer(_) => {}
         Meanwhile::Edit(tree) => world.tree = Some(tree),
         Meanwhile::Say(at, saying) => {
-            world
-                .sayings
-                .insert(["a", "b", "c", "d"][at].into(), saying);
+            world.sayings.insert(NAMES[at].into(), saying);
         }
         Meanwhile::Act => {
             world.acts.any += 1;
@@ -133,6 +141,16 @@ fn play(world: &mut World, act: &Meanwhile) {
             world.tool(&scope("s"), "write", Some(0), None, None);
             world.ask_stop(&scope("s"));
         }
+        Meanwhile::Run(at, run) => {
+            let run = NewestRun {
+                verifier: NAMES[at].into(),
+                run: (run > 0).then_some(Short(run)),
+            };
+            let others = world.runs.take().into_iter().flatten();
+            let others = others.filter(|other| other.verifier != run.verifier);
+            world.runs = Some(others.chain([run.clone()]).collect());
+        }
+        Meanwhile::NoRuns => world.runs = None,
         Meanwhile::Renew => world.record(Event::PolicyRenewed {
             policy: Digest::of(&world.policy.to_blob()),
             guarded: None,
@@ -156,6 +174,7 @@ fn judge(policy: Policy, before: &[random::Act], life: &[Meanwhile]) -> World {
             break;
         }
         world.tree = Some(at % 3);
+        play(&mut world, &Meanwhile::Run(at as usize % 4, at % 5));
         world.answer(at as usize % world.open.len());
     }
     world
@@ -170,12 +189,13 @@ proptest! {
         before in random::acts(12),
         life in prop::collection::vec(meanwhile(), 1..40),
     ) {
+        let most_looks = MOST_LOOKS + policy.verifiers.len();
         let world = judge(policy, &before, &life);
         prop_assert!(world.open.is_empty(), "it asks without end");
         prop_assert!(world.state.pending(&ScopeId::main()).is_none(), "it is never answered");
         for (stop, asked) in asked(&world.log) {
             let times = asked.renewals + 1;
-            prop_assert!(asked.looks <= MOST_LOOKS * times, "{stop}: {asked:?}");
+            prop_assert!(asked.looks <= most_looks * times, "{stop}: {asked:?}");
             let most = asked.runs.values().max().copied().unwrap_or(0);
             prop_assert!(most <= MOST_RUNS * times, "{stop}: {asked:?}");
         }
@@ -199,6 +219,7 @@ fn every_number_of_requests_is_reached() {
             }
         }
     }
-    assert_eq!(looks, (0..=MOST_LOOKS).collect());
-    assert_eq!(runs, (1..=MOST_RUNS).collect());
+    assert!(looks.is_superset(&(0..=MOST_LOOKS).collect()), "{looks:?}");
+    // The last one is of a check that was found by somebody else at first, as nothing is here.
+    assert!(runs.is_superset(&(1..MOST_RUNS).collect()), "{runs:?}");
 }

@@ -1,5 +1,7 @@
 //! Stops: hard, soft, lazy; what is run, what is said, how it ends.
 
+use checkrein_core::digest::Digest;
+use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Because;
 use checkrein_core::ids::ScopeId;
@@ -899,4 +901,74 @@ fn what_the_text_cannot_name_is_told_later() {
          | repeat a:0+50-0 b:0+50-0 c:0+50-0 d:0+50-0 e:0+50-0 f:0+0-0
          | a b c d e f continue a:0+50-0 b:0+50-0 c:0+50-0 d:0+50-0 e:0+50-0 f:50+0-0",
     );
+}
+
+/// A tree that moves between the readings of one stop, as one that moves while a check runs.
+#[test]
+fn a_tree_that_moves_between_its_readings_is_nobodys_failure() {
+    check(
+        policy("tests", ""),
+        "prompt | edit | moves 5 6 | stop | moves 7 8 | stop | moves 9 10 | stop",
+        "tests look tests look continue tests:tree_moving?0+0-0 x2
+         | tests look tests look unverified/tree_moving",
+    );
+}
+
+/// Who declares inputs is asked about a tree of which only the rest changed: it did change.
+#[test]
+fn a_change_that_no_check_depends_on_is_a_change() {
+    check(
+        policy("tests~", ""),
+        "tree 1 | prompt | stop | prompt | tree 2 | stop",
+        "unverified/no_change | tests look task_complete",
+    );
+}
+
+#[test]
+fn what_still_runs_in_the_background_is_told() {
+    let told = |story: &str, background| {
+        let mut world = World::new(policy("tests", ""));
+        world.stop.background = background;
+        tell(&mut world, story);
+        let why = world.decisions().last().unwrap().why.clone();
+        why.into_iter()
+            .find(|because| matches!(because, Because::Background { .. }))
+    };
+    for story in [
+        "prompt | stop",
+        "prompt | edit | stop",
+        "prompt | edit | tests fail 1 | stop",
+    ] {
+        assert_eq!(told(story, 0), None, "{story}");
+        let count = Some(Because::Background { count: 2 });
+        assert_eq!(told(story, 2), count, "{story}");
+    }
+}
+
+/// A program that was there when the policy was sealed may be the agent's own doing: it is told
+/// once.
+#[test]
+fn a_program_that_is_gone_since_is_told_once() {
+    let story = "prompt | edit | tests missing_program | stop | stop";
+    let told = |equipped: &[&str]| {
+        let mut world = World::new(policy("tests lint", ""));
+        world.record(Event::PolicySealed {
+            policy: Digest::of(&world.policy.to_blob()),
+            v: EVENT_VERSION,
+            guarded: None,
+            equipped: equipped.iter().map(|name| (*name).into()).collect(),
+        });
+        tell(&mut world, story)
+    };
+    assert_eq!(
+        told(&["tests"]),
+        "tests lint continue tests:missing_program?0+0-0 \
+         | tests verifier_failed_unrecoverable/tests"
+    );
+    for equipped in [&[][..], &["lint"]] {
+        assert_eq!(
+            told(equipped),
+            "tests lint verifier_failed_unrecoverable/tests | verifier_failed_unrecoverable/tests"
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! Judges at a stop: who is asked, what follows, and how little it weighs.
 
 use checkrein_core::explain::Because;
+use checkrein_core::ids::ScopeId;
 use checkrein_core::input::Calling;
 use checkrein_core::policy::{Policy, Stance, SubagentVerify};
 
-use crate::story::{check, tell};
-use crate::world::{World, policy, with};
+use crate::story::{check, describe, tell};
+use crate::world::{Saying, World, policy, with};
 
 /// `tests` is required, `j` is called.
 fn called() -> Policy {
@@ -258,4 +259,27 @@ fn words_of_what_calls() {
     assert!(Calling::Keyword.calls() && !Calling::Keyword.rules_out());
     assert!(!Calling::Nothing.calls() && !Calling::Nothing.rules_out());
     assert!(Calling::Empty.rules_out() && !Calling::OtherSurface.rules_out());
+}
+
+/// A judge that cannot tell leaves it to a person, unless a check says no.
+#[test]
+fn what_a_judge_leaves_to_a_person_is_no_pass() {
+    let asks = with(called(), |policy| {
+        let judge = &mut policy.verifiers[1];
+        judge.stance = Stance::Ask;
+        // Of the tree it depends on the tens alone.
+        judge.inputs = vec!["tens/**".to_owned()];
+    });
+    let mut world = World::new(asks);
+    assert_eq!(tell(&mut world, "prompt | edit | j unreadable"), "");
+    world.ask_stop(&ScopeId::main());
+    world.answer(0);
+    world.answer(0);
+    world.sayings.insert("tests".into(), Saying::fail(&[1]));
+    world.tree = Some(3);
+    // The last look: the tests are run anew.
+    world.answer(0);
+    let decision = world.answer(0).decision.unwrap();
+    assert_eq!(describe(&[], &decision), "continue tests:1+0-0");
+    assert!(world.open.is_empty());
 }

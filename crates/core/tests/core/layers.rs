@@ -144,7 +144,7 @@ fn a_refused_stop_runs_no_check_and_says_why() {
     };
     assert!(world.open.is_empty(), "{:?}", world.open);
     assert!(told.checks.is_empty());
-    let text = feedback::render(&told, &|_| None);
+    let text = feedback::render(&told, None, &|_| None);
     assert!(text.contains("guard: guard says so"), "{text}");
     // The same again is told in a line, and then it is over.
     let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Deny)])
@@ -152,7 +152,7 @@ fn a_refused_stop_runs_no_check_and_says_why() {
         panic!("let through");
     };
     assert!(told.repeat);
-    let text = feedback::render(&told, &|_| None);
+    let text = feedback::render(&told, None, &|_| None);
     assert!(
         text.contains("still failing: guard (asked 2 times, 1 left)"),
         "{text}"
@@ -204,7 +204,7 @@ fn a_stop_that_could_not_be_judged_is_refused_or_accepted_unverified() {
     else {
         panic!("let through");
     };
-    let text = feedback::render(&told, &|_| None);
+    let text = feedback::render(&told, None, &|_| None);
     assert!(
         text.contains("guard: could not judge this stop (it took too long)"),
         "{text}"

@@ -31,4 +31,5 @@ mod size;
 mod story;
 mod tasks;
 mod tools;
+mod why_run;
 mod world;

@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         ui::say(&words::ending_line(
             &outcome.transition,
             lookup::why(&events),
+            lookup::held_up_by(&events),
             &lookup::short(&outcome.session, outcome.task),
         ));
     }

@@ -1,0 +1,217 @@
+//! Why each check of each judged stop of a task was run, or was not; and what does not count for the
+//! tree.
+
+use std::time::Duration;
+
+use checkrein_core::event::{self, Event};
+use checkrein_core::evidence::Evidence;
+use checkrein_core::explain::{self, CheckRun, RunOutcome, RunReason, StopRuns};
+use checkrein_core::ids::Seq;
+use checkrein_core::input::Input;
+use checkrein_core::policy::Policy;
+use checkrein_runtime::Place;
+use checkrein_store::{SqliteStore, Store as _, TaskRow};
+
+use crate::ui::errors::CommandError;
+use crate::ui::printable::one_line;
+use crate::ui::style::counted;
+use crate::ui::timeline;
+use crate::ui::words;
+
+/// How long the tree may take to be read, to say what is left out of it.
+const COUNT_LIMIT: Duration = Duration::from_secs(2);
+
+/// A line for each stop at which checks were judged.
+pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, CommandError> {
+    let events = session_events(store, row)?;
+    let policy = |digest: &_| Policy::from_blob(&store.blob(digest).ok()??).ok();
+    let placed = events.iter().map(|(seq, event)| (*seq, event));
+    let stops = explain::runs(placed, &policy);
+    let judged = stops
+        .iter()
+        .filter(|stop| stop.task == row.task && !stop.checks.is_empty());
+    let mut lines: Vec<String> = judged
+        .map(|stop| {
+            let checks = stop.checks.iter();
+            let checks: Vec<String> = checks
+                .map(|check| check_words(store, &events, stop, check))
+                .collect();
+            one_line(&format!("  {}: {}", stop_words(stop), checks.join("; ")))
+        })
+        .collect();
+    if !lines.is_empty() {
+        lines.insert(0, "checks:".to_owned());
+    }
+    Ok(lines)
+}
+
+/// All that this build can read.
+fn session_events(store: &SqliteStore, row: &TaskRow) -> Result<Vec<(Seq, Event)>, CommandError> {
+    let rows = store.events(&row.session, Seq(0))?;
+    let events = rows
+        .iter()
+        .filter_map(|raw| Some((raw.seq, event::decode(&raw.payload).ok()?)));
+    Ok(events.collect())
+}
+
+/// What does not count for the tree as it is now, under the policy of this task.
+pub(super) fn left_out(place: &Place, store: &SqliteStore, row: &TaskRow) -> Option<String> {
+    if place.root.to_string_lossy() != row.root.as_str() {
+        return None;
+    }
+    let blob = store.blob(&row.policy).ok().flatten()?;
+    let policy = Policy::from_blob(&blob).ok()?;
+    let Some(left_out) = place.left_out(&row.session, &policy, COUNT_LIMIT) else {
+        return Some("left out of the tree: it could not be counted in 2 s".to_owned());
+    };
+    let parts = [
+        (
+            left_out.ignored,
+            "ignored file or folder",
+            "ignored files and folders",
+        ),
+        (left_out.caches, "cache folder", "cache folders"),
+        (
+            left_out.outputs,
+            "file that outputs name",
+            "files that outputs name",
+        ),
+    ];
+    let parts = parts.iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, one, many)| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {many}"),
+        })
+        .collect();
+    let said = match parts.is_empty() {
+        true => "nothing".to_owned(),
+        false => parts.join(", "),
+    };
+    Some(format!("left out of the tree, as it is now: {said}"))
+}
+
+fn stop_words(stop: &StopRuns) -> String {
+    match stop.scope.is_main() {
+        true => format!("stop {}", stop.number),
+        false => format!("stop {} of sub-agent {}", stop.number, stop.scope),
+    }
+}
+
+fn check_words(
+    store: &SqliteStore,
+    events: &[(Seq, Event)],
+    stop: &StopRuns,
+    check: &CheckRun,
+) -> String {
+    let name = &check.verifier;
+    match &check.outcome {
+        RunOutcome::Ran(reasons) => {
+            let again = match reasons.first() {
+                Some(RunReason::First | RunReason::EachStop) => "",
+                Some(RunReason::OnceMore) => " once more",
+                _ => " again",
+            };
+            let said = reasons
+                .iter()
+                .filter(|reason| **reason != RunReason::OnceMore);
+            let mut said: Vec<String> = said.map(|reason| reason_words(events, reason)).collect();
+            said.extend(how(store, check));
+            format!("{name} was run{again}: {}", said.join(", "))
+        }
+        RunOutcome::Held { task, number } => {
+            let since = match *task == stop.task {
+                true => format!("stop {number}"),
+                false => format!("stop {number} of task {task}"),
+            };
+            format!("{name} was not run again: nothing that it judges changed since {since}")
+        }
+        RunOutcome::FoundElsewhere => format!(
+            "{name} was not run: another session or process had run it on the same files, and no tool call came since"
+        ),
+        RunOutcome::RunsElsewhere => {
+            format!("{name} was not run: another process was still running it")
+        }
+        RunOutcome::Unreadable => {
+            format!("{name} was not run: the files that it judges could not be read")
+        }
+    }
+}
+
+fn reason_words(events: &[(Seq, Event)], reason: &RunReason) -> String {
+    let words = match reason {
+        RunReason::First => "first run in this session",
+        RunReason::OnceMore => "once more at this stop",
+        RunReason::Sealed => "another policy was sealed",
+        RunReason::Files => "files changed",
+        RunReason::Environment => "what it runs with changed (programs, variables or packages)",
+        RunReason::Act { request } => {
+            let call = request.and_then(|request| call_words(events, request));
+            return match call {
+                Some(call) => format!("a tool call came since ({call})"),
+                None => "a tool call of another session came since".to_owned(),
+            };
+        }
+        RunReason::Message => "the answer is another",
+        RunReason::EachStop => "it is asked at each stop",
+        RunReason::Old => "its newest run was older than 15 minutes",
+        RunReason::FailedBefore => "its newest run did not pass, in an earlier task",
+        RunReason::LastAttempt => "the task would have been given up for what it found before",
+        RunReason::NewerRun => "a newer run of it had been kept by another session",
+        RunReason::Cut => "its newest run was cut, since the answer was due",
+        RunReason::Lost => "the process that ran it ended without a result",
+        RunReason::Moved => "files changed while it ran the last time",
+        RunReason::ProgramMissing => "its program was missing the last time",
+        RunReason::Unknown => "the log does not say why",
+    };
+    words.to_owned()
+}
+
+/// The tool call that was asked for here, as a person would say it.
+fn call_words(events: &[(Seq, Event)], request: Seq) -> Option<String> {
+    let (_, event) = events.iter().find(|(seq, _)| *seq == request)?;
+    match event {
+        Event::Input(stamped) => match &stamped.input {
+            Input::ToolRequested(request) => {
+                let args = timeline::quote(&timeline::told(&request.args));
+                Some(format!("{} {args}", request.tool))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// How it was run, where that is no matter of course.
+fn how(store: &SqliteStore, check: &CheckRun) -> Vec<String> {
+    let evidence = check.evidence.and_then(|key| {
+        let kept = store.evidence(&key).ok()??;
+        checkrein_runtime::evidence_of(&kept.bytes)
+    });
+    let Some(evidence) = evidence else {
+        return Vec::new();
+    };
+    let Evidence {
+        tries,
+        alone,
+        check_writes,
+        moved,
+        ..
+    } = &evidence;
+    let mut how = Vec::new();
+    if *tries > 1 {
+        how.push(format!("tried {}", counted(*tries, "time")));
+    }
+    if !moved.is_empty() {
+        how.push(format!(
+            "files changed while it ran: {}",
+            words::first_three(moved)
+        ));
+    }
+    if *check_writes {
+        how.push("it writes into what it judges, so it ran alone".to_owned());
+    } else if *alone {
+        how.push("files had changed while it ran beside others, so it ran alone".to_owned());
+    }
+    how
+}
