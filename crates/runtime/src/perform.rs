@@ -309,7 +309,7 @@ impl<'a> Batch<'a> {
         };
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
-        let written = written_between(spec, was, is);
+        let written = was.written_paths(is, &spec.name);
         let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, was, is) {
             let done = self.keep(spec, report, &before, is, None)?;
@@ -463,7 +463,7 @@ impl<'a> Batch<'a> {
                     return Ok(self.unread(spec, subject, key, &why));
                 }
             };
-            let wrote = written_between(spec, before, &after.reading);
+            let wrote = before.written_paths(&after.reading, &spec.name);
             let unseen: Vec<String> = wrote
                 .iter()
                 .filter(|path| !written.contains(path))
@@ -920,13 +920,6 @@ struct Lone {
     taken_away: Vec<String>,
     /// Written, but not watched.
     unseen: Vec<String>,
-}
-
-/// The files of a check that changed between two readings, or were written and hold the same.
-fn written_between(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> Vec<String> {
-    let mut written = before.changed_paths(after, Some(&spec.name));
-    written.extend(before.rewritten_paths(after, &spec.name));
-    written
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {

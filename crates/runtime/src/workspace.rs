@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{
-    LeftOut, Limits, TreeError, TreeReader, TreeReading, View, tracked_files,
+    LeftOut, Limits, NameList, TreeError, TreeReader, TreeReading, View, tracked_files,
 };
 
 use crate::delivery::Patience;
@@ -36,7 +37,7 @@ const UNKNOWN: u8 = b'\0';
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracked {
     /// Those that are known.
-    pub(crate) names: Arc<BTreeSet<String>>,
+    pub(crate) names: Arc<NameList>,
     /// Why there may be more, and what to do about it.
     pub(crate) unknown: Option<String>,
 }
@@ -81,37 +82,21 @@ impl Place {
     /// ignore files say later. If that cannot be found out within `limit`, what is known from
     /// before counts, and that it is not all is taken down too.
     pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> Tracked {
-        let mut tracked = self.tracked_now(limit);
-        match tracked.unknown {
-            None => {
-                let kept = self.known_before(session, &tracked.names);
-                if !kept.is_empty() {
-                    Arc::make_mut(&mut tracked.names).extend(kept);
-                }
-                self.take_down(session, tracked)
-            }
-            Some(_) => {
-                let names = self.taken_down(session).unwrap_or_default().names;
-                self.take_down(session, Tracked { names, ..tracked })
-            }
-        }
-    }
-
-    /// What git tracked when the session's last task began, and has no index for any more.
-    fn known_before(&self, session: &SessionId, now: &BTreeSet<String>) -> Vec<String> {
-        let before = whole::read(&self.tracked_file(session), LARGEST_LIST);
-        let Ok(Some(before)) = before else {
-            return Vec::new();
-        };
+        let tracked = self.tracked_now(limit);
+        let file = self.tracked_file(session);
+        let before = whole::read(&file, LARGEST_LIST).ok().flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands.
-        if before == listed(now).as_bytes() {
-            return Vec::new();
+        if tracked.unknown.is_none()
+            && before.as_deref() == Some(tracked.names.as_text().as_bytes())
+        {
+            return tracked;
         }
-        let before = names_in(&before);
-        let gone = before.difference(now);
-        gone.filter(|name| is_of_an_index_that_is_gone(name, now))
-            .cloned()
-            .collect()
+        let before = before.map(names_in).unwrap_or_default();
+        let names = match tracked.unknown {
+            None => with_those_of_an_index_that_is_gone(tracked.names, &before),
+            Some(_) => Arc::new(before),
+        };
+        self.take_down(session, Tracked { names, ..tracked })
     }
 
     /// Whether it could not be found out, when the session's newest task began, nor since, which
@@ -139,7 +124,7 @@ impl Place {
         if tracked.unknown.is_some() {
             text.push(char::from(UNKNOWN));
         }
-        text.push_str(&listed(&tracked.names));
+        text.push_str(tracked.names.as_text());
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let file = self.tracked_file(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
@@ -153,10 +138,10 @@ impl Place {
     fn taken_down(&self, session: &SessionId) -> Option<Tracked> {
         let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
         let bytes = bytes.ok()??;
+        let unknown = bytes.starts_with(&[UNKNOWN]);
         Some(Tracked {
-            names: Arc::new(names_in(&bytes)),
-            unknown: bytes
-                .starts_with(&[UNKNOWN])
+            names: Arc::new(names_in(bytes)),
+            unknown: unknown
                 .then(|| "the git index could not be read when the task began".to_owned()),
         })
     }
@@ -217,8 +202,7 @@ impl Place {
         };
         if tracked.unknown.is_some() {
             let now = self.tracked_now(limit);
-            let known = Arc::make_mut(&mut tracked.names);
-            known.extend(now.names.iter().cloned());
+            tracked.names = Arc::new(tracked.names.with(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
                 tracked = self.take_down(session, tracked);
@@ -253,8 +237,12 @@ impl Place {
     /// Files that were too large to be read when the tree was read last.
     pub fn large_files(&self) -> Vec<String> {
         let listed = whole::read(&self.large_files_file(), whole::SMALL);
-        let names = listed.ok().flatten().map(|listed| names_in(&listed));
-        names.unwrap_or_default().into_iter().collect()
+        let names = listed.ok().flatten().map(names_in);
+        names
+            .unwrap_or_default()
+            .iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Only to be told of: without the list nothing is.
@@ -295,26 +283,31 @@ impl Place {
 }
 
 /// Names as they are kept.
-fn listed(names: &BTreeSet<String>) -> String {
-    names
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join("\0")
+fn names_in(listed: Vec<u8>) -> NameList {
+    let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    let text = String::from_utf8(listed).unwrap_or_else(lossy);
+    // Without the mark of a list that is not whole.
+    NameList::from_text(text.strip_prefix('\0').map(str::to_owned).unwrap_or(text))
 }
 
-fn names_in(listed: &[u8]) -> BTreeSet<String> {
-    let text = String::from_utf8_lossy(listed);
-    let names = text.split('\0').filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// These names, with those that git tracked before and has no index for any more.
+fn with_those_of_an_index_that_is_gone(now: Arc<NameList>, before: &NameList) -> Arc<NameList> {
+    let gone = before.iter().filter(|name| !now.contains(name));
+    let gone: Vec<&str> = gone
+        .filter(|name| is_of_an_index_that_is_gone(name, &now))
+        .collect();
+    match gone.is_empty() {
+        true => now,
+        false => Arc::new(now.with(gone)),
+    }
 }
 
 /// Whether a name that git tracked is not among those of now because there is no index any more that
 /// could have it: that of the repository, or that of the submodule which it is in.
-fn is_of_an_index_that_is_gone(name: &str, now: &BTreeSet<String>) -> bool {
+fn is_of_an_index_that_is_gone(name: &str, now: &NameList) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
-        let first = now.range(inside.clone()..).next();
+        let first = now.first_from(&inside);
         !first.is_some_and(|first| first.starts_with(&inside))
     };
     let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));

@@ -298,7 +298,7 @@ fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
             Duration::from_secs(60),
         )
         .unwrap();
-        names.into_iter().collect::<Vec<_>>()
+        names.iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(names(""), ["a/one", "d/"]);
     assert_eq!(names("d/e"), ["/"]);
@@ -458,7 +458,7 @@ fn submodules_that_lead_elsewhere() {
         let read = tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
         match (read, expected) {
             (Ok(read), Ok(expected)) => {
-                assert_eq!(read.into_iter().collect::<Vec<_>>(), expected, "{name}");
+                assert_eq!(read.iter().collect::<Vec<_>>(), expected, "{name}");
             }
             (Err(error), Err(expected)) => {
                 assert!(error.to_string().contains(expected), "{name}: {error}");
@@ -552,7 +552,7 @@ fn what_the_environment_names_counts_too() {
         &[("GIT_DIR", ".git"), ("GIT_INDEX_FILE", ".git/index")],
     ] {
         let read = tracked_files(&world.path("a"), &variables(env), Duration::from_secs(60));
-        assert_eq!(read.unwrap(), ["one".to_owned()].into(), "{env:?}");
+        assert_eq!(read.unwrap().as_text(), "one", "{env:?}");
     }
     // The names belong to another folder then.
     for env in [
@@ -560,13 +560,13 @@ fn what_the_environment_names_counts_too() {
         [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "../empty")],
     ] {
         let read = tracked_files(&world.root(), &variables(&env), Duration::from_secs(60));
-        assert_eq!(read.unwrap(), ["a/one".to_owned()].into(), "{env:?}");
+        assert_eq!(read.unwrap().as_text(), "a/one", "{env:?}");
     }
     // Without a repository there is nothing that they could change.
     let nowhere = World::new();
     for env in [("GIT_WORK_TREE", "."), ("GIT_INDEX_FILE", "x")] {
         let read = tracked_files(&nowhere.root(), &variables(&[env]), Duration::from_secs(60));
-        assert_eq!(read.unwrap(), BTreeSet::new());
+        assert!(read.unwrap().is_empty());
     }
 }
 

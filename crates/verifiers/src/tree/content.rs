@@ -1,7 +1,6 @@
 //! From what the walk found to leaves: each file's content, out of the cache or read.
 
 use std::io::{ErrorKind, Read as _};
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::time::Duration;
@@ -9,15 +8,19 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
+use super::found::{Found, FoundList, What};
 use super::stat_cache::StatCache;
-use super::walk::{Found, What, os_name};
+use super::walk::os_name;
 use super::{Time, TreeError};
 use crate::file_system::{FileKind, FileSystem, Links, OpenFile, Stamp};
 
 /// Files to read from which on a second thread is worth its start.
 const WORTH_A_THREAD: usize = 32;
-/// The same for what is in files that are known.
-const WORTH_LEAVES: usize = 10_000;
+/// So many more files must be remembered before one of the others is read again rather than the whole cache
+/// written.
+const FILES_WORTH_SAVING: usize = 128;
+/// Or so much must have been read.
+const BYTES_WORTH_SAVING: u64 = 1 << 20;
 const BLOCK: usize = 256 * 1024;
 /// A larger file is known by its size, its times and where it is, and not read: a file with holes
 /// can be larger than any disk. It counts as changed whenever its change time does.
@@ -30,10 +33,18 @@ const LOOKS: u32 = 110;
 #[cfg(unix)]
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
+/// What counts of a tree, sorted by path.
+#[derive(Debug)]
+pub(crate) struct Leaves {
+    found: FoundList,
+    /// Of each.
+    digests: Vec<Digest>,
+}
+
 /// A path and the digest of all that counts of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leaf {
-    pub(crate) path: Vec<u8>,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaf<'l> {
+    pub(crate) path: &'l [u8],
     pub(crate) digest: Digest,
     /// See [`Found::named`].
     pub(crate) named: bool,
@@ -43,17 +54,33 @@ pub(crate) struct Leaf {
     pub(crate) stamp: Option<Stamp>,
 }
 
+impl Leaves {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Leaf<'_>> {
+        let pairs = self.found.iter().zip(&self.digests);
+        pairs.map(|((path, found), digest)| Leaf {
+            path,
+            digest: *digest,
+            named: found.named,
+            is_file: found.what != What::EmptyFolder,
+            stamp: match found.what {
+                What::File(stamp) => Some(stamp),
+                _ => None,
+            },
+        })
+    }
+}
+
 pub(crate) struct Contents {
-    /// Sorted by path; an error if there was no time to read them all.
-    pub(crate) leaves: Result<Vec<Leaf>, TreeError>,
-    /// What to remember, if that is not what was remembered.
+    /// An error if there was no time to read them all.
+    pub(crate) leaves: Result<Leaves, TreeError>,
+    /// What to remember, if that is worth its writing.
     pub(crate) cache: Option<StatCache>,
 }
 
-/// What came of reading a file.
+/// What came of reading a file or a link.
 #[derive(Clone, Copy)]
 enum Content {
-    /// Digest, and whether the file held still.
+    /// The leaf's digest, and whether the file held still.
     Read(Digest, bool),
     Gone,
     Unreadable(ErrorKind),
@@ -73,133 +100,104 @@ pub(crate) fn is_too_large(entry: &Found) -> bool {
 pub(crate) fn contents(
     file_system: &dyn FileSystem,
     root: &Path,
-    found: Vec<Found>,
+    mut found: FoundList,
     cache: &StatCache,
     now: SystemTime,
     time: &Time<'_>,
 ) -> Contents {
     let mut remembered = cache.entries();
-    let known: Vec<Option<Digest>> = found
-        .iter()
-        .map(|entry| match &entry.what {
-            What::File(stamp) => remembered.find(&entry.path, stamp),
-            What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => None,
-        })
-        .collect();
-    let unknown: Vec<(&Found, &Stamp)> = found
-        .iter()
-        .zip(&known)
-        .filter_map(|(entry, known)| match (&entry.what, known) {
-            (What::File(stamp), None) => Some((entry, stamp)),
-            _ => None,
-        })
-        .collect();
-    let (read, cut) = read_all(file_system, root, &unknown, time);
-    let learnt = unknown.iter().zip(&read);
-    let learnt = learnt.filter(|((_, stamp), content)| {
-        content.is_some_and(|content| content.is_settled(stamp, now))
+    let mut unread = Vec::new();
+    let mut digests: Vec<Option<Digest>> = Vec::with_capacity(found.len());
+    for (at, (path, entry)) in found.iter().enumerate() {
+        let known = match &entry.what {
+            What::File(stamp) => remembered.find(path, stamp),
+            What::Link => None,
+            What::EmptyFolder => Some(Digest::of_parts([b"folder".as_slice()])),
+            What::Special => Some(Digest::of_parts([b"special".as_slice()])),
+            What::Unreadable(kind) => Some(unreadable(*kind)),
+        };
+        if known.is_none() {
+            unread.push((at, path, &entry.what));
+        }
+        digests.push(known);
+    }
+    let (read, cut) = read_all(file_system, root, &unread, time);
+    let mut learnt = Learnt::default();
+    for ((at, _, what), content) in unread.iter().zip(&read) {
+        let digest = match content {
+            Some(Content::Read(digest, _)) => Some(*digest),
+            Some(Content::Unreadable(kind)) => Some(unreadable(*kind)),
+            Some(Content::Gone) | None => None,
+        };
+        if let Some(place) = digests.get_mut(*at) {
+            *place = digest;
+        }
+        learnt.take(*at, what, content.as_ref(), now);
+    }
+    let cache = learnt
+        .is_worth_saving(cache.len(), found.len(), cut.is_some())
+        .then(|| learnt.with_known(&found, &digests));
+    let leaves = cut.map_or(Ok(()), Err).map(|()| {
+        if digests.contains(&None) {
+            let mut digests = digests.iter();
+            found.retain(|_, _| digests.next().is_some_and(Option::is_some));
+        }
+        Leaves {
+            found,
+            digests: digests.into_iter().flatten().collect(),
+        }
     });
-    let is_new = learnt.count() > 0 || known.iter().flatten().count() != cache.len();
+    Contents { leaves, cache }
+}
 
-    let mut read = read.into_iter();
-    let contents: Vec<Option<Content>> = found
-        .iter()
-        .zip(known)
-        .map(|(entry, known)| match (&entry.what, known) {
-            (What::File(_), Some(digest)) => Some(Content::Read(digest, true)),
-            (What::File(_), None) => read.next().flatten(),
-            _ => None,
-        })
-        .collect();
-    let next = is_new.then(|| {
+/// What was read and may be remembered.
+#[derive(Default)]
+struct Learnt {
+    /// Of those files that were not known, in their order: where they are in the list, and whether they may
+    /// be.
+    files: Vec<(usize, bool)>,
+    count: usize,
+    bytes: u64,
+}
+
+impl Learnt {
+    fn take(&mut self, at: usize, what: &What, content: Option<&Content>, now: SystemTime) {
+        let What::File(stamp) = what else {
+            return;
+        };
+        // It is what the file holds, now and as long as the stamp stays.
+        let is_settled = matches!(content, Some(Content::Read(_, true))) && !stamp.racy(now);
+        self.files.push((at, is_settled));
+        if is_settled {
+            self.count += 1;
+            self.bytes = self.bytes.saturating_add(stamp.size);
+        }
+    }
+
+    /// Whether reading this again would take longer than to write the whole cache. What is out of date in it
+    /// does no harm, but for its size.
+    fn is_worth_saving(&self, remembered: usize, found: usize, is_cut: bool) -> bool {
+        let is_much =
+            self.count > remembered / FILES_WORTH_SAVING || self.bytes > BYTES_WORTH_SAVING;
+        let is_some = self.count > 0;
+        // A reading that was cut may be cut at the same place for ever.
+        is_some && (is_much || is_cut) || remembered / 2 > found
+    }
+
+    fn with_known(&self, found: &FoundList, digests: &[Option<Digest>]) -> StatCache {
         let mut next = StatCache::default();
-        for (entry, content) in found.iter().zip(&contents) {
-            if let (What::File(stamp), Some(content @ Content::Read(digest, _))) =
-                (&entry.what, content)
-                && content.is_settled(stamp, now)
-            {
-                next.push(&entry.path, stamp, digest);
+        let mut files = self.files.iter().peekable();
+        for (at, ((path, entry), digest)) in found.iter().zip(digests).enumerate() {
+            let (What::File(stamp), Some(digest)) = (&entry.what, digest) else {
+                files.next_if(|(file, _)| *file == at);
+                continue;
+            };
+            let unknown = files.next_if(|(file, _)| *file == at);
+            if unknown.is_none_or(|(_, is_settled)| *is_settled) {
+                next.push(path, stamp, digest);
             }
         }
         next
-    });
-    let mut pairs: Vec<(Found, Option<Content>)> = found.into_iter().zip(contents).collect();
-    Contents {
-        leaves: match cut {
-            None => Ok(leaves(file_system, root, &mut pairs)),
-            Some(error) => Err(error),
-        },
-        cache: next,
-    }
-}
-
-/// What these come to, in their order, less what is gone.
-fn leaves(
-    file_system: &dyn FileSystem,
-    root: &Path,
-    pairs: &mut [(Found, Option<Content>)],
-) -> Vec<Leaf> {
-    let share = match pairs.len() {
-        many if many >= WORTH_LEAVES => many.div_ceil(file_system.threads().max(1)),
-        few => few.max(1),
-    };
-    let of = |share: &mut [(Found, Option<Content>)]| -> Vec<Leaf> {
-        let leaves = share
-            .iter_mut()
-            .map(|(found, content)| leaf(file_system, root, found, *content));
-        leaves.flatten().collect()
-    };
-    let mut shares = pairs.chunks_mut(share);
-    let first = shares.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
-        let mut all = of(first);
-        for other in others {
-            all.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        all
-    })
-}
-
-fn leaf(
-    file_system: &dyn FileSystem,
-    root: &Path,
-    found: &mut Found,
-    content: Option<Content>,
-) -> Option<Leaf> {
-    let (digest, stamp) = match (&found.what, content) {
-        (What::File(stamp), Some(Content::Read(digest, _))) => {
-            (of_file(stamp, &digest), Some(*stamp))
-        }
-        (What::File(_), Some(Content::Gone) | None) => return None,
-        (What::File(stamp), Some(Content::Unreadable(kind))) => (unreadable(kind), Some(*stamp)),
-        (What::Link, _) => {
-            let digest = match file_system.read_link(&on_disk(root, &found.path)) {
-                Ok(target) => {
-                    Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()])
-                }
-                Err(err) if err.kind() == ErrorKind::NotFound => return None,
-                Err(err) => unreadable(err.kind()),
-            };
-            (digest, None)
-        }
-        (What::EmptyFolder, _) => (Digest::of_parts([b"folder".as_slice()]), None),
-        (What::Special, _) => (Digest::of_parts([b"special".as_slice()]), None),
-        (What::Unreadable(kind), _) => (unreadable(*kind), None),
-    };
-    Some(Leaf {
-        path: std::mem::take(&mut found.path),
-        digest,
-        named: found.named,
-        is_file: !matches!(found.what, What::EmptyFolder),
-        stamp,
-    })
-}
-
-impl Content {
-    /// Whether it is what the file with this stamp holds, now and as long as the stamp stays.
-    fn is_settled(&self, stamp: &Stamp, now: SystemTime) -> bool {
-        matches!(self, Self::Read(_, true)) && !stamp.racy(now)
     }
 }
 
@@ -215,10 +213,10 @@ pub(crate) fn leaf_now(
     path: &[u8],
     stamp: &Stamp,
 ) -> Option<Digest> {
-    let mut block = vec![0; BLOCK];
+    let mut block = Vec::new();
     let time = Time::new(super::Limits::default(), file_system);
     match read_file(file_system, &on_disk(root, path), stamp, &mut block, &time).ok()? {
-        Content::Read(content, _) => Some(of_file(stamp, &content)),
+        Content::Read(digest, _) => Some(digest),
         Content::Gone | Content::Unreadable(_) => None,
     }
 }
@@ -233,11 +231,11 @@ fn unreadable(kind: ErrorKind) -> Digest {
     Digest::of_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
-/// The contents of these files, in their order, as far as there was time; and why no further.
+/// What these hold, in their order, as far as there was time; and why no further.
 fn read_all(
     file_system: &dyn FileSystem,
     root: &Path,
-    files: &[(&Found, &Stamp)],
+    files: &[Unread<'_>],
     time: &Time<'_>,
 ) -> (Vec<Option<Content>>, Option<TreeError>) {
     let threads = match files.len() {
@@ -245,22 +243,24 @@ fn read_all(
         _ => 1,
     };
     let share = files.len().div_ceil(threads.max(1)).max(1);
-    let read_share = |share: &[(&Found, &Stamp)]| {
-        let mut block = vec![0; BLOCK];
+    let read_share = |share: &[Unread<'_>]| {
+        let mut block = Vec::new();
         let mut contents = vec![None; share.len()];
-        for ((entry, stamp), content) in share.iter().zip(&mut contents) {
+        for ((_, path, what), content) in share.iter().zip(&mut contents) {
             if let Err(cut) = time.check() {
                 return (contents, Some(cut));
             }
-            let path = on_disk(root, &entry.path);
-            *content = Some(
-                match read_file(file_system, &path, stamp, &mut block, time) {
-                    Ok(content) => content,
-                    Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
-                    Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
-                    Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
-                },
-            );
+            let path = on_disk(root, path);
+            let read = match what {
+                What::File(stamp) => read_file(file_system, &path, stamp, &mut block, time),
+                _ => read_link(file_system, &path).map_err(ReadError::Io),
+            };
+            *content = Some(match read {
+                Ok(content) => content,
+                Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
+                Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
+                Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
+            });
         }
         (contents, None)
     };
@@ -283,6 +283,15 @@ fn read_all(
     })
 }
 
+/// Where it is in the list, and what it is: a file or a link.
+type Unread<'f> = (usize, &'f [u8], &'f What);
+
+fn read_link(file_system: &dyn FileSystem, path: &Path) -> std::io::Result<Content> {
+    let target = file_system.read_link(path)?;
+    let parts = [b"link".as_slice(), target.as_os_str().as_encoded_bytes()];
+    Ok(Content::Read(Digest::of_parts(parts), true))
+}
+
 enum ReadError {
     Io(std::io::Error),
     Tree(TreeError),
@@ -292,7 +301,7 @@ fn read_file(
     file_system: &dyn FileSystem,
     path: &Path,
     stamp: &Stamp,
-    block: &mut [u8],
+    block: &mut Vec<u8>,
     time: &Time<'_>,
 ) -> Result<Content, ReadError> {
     // Another file may be there by now, and be a pipe or a link.
@@ -303,8 +312,10 @@ fn read_file(
     if file.stat().map_err(ReadError::Io)?.stamp.size > LARGEST_READ
         && let Some(settled) = settled_stamp(file_system, &*file, time)?
     {
-        return Ok(Content::Read(settled.digest(), settled == *stamp));
+        let digest = of_file(stamp, &settled.digest());
+        return Ok(Content::Read(digest, settled == *stamp));
     }
+    block.resize(BLOCK, 0);
     let mut hasher = blake3::Hasher::new();
     loop {
         match file.read(block) {
@@ -316,10 +327,8 @@ fn read_file(
         time.check().map_err(ReadError::Tree)?;
     }
     let still = file.stat().is_ok_and(|stat| stat.stamp == *stamp);
-    Ok(Content::Read(
-        Digest::from_bytes(*hasher.finalize().as_bytes()),
-        still,
-    ))
+    let content = Digest::from_bytes(*hasher.finalize().as_bytes());
+    Ok(Content::Read(of_file(stamp, &content), still))
 }
 
 /// What the file system says of a file once a further write would show in it. `None` if the clock
@@ -358,13 +367,10 @@ mod tests {
         let stamp = Stamp::of(&std::fs::metadata(root.path().join("a")).unwrap());
         let mut cache = StatCache::default();
         if let Some(cached) = cached {
-            cache.push(b"a", &stamp, &Digest::of(cached));
+            cache.push(b"a", &stamp, &of_file(&stamp, &Digest::of(cached)));
         }
-        let found = vec![Found {
-            path: b"a".to_vec(),
-            what: What::File(stamp),
-            named: false,
-        }];
+        let mut found = FoundList::default();
+        found.push([b"a", b""], What::File(stamp), false);
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
         let contents = contents(
             &RealFileSystem,
@@ -374,7 +380,7 @@ mod tests {
             now,
             &Time::new(crate::tree::Limits::default(), &RealFileSystem),
         );
-        let digest = contents.leaves.as_ref().unwrap()[0].digest;
+        let digest = contents.leaves.as_ref().unwrap().digests[0];
         (contents, digest)
     }
 
@@ -398,5 +404,31 @@ mod tests {
             (digest, contents.cache.map(|cache| cache.len())),
             (leaf(b"real"), None)
         );
+    }
+
+    #[test]
+    fn a_cache_is_written_when_reading_again_would_take_longer() {
+        let check = |count: usize, bytes: u64, remembered, found, is_cut, expected: bool| {
+            let learnt = Learnt {
+                files: Vec::new(),
+                count,
+                bytes,
+            };
+            let saved = learnt.is_worth_saving(remembered, found, is_cut);
+            assert_eq!(
+                saved, expected,
+                "{count} {bytes} {remembered} {found} {is_cut}"
+            );
+        };
+        check(0, 0, 10, 10, false, false);
+        check(1, 1, 0, 1, false, true);
+        check(1, 1, 10, 11, false, true);
+        check(1, 1, 300_000, 300_001, false, false);
+        check(3_000, 1, 300_000, 300_001, false, true);
+        check(1, 2 << 20, 300_000, 300_001, false, true);
+        check(1, 1, 300_000, 300_001, true, true);
+        check(0, 0, 300_000, 300_001, true, false);
+        // Most of it is of files that are gone.
+        check(0, 0, 300_000, 100_000, false, true);
     }
 }

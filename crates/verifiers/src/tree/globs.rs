@@ -123,14 +123,14 @@ impl Selector {
         in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn in_tree(&self, leaf: &Leaf) -> bool {
-        !leaf.named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, &leaf.path))
+    pub(crate) fn in_tree(&self, leaf: &Leaf<'_>) -> bool {
+        !leaf.named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, leaf.path))
     }
 
     /// Whether a leaf belongs to a view; every leaf of the tree belongs to one nobody knows.
-    pub(crate) fn in_view(&self, name: &VerifierName, leaf: &Leaf) -> bool {
+    pub(crate) fn in_view(&self, name: &VerifierName, leaf: &Leaf<'_>) -> bool {
         match self.views.iter().find(|view| view.name == *name) {
-            Some(view) if view.inputs.is_some() => view.has(&leaf.path, leaf.named),
+            Some(view) if view.inputs.is_some() => view.has(leaf.path, leaf.named),
             Some(_) | None => self.in_tree(leaf),
         }
     }

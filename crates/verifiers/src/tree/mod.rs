@@ -12,8 +12,12 @@
 mod content;
 mod folder_queue;
 mod folders;
+mod found;
 mod globs;
+mod ignore_files;
 mod markers;
+mod name_list;
+mod named;
 mod reading;
 mod stat_cache;
 mod tracked;
@@ -32,6 +36,7 @@ use crate::file_system::{FileKind, FileStat, FileSystem};
 
 pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
+pub use name_list::NameList;
 pub use reading::{LeftOut, TreeReading, ViewReading};
 pub use tracked::tracked_files;
 pub use walk::would_count;
@@ -67,7 +72,7 @@ pub struct TreeReader {
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
     /// to the root, as [`tracked_files`] gives them. A name that ends with `/` is a folder, and
     /// everything in it counts.
-    pub always: Arc<BTreeSet<String>>,
+    pub always: Arc<NameList>,
     /// A few more of them.
     pub named: BTreeSet<String>,
     /// A folder that is no part of the tree wherever it lies: our own state.
@@ -134,7 +139,7 @@ impl TreeReader {
     /// cannot be read is no error: how it failed is part of the digest.
     pub fn read(&self, views: &[View<'_>], limits: Limits<'_>) -> Result<TreeReading, TreeError> {
         let time = Time::new(limits, &*self.files);
-        let is_left_out = |start: &str| walk::is_left_out(&*self.files, &self.root, start);
+        let is_left_out = |start: &str| ignore_files::is_left_out(&*self.files, &self.root, start);
         let selector = Selector::new(views, &is_left_out)?;
         // Before the walk: what is written from here on is too young to be remembered.
         let now = self.files.now();
@@ -143,13 +148,15 @@ impl TreeReader {
             mut left_out,
             markers,
         } = walk::walk(self, &time)?;
-        walk::add_named(self, &selector.reaches(), &mut found, &time)?;
+        named::add_named(self, &selector.reaches(), &mut found, &time)?;
         let before = found.len();
-        found.retain(|entry| selector.counts(&entry.path, entry.named));
+        found.retain(|path, entry| selector.counts(path, entry.named));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
-        let large = found.iter().filter(|entry| content::is_too_large(entry));
-        let unread = large.map(|entry| walk::text(&entry.path)).collect();
+        let large = found
+            .iter()
+            .filter(|(_, entry)| content::is_too_large(entry));
+        let unread = large.map(|(path, _)| walk::text(path)).collect();
 
         let cache = StatCache::load(&self.cache_file);
         let Contents {

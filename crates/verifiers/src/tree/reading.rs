@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::input::TreeFact;
 
-use super::content::Leaf;
+use super::content::{Leaf, Leaves};
 use super::globs::Selector;
 use super::markers::Marker;
 use super::walk::text;
@@ -53,7 +53,7 @@ pub struct TreeReading {
     pub unread: Vec<String>,
     /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
     pub cache_error: Option<std::io::Error>,
-    leaves: Vec<Leaf>,
+    leaves: Leaves,
     markers: Vec<Marker>,
     selector: Selector,
     file_system: Arc<dyn FileSystem>,
@@ -61,7 +61,7 @@ pub struct TreeReading {
 
 impl TreeReading {
     pub(crate) fn new(
-        leaves: Vec<Leaf>,
+        leaves: Leaves,
         markers: Vec<Marker>,
         selector: Selector,
         left_out: LeftOut,
@@ -111,30 +111,18 @@ impl TreeReading {
         }
     }
 
-    /// The files that were written or replaced between this reading and a `later` one and hold the same:
-    /// somebody may have seen them otherwise meanwhile. Of one verifier's view.
-    pub fn rewritten_paths(&self, later: &TreeReading, view: &VerifierName) -> Vec<String> {
-        let mut theirs = later.leaves.iter().peekable();
-        let mut rewritten = Vec::new();
-        for leaf in self
-            .leaves
-            .iter()
-            .filter(|leaf| self.selector.in_view(view, leaf))
-        {
-            while theirs.peek().is_some_and(|other| other.path < leaf.path) {
-                theirs.next();
-            }
-            let same = theirs.peek().filter(|other| other.path == leaf.path);
-            if same.is_some_and(|other| other.digest == leaf.digest && other.stamp != leaf.stamp) {
-                rewritten.push(text(&leaf.path));
-            }
-        }
-        rewritten
+    /// The files of one verifier's view that changed between this reading and a `later` one, or were written or
+    /// replaced and hold the same: somebody may have seen those otherwise meanwhile.
+    pub fn written_paths(&self, later: &TreeReading, view: &VerifierName) -> Vec<String> {
+        let is_rewritten = |one: &Leaf<'_>, other: &Leaf<'_>| {
+            one.stamp != other.stamp && self.selector.in_view(view, one)
+        };
+        self.differing_paths(later, Some(view), is_rewritten)
     }
 
     /// Watches these files for being otherwise than in this reading.
     pub fn watch(&self, root: &Path, paths: &[String]) -> Watch {
-        let named = |leaf: &&Leaf| paths.contains(&text(&leaf.path));
+        let named = |leaf: &Leaf<'_>| paths.contains(&text(leaf.path));
         Watch::new(
             Arc::clone(&self.file_system),
             root,
@@ -167,12 +155,22 @@ impl TreeReading {
     /// The paths that came, went or changed between this reading and a `later` one, sorted: of
     /// one verifier's view, or of the whole tree.
     pub fn changed_paths(&self, later: &TreeReading, view: Option<&VerifierName>) -> Vec<String> {
+        self.differing_paths(later, view, |_, _| false)
+    }
+
+    /// Those, and the ones that hold the same and of which this holds.
+    fn differing_paths(
+        &self,
+        later: &TreeReading,
+        view: Option<&VerifierName>,
+        differs: impl Fn(&Leaf<'_>, &Leaf<'_>) -> bool,
+    ) -> Vec<String> {
         let about_all = |name: &VerifierName| {
             self.views
                 .iter()
                 .any(|view| view.name == *name && view.files == 0)
         };
-        let counts = |leaf: &Leaf| match view {
+        let counts = |leaf: &Leaf<'_>| match view {
             Some(name) if !about_all(name) => self.selector.in_view(name, leaf),
             Some(_) | None => self.selector.in_tree(leaf),
         };
@@ -184,28 +182,50 @@ impl TreeReading {
                 (None, None) => return changed,
                 (Some(_), None) => ours.next(),
                 (None, Some(_)) => theirs.next(),
-                (Some(one), Some(other)) => match one.path.cmp(&other.path) {
+                (Some(one), Some(other)) => match one.path.cmp(other.path) {
                     Ordering::Less => ours.next(),
                     Ordering::Greater => theirs.next(),
                     Ordering::Equal => {
-                        let pair = ours.next().zip(theirs.next());
-                        pair.filter(|(one, other)| one.digest != other.digest)
-                            .map(|(one, _)| one)
+                        let Some((one, other)) = ours.next().zip(theirs.next()) else {
+                            return changed;
+                        };
+                        if one.digest == other.digest {
+                            if differs(&one, &other) {
+                                changed.push(text(one.path));
+                            }
+                            continue;
+                        }
+                        Some(one)
                     }
                 },
             };
             if let Some(leaf) = leaf.filter(|leaf| counts(leaf)) {
-                changed.push(text(&leaf.path));
+                changed.push(text(leaf.path));
             }
         }
     }
 }
 
-fn digest<'a>(leaves: impl Iterator<Item = &'a Leaf>) -> (Digest, usize) {
+/// The digest of these, and how many of them are files.
+fn digest<'a>(leaves: impl Iterator<Item = Leaf<'a>>) -> (Digest, usize) {
     let mut files = 0;
-    let parts = leaves
-        .inspect(|leaf| files += usize::from(leaf.is_file))
-        .flat_map(|leaf| [leaf.path.as_slice(), leaf.digest.as_bytes().as_slice()]);
-    let digest = Digest::of_parts(parts);
-    (digest, files)
+    let mut hasher = blake3::Hasher::new();
+    // Hashed in large pieces, which takes a tenth of the time of small ones.
+    let mut piece: Vec<u8> = Vec::with_capacity(PIECE + PIECE / 4);
+    for leaf in leaves {
+        files += usize::from(leaf.is_file);
+        for part in [leaf.path, leaf.digest.as_bytes().as_slice()] {
+            piece.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            piece.extend_from_slice(part);
+        }
+        if piece.len() >= PIECE {
+            hasher.update(&piece);
+            piece.clear();
+        }
+    }
+    hasher.update(&piece);
+    (Digest::from_bytes(*hasher.finalize().as_bytes()), files)
 }
+
+/// See [`digest`].
+const PIECE: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use crate::private_file::create_private_folder;
 use crate::regular;
 
 /// Part of the checksum: a cache of another layout is a damaged one.
-const LAYOUT: &[u8] = b"checkrein stat cache 2";
+const LAYOUT: &[u8] = b"checkrein stat cache 3";
 
 /// How young a file must not be to be remembered. A write through a mapping to a page that is dirty
 /// already leaves no trace in the file's times until the page is written back: on ext4 that took up
@@ -27,6 +27,8 @@ const COARSE_TICK_NS: i64 = 2_000_000_000;
 /// More of a cache is not read, and what is cut is a damaged one.
 const LARGEST: u64 = 512 << 20;
 
+/// What stands before the records: their checksum and their number.
+const HEADER_BYTES: usize = 32 + 8;
 /// A stamp as bytes.
 const STAMP_BYTES: usize = 5 * 8 + 4;
 
@@ -119,11 +121,12 @@ fn nanoseconds(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Content digests by path, sorted by path, as they stand in their file: a record after the other, which
+/// Digests of files by path, sorted by path, as they stand in their file: a record after the other, which
 /// a reading goes along without taking them apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct StatCache {
-    records: Vec<u8>,
+    /// The file, or nothing: a checksum, the number of records, the records.
+    bytes: Vec<u8>,
     count: usize,
 }
 
@@ -136,15 +139,16 @@ pub(crate) struct Entries<'c> {
 struct Entry<'c> {
     path: &'c [u8],
     stamp: Stamp,
-    content: [u8; 32],
+    digest: [u8; 32],
 }
 
 impl StatCache {
     /// The cache in `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
-            let mut bytes = Vec::new();
             let opened = regular::open(file).ok()?;
+            let length = opened.metadata().ok()?.len().min(LARGEST);
+            let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
             opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
             let (sum, body) = bytes.split_first_chunk::<32>()?;
             if *sum != checksum(body) {
@@ -152,22 +156,22 @@ impl StatCache {
             }
             let (count, _) = body.split_first_chunk::<8>()?;
             let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
-            bytes.drain(..40);
-            let records = bytes;
-            Some(Self { records, count })
+            Some(Self { bytes, count })
         };
         read().unwrap_or_default()
     }
 
     /// Replaces the cache in `file`, whole or not at all.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        let mut body = (self.count as u64).to_le_bytes().to_vec();
-        body.extend_from_slice(&self.records);
+        let (body, records) = ((self.count as u64).to_le_bytes(), self.records());
+        let mut hasher = checksum_hasher(body.len() + records.len());
+        hasher.update(&body).update(records);
         let folder = file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        temporary.write_all(&checksum(&body))?;
+        temporary.write_all(hasher.finalize().as_bytes())?;
         temporary.write_all(&body)?;
+        temporary.write_all(records)?;
         temporary.persist(file)?;
         Ok(())
     }
@@ -175,7 +179,7 @@ impl StatCache {
     /// The entries from the first on.
     pub(crate) fn entries(&self) -> Entries<'_> {
         let mut entries = Entries {
-            rest: &self.records,
+            rest: self.records(),
             next: None,
         };
         entries.advance();
@@ -183,31 +187,38 @@ impl StatCache {
     }
 
     /// Adds an entry; they must come sorted by path.
-    pub(crate) fn push(&mut self, path: &[u8], stamp: &Stamp, content: &Digest) {
+    pub(crate) fn push(&mut self, path: &[u8], stamp: &Stamp, digest: &Digest) {
         // No path of a file system is longer.
         let Ok(length) = u32::try_from(path.len()) else {
             return;
         };
-        self.records.extend_from_slice(&length.to_le_bytes());
-        self.records.extend_from_slice(path);
-        self.records.extend_from_slice(&stamp.to_bytes());
-        self.records.extend_from_slice(content.as_bytes());
+        if self.bytes.is_empty() {
+            self.bytes.resize(HEADER_BYTES, 0);
+        }
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(path);
+        self.bytes.extend_from_slice(&stamp.to_bytes());
+        self.bytes.extend_from_slice(digest.as_bytes());
         self.count += 1;
     }
 
     pub(crate) fn len(&self) -> usize {
         self.count
     }
+
+    fn records(&self) -> &[u8] {
+        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
+    }
 }
 
 impl Entries<'_> {
-    /// The content digest of a file that still is what it was. Files must be asked for sorted by path.
+    /// The digest of a file that still is what it was. Files must be asked for sorted by path.
     pub(crate) fn find(&mut self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
         while self.next.as_ref().is_some_and(|entry| entry.path < path) {
             self.advance();
         }
         let known = self.next.as_ref().filter(|entry| entry.path == path)?;
-        (known.stamp == *stamp).then_some(Digest::from_bytes(known.content))
+        (known.stamp == *stamp).then_some(Digest::from_bytes(known.digest))
     }
 
     fn advance(&mut self) {
@@ -222,18 +233,26 @@ impl<'c> Entry<'c> {
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (path, after) = after.split_at_checked(length)?;
         let (stamp, after) = after.split_first_chunk::<STAMP_BYTES>()?;
-        let (content, after) = after.split_first_chunk::<32>()?;
+        let (digest, after) = after.split_first_chunk::<32>()?;
         *rest = after;
         Some(Self {
             path,
             stamp: Stamp::from_bytes(stamp),
-            content: *content,
+            digest: *digest,
         })
     }
 }
 
 fn checksum(body: &[u8]) -> [u8; 32] {
-    *Digest::of_parts([LAYOUT, body]).as_bytes()
+    let mut hasher = checksum_hasher(body.len());
+    *hasher.update(body).finalize().as_bytes()
+}
+
+/// Of a body of this length, which comes next.
+fn checksum_hasher(length: usize) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(LAYOUT).update(&(length as u64).to_le_bytes());
+    hasher
 }
 
 #[cfg(test)]
@@ -255,12 +274,14 @@ mod tests {
     fn saved_and_loaded_and_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("state/cache");
-        assert_eq!(StatCache::load(&file), StatCache::default());
+        let loaded = || StatCache::load(&file).records().to_vec();
+        assert!(loaded().is_empty());
         let mut cache = StatCache::default();
         cache.push(b"a", &stamp(7), &Digest::of(b"x"));
         cache.push(b"b\xff", &stamp(8), &Digest::of(b"y"));
         cache.save(&file).unwrap();
-        assert_eq!(StatCache::load(&file), cache);
+        assert_eq!(loaded(), cache.records());
+        assert_eq!(StatCache::load(&file).len(), 2);
         let found = |path: &[u8], at| cache.entries().find(path, &stamp(at));
         assert_eq!(found(b"a", 7), Some(Digest::of(b"x")));
         assert_eq!(found(b"b\xff", 8), Some(Digest::of(b"y")));
@@ -273,10 +294,10 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
             std::fs::write(&file, &damaged).unwrap();
-            assert_eq!(StatCache::load(&file), StatCache::default(), "byte {at}");
+            assert!(loaded().is_empty(), "byte {at}");
         }
         std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
-        assert_eq!(StatCache::load(&file), StatCache::default());
+        assert!(loaded().is_empty());
     }
 
     #[test]

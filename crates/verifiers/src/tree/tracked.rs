@@ -1,12 +1,14 @@
 //! Which files git tracks, as the tree's walk names them: only names are taken from the index,
 //! nothing else of git's is asked or believed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::walk::text;
+use super::NameList;
+use super::walk::{lossless, text};
 use crate::git::{self, GitEnvironment, GitReadError};
 
 /// The files under `root` that git tracks, relative to it; none where there is no git. A name
@@ -18,9 +20,10 @@ pub fn tracked_files(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
     limit: Duration,
-) -> Result<BTreeSet<String>, GitReadError> {
+) -> Result<NameList, GitReadError> {
     let names = git::tracked_below(root, &GitEnvironment::of(env), Instant::now() + limit)?;
-    let files = names.files.iter().map(|name| text(name));
-    let folders = names.folders.iter().map(|name| text(name) + "/");
-    Ok(files.chain(folders).collect())
+    let files: Vec<Cow<'_, str>> = names.files.iter().map(|name| lossless(name)).collect();
+    let folders: Vec<String> = names.folders.iter().map(|name| text(name) + "/").collect();
+    let names = files.iter().map(AsRef::as_ref);
+    Ok(names.chain(folders.iter().map(String::as_str)).collect())
 }

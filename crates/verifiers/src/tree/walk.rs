@@ -1,61 +1,28 @@
 //! The walk: what is there, minus what does not count. Not the `ignore` crate's own, which
 //! cannot say what it left out nor keep tracked files that are ignored; its matcher is.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead as _, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
 use super::folder_queue::FolderQueue;
 use super::folders::{OURS, is_cache, is_version_control};
-use super::globs::Reach;
+use super::found::{FoundList, Stretches, What};
+use super::ignore_files::{Ignores, ignores_above, is_ignored, is_left_out, with_ignore_file};
 use super::markers::{self, Marker};
+use super::named::add_always;
 use super::{FileId, LeftOut, Time, TreeError, TreeReader};
-use crate::file_system::{
-    FileKind, FileStat, FileSystem, Links, OpenFolder, RealFileSystem, Stamp,
-};
-
-/// Something that counts.
-#[derive(Debug, Clone)]
-pub(crate) struct Found {
-    /// Relative to the root, `/`-separated; any bytes that a name may have.
-    pub(crate) path: Vec<u8>,
-    pub(crate) what: What,
-    /// Ignore files leave it out, and only `inputs` that name it ask for it.
-    pub(crate) named: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum What {
-    /// A regular file.
-    File(Stamp),
-    /// A symlink; never followed.
-    Link,
-    /// A folder with nothing in it: it counts by its name.
-    EmptyFolder,
-    /// A pipe, socket or device; never opened.
-    Special,
-    /// It is there, but this came of looking.
-    Unreadable(ErrorKind),
-}
+use crate::file_system::{FileKind, FileStat, FileSystem, Links, OpenFolder, RealFileSystem};
 
 pub(crate) struct Walked {
     /// Sorted by path, each once.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: FoundList,
     pub(crate) left_out: LeftOut,
     /// Of what is left out.
     pub(crate) markers: Vec<Marker>,
-}
-
-/// A folder's ignore file and those above it.
-struct Ignores {
-    here: Gitignore,
-    above: Option<Arc<Ignores>>,
 }
 
 pub(crate) struct Folder {
@@ -64,8 +31,6 @@ pub(crate) struct Folder {
     prefix: Vec<u8>,
     ignores: Option<Arc<Ignores>>,
 }
-
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// From so many folders on that wait to be listed, more threads are worth their start.
 const WORTH_THREADS: usize = 32;
@@ -87,21 +52,21 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
     if !folders.is_empty() {
         walks.extend(in_threads(reader, folders, time)?);
     }
-    let mut walked = Walked {
-        found: Vec::new(),
-        left_out: LeftOut::default(),
-        markers: Vec::new(),
-    };
+    let mut left_out = LeftOut::default();
+    let (mut found, mut markers) = (Vec::new(), Vec::new());
     for mut walk in walks {
-        walked.found.append(&mut walk.found);
-        walked.markers.append(&mut walk.markers);
-        walked.left_out.ignored += walk.left_out.ignored;
-        walked.left_out.caches += walk.left_out.caches;
+        found.push(walk.found);
+        markers.append(&mut walk.markers);
+        left_out.ignored += walk.left_out.ignored;
+        left_out.caches += walk.left_out.caches;
     }
-    // What each thread found is sorted: this merges.
-    walked.found.sort_by(|a, b| a.path.cmp(&b.path));
-    add_always(reader, &mut walked.found, time)?;
-    Ok(walked)
+    let mut found = Stretches::sorted(found);
+    add_always(reader, &mut found, time)?;
+    Ok(Walked {
+        found,
+        left_out,
+        markers,
+    })
 }
 
 /// Lists these folders and all below them.
@@ -118,7 +83,6 @@ fn in_threads<'a>(
                 walk.list(folder, &mut turn.below, time)?;
             }
         }
-        walk.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(walk)
     };
     std::thread::scope(|scope| {
@@ -136,18 +100,80 @@ fn in_threads<'a>(
 /// What one thread finds.
 struct Walk<'a> {
     reader: &'a TreeReader,
-    found: Vec<Found>,
+    /// The folder that is no part of the tree, if it lies in it: relative to the root.
+    apart: Option<Vec<u8>>,
+    found: Stretches,
     left_out: LeftOut,
     markers: Vec<Marker>,
+    /// Of the folder that is being listed; kept for the memory that it has.
+    names: Names,
+}
+
+/// The names in a folder, in the order in which what is below them comes in the order of paths.
+#[derive(Default)]
+struct Names {
+    bytes: Vec<u8>,
+    entries: Vec<(Range<usize>, Entry)>,
+}
+
+enum Entry {
+    /// A folder, at the place of all that is in it.
+    Folder,
+    /// The same, at the place where it stands itself if it turns out to be empty.
+    FolderItself,
+    /// Whatever it is.
+    Other,
+    Unknown(ErrorKind),
+}
+
+impl Names {
+    fn read(&mut self, open: &mut dyn OpenFolder) -> io::Result<()> {
+        self.bytes.clear();
+        self.entries.clear();
+        let read = open.list(&mut |name, kind| match kind {
+            Ok(FileKind::Folder) => {
+                self.push(name, b"", Entry::FolderItself);
+                self.push(name, b"/", Entry::Folder);
+            }
+            Ok(_) => self.push(name, b"", Entry::Other),
+            // Gone since the folder was listed.
+            Err(err) if err.kind() == ErrorKind::NotFound => {}
+            Err(err) => self.push(name, b"", Entry::Unknown(err.kind())),
+        });
+        let bytes = &self.bytes;
+        let name = |(range, _): &(Range<usize>, Entry)| bytes.get(range.clone());
+        self.entries.sort_unstable_by(|a, b| name(a).cmp(&name(b)));
+        // What is renamed while a folder is listed may come twice.
+        self.entries.dedup_by(|a, b| name(a) == name(b));
+        read
+    }
+
+    fn push(&mut self, name: &OsStr, end: &[u8], entry: Entry) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&bytes(name));
+        self.bytes.extend_from_slice(end);
+        self.entries.push((start..self.bytes.len(), entry));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &Entry)> {
+        let name = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        self.entries
+            .iter()
+            .map(move |(range, entry)| (name(range), entry))
+    }
 }
 
 impl<'a> Walk<'a> {
     fn new(reader: &'a TreeReader) -> Self {
+        let apart = reader.apart.as_ref();
+        let apart = apart.and_then(|apart| apart.strip_prefix(&reader.root).ok());
         Self {
             reader,
-            found: Vec::new(),
+            apart: apart.map(slashed),
+            found: Stretches::default(),
             left_out: LeftOut::default(),
             markers: Vec::new(),
+            names: Names::default(),
         }
     }
 
@@ -159,13 +185,19 @@ impl<'a> Walk<'a> {
         time: &Time<'_>,
     ) -> Result<(), TreeError> {
         time.check()?;
+        self.found.cut();
         match self.reader.files.open_folder(&folder.path) {
-            Ok(mut open) => self.folder(folder, &mut *open, below),
+            Ok(mut open) => {
+                let mut names = std::mem::take(&mut self.names);
+                let seen = names.read(&mut *open);
+                self.folder(folder, &names, seen, &*open, below);
+                self.names = names;
+            }
             Err(err) if folder.prefix.is_empty() => {
                 return Err(TreeError::root(&self.reader.root, err));
             }
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => self.add(trimmed(&folder.prefix), What::Unreadable(err.kind())),
+            Err(err) => self.add([trimmed(&folder.prefix), &[]], What::Unreadable(err.kind())),
         }
         Ok(())
     }
@@ -181,307 +213,118 @@ impl<'a> Walk<'a> {
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
     }
 
-    fn add(&mut self, path: Vec<u8>, what: What) {
-        self.found.push(Found {
-            path,
-            what,
-            named: false,
-        });
+    fn add(&mut self, path: [&[u8]; 2], what: What) {
+        self.found.list.push(path, what, false);
     }
 
-    fn folder(&mut self, folder: Folder, open: &mut dyn OpenFolder, todo: &mut Vec<Folder>) {
-        let files = &*self.reader.files;
+    fn folder(
+        &mut self,
+        folder: Folder,
+        names: &Names,
+        seen: io::Result<()>,
+        open: &dyn OpenFolder,
+        todo: &mut Vec<Folder>,
+    ) {
         let Folder {
             path,
             prefix,
             ignores,
         } = folder;
-        let ignores = with_ignore_file(files, &path, ignores);
-        let (entries, unseen) = listed(open);
-        match unseen {
+        let files = &*self.reader.files;
+        // Some file systems find it under a name of other letters.
+        let is_ignore_file = |(name, _): (&[u8], _)| name.eq_ignore_ascii_case(b".gitignore");
+        let ignores = match names.iter().any(is_ignore_file) {
+            true => with_ignore_file(files, &path, &prefix, ignores),
+            false => ignores,
+        };
+        match seen {
             // The rest of this folder cannot be seen: that is part of what the tree is.
-            Some(err) => self.add(trimmed(&prefix), What::Unreadable(err.kind())),
-            None if entries.is_empty() && !prefix.is_empty() => {
-                self.add(trimmed(&prefix), What::EmptyFolder);
+            Err(err) => self.add([trimmed(&prefix), &[]], What::Unreadable(err.kind())),
+            Ok(()) if names.entries.is_empty() && !prefix.is_empty() => {
+                self.add([trimmed(&prefix), &[]], What::EmptyFolder);
             }
-            None => {}
+            Ok(()) => {}
         }
-        for (entry, kind) in entries {
-            let name = bytes(&entry);
-            if is_version_control(&name) || prefix.is_empty() && *name == *OURS.as_bytes() {
-                continue;
-            }
-            let relative = [prefix.as_slice(), &name].concat();
-            let kind = match kind {
-                Ok(kind) => kind,
-                Err(err) if err.kind() == ErrorKind::NotFound => continue,
-                Err(err) => {
-                    self.add(relative, What::Unreadable(err.kind()));
+        self.found.cut();
+        // The path of the entry, in the same memory for all.
+        let mut relative = prefix.clone();
+        for (name, entry) in names.iter() {
+            let name = match entry {
+                Entry::FolderItself => {
+                    self.found.cut();
                     continue;
                 }
+                Entry::Folder => name.strip_suffix(b"/").unwrap_or(name),
+                Entry::Other | Entry::Unknown(_) => name,
             };
-            let full = path.join(&entry);
-            if self.reader.apart.as_ref() == Some(&full) {
+            if is_version_control(name) || prefix.is_empty() && *name == *OURS.as_bytes() {
                 continue;
             }
-            if kind == FileKind::Folder {
-                if is_cache(&name, || is_file(files, &path.join("Cargo.toml"))) {
-                    self.left_out.caches += 1;
-                    self.mark(&full, &relative, true);
-                } else if ignored(&full, true, ignores.as_deref()) {
-                    self.left_out.ignored += 1;
-                    self.mark(&full, &relative, true);
-                } else {
-                    let mut prefix = relative;
-                    prefix.push(b'/');
-                    todo.push(Folder {
-                        path: full,
-                        prefix,
-                        ignores: ignores.clone(),
-                    });
-                }
+            relative.truncate(prefix.len());
+            relative.extend_from_slice(name);
+            if self.apart.as_ref() == Some(&relative) {
                 continue;
             }
-            // An ignore file that ignores itself would hide both itself and what it hides.
-            let exempt =
-                || *name == *b".gitignore" || self.reader.counts_always(&lossless(&relative));
-            if ignored(&full, false, ignores.as_deref()) && !exempt() {
-                self.left_out.ignored += 1;
-                // Packages may be linked from another checkout.
-                self.mark(&full, &relative, is_folder(files, &full, Links::Followed));
-                continue;
-            }
-            match open.stat(&entry) {
-                Ok(stat) if self.is_printed(&stat) => {}
-                Ok(stat) => self.add(relative, what(&stat)),
-                // Gone since the folder was listed.
-                Err(err) if err.kind() == ErrorKind::NotFound => {}
-                Err(err) => self.add(relative, What::Unreadable(err.kind())),
-            }
-        }
-    }
-}
-
-/// What an open folder holds, as far as it can be seen, and why no further.
-fn listed(folder: &mut dyn OpenFolder) -> (Vec<Listed>, Option<io::Error>) {
-    let mut entries = Vec::new();
-    let seen = folder.list(&mut |name, kind| entries.push((name.to_owned(), kind)));
-    (entries, seen.err())
-}
-
-/// A name in a folder, and what it is.
-type Listed = (OsString, io::Result<FileKind>);
-
-/// Adds the files that count whatever their folders are, sorted into place.
-fn add_always(
-    reader: &TreeReader,
-    found: &mut Vec<Found>,
-    time: &Time<'_>,
-) -> Result<(), TreeError> {
-    let (files, root) = (&*reader.files, &reader.root);
-    let mut more = Vec::new();
-    let mut real_folders = BTreeMap::new();
-    let mut at = 0;
-    for name in reader.always.iter().chain(&reader.named) {
-        if let Some(folder) = name.strip_suffix('/') {
-            let is_ours = folder.is_empty() || is_ours_to_count(folder);
-            if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
-                let below = Below {
-                    folder,
-                    meant: &|_| true,
-                    visited: &|_| true,
-                    named: false,
-                };
-                below.add(reader, found, &mut more, time)?;
-            }
-            continue;
-        }
-        // Both are sorted, but for the few that are named.
-        at = known_from(found, at, name.as_bytes());
-        let known = found
-            .get(at)
-            .is_some_and(|entry| *entry.path == *name.as_bytes());
-        if known || !is_ours_to_count(name) {
-            continue;
-        }
-        time.check()?;
-        let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if !is_real_folder(files, root, parent, &mut real_folders) {
-            continue;
-        }
-        match files.stat(&root.join(name), Links::Kept) {
-            // A submodule's entry is its folder, which was walked like any other.
-            Ok(stat) if stat.kind == FileKind::Folder => {}
-            Ok(stat) => {
-                more.push(Found {
-                    path: name.clone().into_bytes(),
-                    what: what(&stat),
-                    named: false,
-                });
-            }
-            // Deleted, which is a difference too.
-            Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(err) => more.push(Found {
-                path: name.clone().into_bytes(),
-                what: What::Unreadable(err.kind()),
-                named: false,
-            }),
-        }
-    }
-    sort_in(found, more);
-    Ok(())
-}
-
-/// Where this path is or would be, looked for from this place on if that can be.
-fn known_from(found: &[Found], from: usize, path: &[u8]) -> usize {
-    let is_before = |entry: &Found| *entry.path < *path;
-    let rest = found.get(from..).unwrap_or_default();
-    if from > 0 && !found.get(from - 1).is_some_and(is_before) {
-        return found.partition_point(is_before);
-    }
-    match rest.iter().take(8).position(|entry| !is_before(entry)) {
-        Some(near) => from + near,
-        None => from + rest.partition_point(is_before),
-    }
-}
-
-/// Adds what ignore files leave out and these globs ask for, sorted into place.
-pub(crate) fn add_named(
-    reader: &TreeReader,
-    reaches: &[Reach],
-    found: &mut Vec<Found>,
-    time: &Time<'_>,
-) -> Result<(), TreeError> {
-    let mut more = Vec::new();
-    let mut real_folders = BTreeMap::new();
-    for reach in reaches {
-        let start = reach.start.trim_end_matches('/');
-        let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
-        let files = &*reader.files;
-        if !is_ours_to_count(start)
-            || !is_real_folder(files, &reader.root, folder, &mut real_folders)
-        {
-            continue;
-        }
-        let below = Below {
-            folder,
-            meant: &|path| reach.matches(path),
-            visited: &|path| reach.leads_to(path),
-            named: true,
-        };
-        below.add(reader, found, &mut more, time)?;
-    }
-    sort_in(found, more);
-    Ok(())
-}
-
-fn sort_in(found: &mut Vec<Found>, mut more: Vec<Found>) {
-    if more.is_empty() {
-        return;
-    }
-    found.append(&mut more);
-    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    // A file can be named itself and lie in a folder that is named.
-    found.dedup_by(|a, b| a.path == b.path);
-}
-
-/// What is in a folder of the tree, whatever ignore files say.
-struct Below<'a> {
-    folder: &'a str,
-    /// The files.
-    meant: &'a dyn Fn(&[u8]) -> bool,
-    /// The files and folders that are looked at.
-    visited: &'a dyn Fn(&[u8]) -> bool,
-    named: bool,
-}
-
-impl Below<'_> {
-    /// Adds to `more` what is not in `found`.
-    fn add(
-        &self,
-        reader: &TreeReader,
-        found: &[Found],
-        more: &mut Vec<Found>,
-        time: &Time<'_>,
-    ) -> Result<(), TreeError> {
-        let mut prefix = self.folder.as_bytes().to_vec();
-        if !prefix.is_empty() {
-            prefix.push(b'/');
-        }
-        let mut add = |path: Vec<u8>, what: What| {
-            more.push(Found {
-                path,
-                what,
-                named: self.named,
-            });
-        };
-        let mut folders = vec![(reader.root.join(self.folder), prefix)];
-        while let Some((path, prefix)) = folders.pop() {
-            time.check()?;
-            let mut open = match reader.files.open_folder(&path) {
-                Ok(open) => open,
-                Err(err) if err.kind() == ErrorKind::NotFound => continue,
-                Err(err) => {
-                    add(trimmed(&prefix), What::Unreadable(err.kind()));
-                    continue;
-                }
-            };
-            let (entries, unseen) = listed(&mut *open);
-            if let Some(err) = unseen {
-                add(trimmed(&prefix), What::Unreadable(err.kind()));
-            }
-            for (entry, _) in entries {
-                let name = bytes(&entry);
-                let full = path.join(&entry);
-                let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
-                if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
-                    continue;
-                }
-                let relative = [prefix.as_slice(), &name].concat();
-                if !(self.visited)(&relative) {
-                    continue;
-                }
-                let what = match open.stat(&entry) {
-                    Ok(stat) if stat.kind == FileKind::Folder => {
-                        folders.push((full, [relative.as_slice(), b"/"].concat()));
-                        continue;
+            match entry {
+                Entry::Folder => {
+                    self.found.cut();
+                    let full = path.join(os_name(name));
+                    if is_cache(name, || is_file(files, &path.join("Cargo.toml"))) {
+                        self.left_out.caches += 1;
+                        self.mark(&full, &relative, true);
+                    } else if is_ignored(&relative, true, ignores.as_deref()) {
+                        self.left_out.ignored += 1;
+                        self.mark(&full, &relative, true);
+                    } else {
+                        todo.push(Folder {
+                            path: full,
+                            prefix: [relative.as_slice(), b"/"].concat(),
+                            ignores: ignores.clone(),
+                        });
                     }
-                    Ok(stat) => what(&stat),
-                    Err(err) if err.kind() == ErrorKind::NotFound => continue,
-                    Err(err) => What::Unreadable(err.kind()),
-                };
-                let known = found.binary_search_by(|entry| entry.path.cmp(&relative));
-                if known.is_err() && (self.meant)(&relative) {
-                    add(relative, what);
+                }
+                Entry::Unknown(kind) => self.add([&relative, &[]], What::Unreadable(*kind)),
+                Entry::Other | Entry::FolderItself => {
+                    self.no_folder(name, &relative, &path, open, ignores.as_deref());
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Adds what is no folder, if it counts.
+    fn no_folder(
+        &mut self,
+        name: &[u8],
+        relative: &[u8],
+        folder: &Path,
+        open: &dyn OpenFolder,
+        ignores: Option<&Ignores>,
+    ) {
+        // An ignore file that ignores itself would hide both itself and what it hides.
+        let exempt = || *name == *b".gitignore" || self.reader.counts_always(&lossless(relative));
+        if is_ignored(relative, false, ignores) && !exempt() {
+            self.left_out.ignored += 1;
+            let full = folder.join(os_name(name));
+            // Packages may be linked from another checkout.
+            let leads_to_folder = is_folder(&*self.reader.files, &full, Links::Followed);
+            self.mark(&full, relative, leads_to_folder);
+            return;
+        }
+        match open.stat(os_name(name).as_ref()) {
+            Ok(stat) if self.is_printed(&stat) => {}
+            Ok(stat) => self.add([relative, &[]], What::of(&stat)),
+            // Gone since the folder was listed.
+            Err(err) if err.kind() == ErrorKind::NotFound => {}
+            Err(err) => self.add([relative, &[]], What::Unreadable(err.kind())),
+        }
     }
 }
 
-/// Whether ignore files or the list of caches leave out what begins with this text, which is what a
-/// glob says before its first wildcard.
-pub(crate) fn is_left_out(files: &dyn FileSystem, root: &Path, start: &str) -> bool {
-    let mut ignores = with_ignore_file(files, root, ignores_above(files, root));
-    let mut folder = root.to_owned();
-    let mut parts = start.trim_end_matches('/').split('/').peekable();
-    while let Some(part) = parts.next().filter(|part| !part.is_empty()) {
-        let full = folder.join(part);
-        let is_folder = parts.peek().is_some()
-            || start.ends_with('/')
-            || self::is_folder(files, &full, Links::Kept);
-        let is_known_cache = is_folder
-            && is_cache(part.as_bytes(), || {
-                is_file(files, &folder.join("Cargo.toml"))
-            });
-        if is_known_cache || ignored(&full, is_folder, ignores.as_deref()) {
-            return true;
-        }
-        ignores = with_ignore_file(files, &full, ignores);
-        folder = full;
-    }
-    false
+/// The names that an open folder holds, as far as they can be seen, and why no further.
+pub(crate) fn listed(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::Error>) {
+    let mut names = Vec::new();
+    let seen = folder.list(&mut |name, _| names.push(name.to_owned()));
+    (names, seen.err())
 }
 
 /// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
@@ -511,122 +354,35 @@ pub(crate) fn is_ours_to_count(name: &str) -> bool {
         })
 }
 
-/// Whether every part of `folder` is a folder itself: through a symlink we would read what is
-/// not in the tree.
-fn is_real_folder(
-    files: &dyn FileSystem,
-    root: &Path,
-    folder: &str,
-    known: &mut BTreeMap<String, bool>,
-) -> bool {
-    if folder.is_empty() {
-        return true;
-    }
-    if let Some(answer) = known.get(folder) {
-        return *answer;
-    }
-    let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
-    let answer = is_real_folder(files, root, above, known)
-        && is_folder(files, &root.join(folder), Links::Kept);
-    known.insert(folder.to_owned(), answer);
-    answer
-}
-
 /// Whether a regular file stands there, itself or behind a link.
-fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
+pub(crate) fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
     let found = files.stat(path, Links::Followed);
     found.is_ok_and(|found| found.kind == FileKind::File)
 }
 
-fn is_folder(files: &dyn FileSystem, path: &Path, links: Links) -> bool {
+pub(crate) fn is_folder(files: &dyn FileSystem, path: &Path, links: Links) -> bool {
     let found = files.stat(path, links);
     found.is_ok_and(|found| found.kind == FileKind::Folder)
 }
 
-fn what(stat: &FileStat) -> What {
-    match stat.kind {
-        FileKind::File => What::File(stat.stamp),
-        FileKind::Link => What::Link,
-        // A folder: in the place of what was none when its own was listed.
-        FileKind::Folder | FileKind::Special => What::Special,
-    }
+/// A relative path with `/` between its parts, wherever they are written otherwise.
+fn slashed(path: &Path) -> Vec<u8> {
+    let parts: Vec<_> = path.iter().map(bytes).collect();
+    parts.join(&b'/')
 }
 
-fn ignored(path: &Path, is_dir: bool, ignores: Option<&Ignores>) -> bool {
-    let mut level = ignores;
-    while let Some(Ignores { here, above }) = level {
-        match here.matched(path, is_dir) {
-            Match::Ignore(_) => return true,
-            Match::Whitelist(_) => return false,
-            Match::None => level = above.as_deref(),
-        }
-    }
-    false
-}
-
-/// More of an ignore file is not read: what it would leave out counts.
-const LARGEST_IGNORE_FILE: u64 = 4 << 20;
-
-fn with_ignore_file(
-    files: &dyn FileSystem,
-    folder: &Path,
-    above: Option<Arc<Ignores>>,
-) -> Option<Arc<Ignores>> {
-    let file = folder.join(".gitignore");
-    // Like git, no symlink; and a pipe of that name would have us wait for ever.
-    let stat = files.stat(&file, Links::Kept);
-    if !stat.is_ok_and(|stat| stat.kind == FileKind::File) {
-        return above;
-    }
-    let Ok(open) = files.open_file(&file, Links::Kept) else {
-        return above;
-    };
-    let mut text = Vec::new();
-    // What can be read of it holds.
-    let _ = open.take(LARGEST_IGNORE_FILE).read_to_end(&mut text);
-    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
-    let mut builder = GitignoreBuilder::new(folder);
-    for line in text.lines().map_while(Result::ok) {
-        // A line that is no glob is skipped, as git does.
-        let _ = builder.add_line(None, &line);
-    }
-    match builder.build() {
-        Ok(here) if !here.is_empty() => Some(Arc::new(Ignores { here, above })),
-        Ok(_) | Err(_) => above,
-    }
-}
-
-/// The ignore files between the root of the git repository and ours. None where there is no
-/// repository: a stray ignore file in a home folder is nobody's wish for this tree.
-fn ignores_above(files: &dyn FileSystem, root: &Path) -> Option<Arc<Ignores>> {
-    let has_git = |folder: &Path| files.stat(&folder.join(".git"), Links::Followed).is_ok();
-    if has_git(root) {
-        return None;
-    }
-    let root = std::path::absolute(root).ok()?;
-    let above: Vec<&Path> = root.ancestors().skip(1).collect();
-    let git_root = above.iter().position(|folder| has_git(folder))?;
-    above
-        .iter()
-        .take(git_root + 1)
-        .rev()
-        .fold(None, |ignores, folder| {
-            with_ignore_file(files, folder, ignores)
-        })
-}
-
-fn trimmed(prefix: &[u8]) -> Vec<u8> {
-    prefix.strip_suffix(b"/").unwrap_or(prefix).to_vec()
+pub(crate) fn trimmed(prefix: &[u8]) -> &[u8] {
+    prefix.strip_suffix(b"/").unwrap_or(prefix)
 }
 
 #[cfg(unix)]
-fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     use std::os::unix::ffi::OsStrExt as _;
     name.as_bytes().into()
 }
 
 #[cfg(not(unix))]
-fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     name.to_string_lossy().into_owned().into_bytes().into()
 }
 
@@ -642,7 +398,7 @@ pub(crate) fn os_name(path: &[u8]) -> OsString {
     String::from_utf8_lossy(path).into_owned().into()
 }
 
-fn lossless(path: &[u8]) -> std::borrow::Cow<'_, str> {
+pub(crate) fn lossless(path: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(path) {
         Ok(text) => text.into(),
         Err(_) => text(path).into(),

@@ -36,10 +36,10 @@ impl Watch {
     pub(crate) fn new<'a>(
         file_system: Arc<dyn FileSystem>,
         root: &Path,
-        leaves: impl Iterator<Item = &'a Leaf>,
+        leaves: impl Iterator<Item = Leaf<'a>>,
     ) -> Self {
-        let watched = |leaf: &Leaf| Watched {
-            path: leaf.path.clone(),
+        let watched = |leaf: Leaf<'_>| Watched {
+            path: leaf.path.to_vec(),
             meant: leaf.digest,
             stamp: leaf.stamp,
             since: None,

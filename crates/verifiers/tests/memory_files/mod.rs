@@ -20,6 +20,8 @@ const MOST_LINKS: u32 = 40;
 pub(crate) struct MemoryFiles {
     state: Arc<Mutex<State>>,
     epoch: Instant,
+    /// How many threads are worth starting.
+    threads: usize,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,7 @@ impl MemoryFiles {
                 broken: None,
             })),
             epoch: Instant::now(),
+            threads: 1,
         };
         let mut folders: Vec<&Path> = root.ancestors().collect();
         folders.reverse();
@@ -74,6 +77,14 @@ impl MemoryFiles {
             files.state().put(folder, What::Folder);
         }
         files
+    }
+
+    /// The same files, asked by several threads.
+    pub(crate) fn with_threads(&self, threads: usize) -> Self {
+        Self {
+            threads,
+            ..self.clone()
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -281,7 +292,7 @@ impl FileSystem for MemoryFiles {
     }
 
     fn threads(&self) -> usize {
-        1
+        self.threads
     }
 
     fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
