@@ -1,4 +1,4 @@
-//! `bench hook | replay | check | patch | policy | witness`: how good is good, measured side by side in one run and
+//! `bench hook | replay | check | patch | policy | tree | witness`: how good is good, measured side by side in one run and
 //! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
 
 mod check;
@@ -8,6 +8,7 @@ mod patch;
 mod policy;
 mod replay;
 mod scene;
+mod tree;
 mod witness;
 
 use std::path::{Path, PathBuf};
@@ -15,19 +16,21 @@ use std::process::ExitCode;
 
 use crate::build::{self, Profile};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|witness [--runs N] [--events N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|tree|witness [--runs N] [--events N] [--files N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
+  --files N    tree: files in the tree (300000)
   --debug      the dev profile: a smoke test of the bench, not a measurement
   --dynamic    linked as `cargo install` does it, not as `cargo xtask install`
   --binary F   measures this checkrein, as installed, and builds none
-  --beside F   hook, check: a second checkrein, an older one say, in the same run
+  --beside F   hook, check, tree: a second checkrein, an older one say, in the same run
   --strict     exit 1 if a target is missed";
 
 /// What was asked for.
 struct Options {
     runs: usize,
     events: Option<usize>,
+    files: Option<usize>,
     profile: Profile,
     /// Instead of building one.
     binary: Option<PathBuf>,
@@ -46,6 +49,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         "check" => check::run,
         "patch" => patch::run,
         "policy" => policy::run,
+        "tree" => tree::run,
         "witness" => return tell(&options, || witness::run(&options), None),
         _ => return Err(USAGE.to_owned()),
     };
@@ -80,6 +84,7 @@ fn parse(rest: &[String]) -> Result<Options, String> {
     let mut options = Options {
         runs: 200,
         events: None,
+        files: None,
         profile: Profile::Static,
         binary: None,
         beside: None,
@@ -96,6 +101,7 @@ fn parse(rest: &[String]) -> Result<Options, String> {
         match word.as_str() {
             "--runs" => options.runs = number()?,
             "--events" => options.events = Some(number()?),
+            "--files" => options.files = Some(number()?),
             "--debug" => options.profile = Profile::Dev,
             "--dynamic" => options.profile = Profile::Dist,
             "--binary" | "--beside" => {

@@ -88,14 +88,20 @@ impl Scene {
 
     /// `checkrein ARGS` in the repo, with an empty home.
     pub(crate) fn checkrein(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = self.program(&self.binary, "state");
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// A checkrein in the repo, with an empty home and a state folder of this name.
+    pub(crate) fn program(&self, binary: &Path, state: &str) -> Command {
+        let mut command = Command::new(binary);
+        command
             .current_dir(self.path("repo"))
             .env("HOME", self.path("home"))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("CHECKREIN_PROFILE")
-            .env("CHECKREIN_STATE", self.path("state"));
+            .env("CHECKREIN_STATE", self.path(state));
         command
     }
 
