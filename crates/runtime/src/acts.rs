@@ -38,6 +38,7 @@ impl Runtime {
             reading.fact.acts = Some(acts.newest);
             Look {
                 began,
+                took: began.elapsed(),
                 reading,
                 acts: acts.counted,
             }

@@ -87,6 +87,7 @@ impl Runtime {
         let session: Option<&SessionId> = None;
         let look = Arc::new(Look {
             began,
+            took: began.elapsed(),
             reading,
             acts: acts.counted,
         });

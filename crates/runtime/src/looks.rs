@@ -2,18 +2,19 @@
 //! checks that end together share the look after them, and the last look is that one, if nothing was
 //! waited for since.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use checkrein_verifiers::tree::TreeReading;
 
-use crate::system::System;
+use crate::system::{MayBlock, System};
 
 /// The tree at some moment.
 #[derive(Debug)]
 pub(crate) struct Look {
     /// The moment is not before this one.
     pub(crate) began: Instant,
+    pub(crate) took: Duration,
     pub(crate) reading: TreeReading,
     /// How many acts were counted before it.
     pub(crate) acts: u64,
@@ -27,7 +28,24 @@ pub(crate) struct Looks {
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
     ended: Mutex<Option<Instant>>,
+    /// Checks that may end soon.
+    busy: Mutex<usize>,
+    one_ended: Condvar,
 }
+
+/// A check that is at work, until this is dropped.
+pub(crate) struct BusyCheck<'l>(&'l Looks);
+
+impl Drop for BusyCheck<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.busy) -= 1;
+        self.0.one_ended.notify_all();
+    }
+}
+
+/// After a check the others are waited for at most this part of the time that a look takes: in a large tree a
+/// second look takes longer than that, and a slow check does not hold back what the others found out.
+const PART_OF_A_LOOK: u32 = 4;
 
 impl Looks {
     pub(crate) fn new(system: Arc<dyn System>, first: Option<Arc<Look>>) -> Self {
@@ -35,7 +53,38 @@ impl Looks {
             system,
             latest: Mutex::new(first),
             ended: Mutex::default(),
+            busy: Mutex::default(),
+            one_ended: Condvar::default(),
         }
+    }
+
+    /// A check is about to be at work.
+    pub(crate) fn begin_check(&self) -> BusyCheck<'_> {
+        *lock(&self.busy) += 1;
+        BusyCheck(self)
+    }
+
+    /// The tree at some moment after a check that has just ended. Checks that end together share it.
+    pub(crate) fn after(
+        &self,
+        ended: BusyCheck<'_>,
+        read: impl FnOnce() -> Result<Look, String>,
+    ) -> Result<Arc<Look>, String> {
+        let now = self.system.monotonic();
+        drop(ended);
+        let a_look = self.system.lock(&self.latest).as_ref().map(|look| look.took);
+        let until = now + a_look.unwrap_or_default() / PART_OF_A_LOOK;
+        self.system.wait(&mut |may_block| match may_block {
+            MayBlock::Yes => {
+                let left = until.saturating_duration_since(self.system.monotonic());
+                let busy = lock(&self.busy);
+                // How many are left is not needed.
+                drop(self.one_ended.wait_timeout_while(busy, left, |busy| *busy > 0));
+                true
+            }
+            MayBlock::No => *lock(&self.busy) == 0 || self.system.monotonic() >= until,
+        });
+        self.get(|look| look.began >= now, read)
     }
 
     /// The tree at some moment of this stop, for a check that is to begin: what changes from then on is
@@ -106,6 +155,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::system::RealSystem;
     use checkrein_verifiers::file_system::RealFileSystem;
@@ -124,6 +175,7 @@ mod tests {
         };
         Look {
             began: Instant::now(),
+            took: Duration::from_secs(3600),
             reading: reader.read(&[], Limits::default()).unwrap(),
             acts: 0,
         }
@@ -145,6 +197,37 @@ mod tests {
         assert!(Arc::ptr_eq(&looks.any(never).unwrap(), &second));
         looks.found_out();
         assert!(looks.last().is_none());
+    }
+
+    #[test]
+    fn checks_that_end_together_share_the_look_after_them() {
+        let looks = Looks::from(Some(Arc::new(look())));
+        let reads = AtomicUsize::new(0);
+        let read = || {
+            reads.fetch_add(1, Ordering::Relaxed);
+            Ok(look())
+        };
+        let checks: Vec<_> = (0..4).map(|_| looks.begin_check()).collect();
+        std::thread::scope(|scope| {
+            for check in checks {
+                scope.spawn(|| {
+                    looks.found_out();
+                    looks.after(check, read).unwrap();
+                });
+            }
+        });
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+        assert!(looks.last().is_some(), "nothing was found out since");
+    }
+
+    #[test]
+    fn a_slow_check_is_not_waited_for_longer_than_a_part_of_a_look() {
+        let took = Duration::from_millis(4);
+        let looks = Looks::from(Some(Arc::new(Look { took, ..look() })));
+        let _slow = looks.begin_check();
+        let quick = looks.begin_check();
+        let after = looks.after(quick, || Ok(look())).unwrap();
+        assert_eq!(after.took, Duration::from_secs(3600), "it was read");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use checkrein_verifiers::{Job, Report};
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::looks::{Look, Looks};
+use crate::looks::{BusyCheck, Look, Looks};
 use crate::system::{System, Threads};
 use crate::workspace::Tracked;
 use crate::{approvals, exit_statuses, kept, logs, writers};
@@ -140,7 +140,8 @@ impl Runtime {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
-                threads.spawn(move || batch.first(spec, want, &sender));
+                let busy = batch.looks.begin_check();
+                threads.spawn(move || batch.first(spec, want, busy, &sender));
             }
             drop(sender);
             while let Some(found) = system.receive(&receiver) {
@@ -226,9 +227,10 @@ impl<'a> Batch<'a> {
         &self,
         spec: &'a VerifierSpec,
         wanted: &Wanted,
+        busy: BusyCheck<'_>,
         sender: &Sender<Answer<'a>>,
     ) {
-        let found = self.find(spec, wanted);
+        let found = self.find(spec, wanted, busy);
         // A run says so itself, before it looks at the tree.
         let by_run = |found: &Found<'_>| match found {
             Found::Done(done) => done.run_here,
@@ -241,7 +243,7 @@ impl<'a> Batch<'a> {
         let _ = sender.send(found);
     }
 
-    fn find(&self, spec: &'a VerifierSpec, wanted: &Wanted) -> Answer<'a> {
+    fn find(&self, spec: &'a VerifierSpec, wanted: &Wanted, busy: BusyCheck<'_>) -> Answer<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
         let use_cache = self.use_cache && !wanted.again;
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
@@ -300,7 +302,7 @@ impl<'a> Batch<'a> {
         let report = self.run(spec, &claim);
         self.check_cancelled()?;
         self.looks.found_out();
-        let after = match self.looks.next(|| self.read()) {
+        let after = match self.looks.after(busy, || self.read()) {
             Ok(after) => after,
             Err(why) => {
                 self.check_cancelled()?;
@@ -665,6 +667,7 @@ impl<'a> Batch<'a> {
         reading.fact.acts = Some(acts.newest);
         Ok(Look {
             began,
+            took: began.elapsed(),
             reading,
             acts: acts.counted,
         })

@@ -159,7 +159,7 @@ impl<'a> Batch<'a> {
         drop(link);
         for want in &wanted {
             if let Some(spec) = self.policy.verifier(&want.verifier) {
-                self.first(spec, want, sender);
+                self.first(spec, want, self.looks.begin_check(), sender);
             }
         }
     }
