@@ -1,5 +1,5 @@
 //! `bench check`: what `checkrein check` adds to the longest of N commands, and what an
-//! unchanged tree of 5,000 files costs.
+//! unchanged tree of 5,000 files costs, with installed packages beside it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,6 +16,9 @@ const COMMANDS: usize = 8;
 /// Seconds that the longest sleeps.
 const LONGEST: &str = "0.5";
 const FILES: usize = 5_000;
+/// In `node_modules`, which does not count.
+const PACKAGES: usize = 400;
+const FILES_IN_A_PACKAGE: usize = 100;
 /// After so long the stat cache believes a file's times.
 const AT_REST: Duration = Duration::from_secs(61);
 
@@ -150,6 +153,16 @@ impl Scenes {
                 &format!("{folder}/f{n}.rs"),
                 &format!("pub fn f{n}() -> u32 {{ {n} }}\n"),
             )?;
+        }
+        large.write("repo/.gitignore", "node_modules/\n")?;
+        for n in 0..PACKAGES {
+            let folder = format!("repo/node_modules/package-{n}/lib");
+            std::fs::create_dir_all(large.path(&folder))
+                .map_err(|error| format!("{folder}: {error}"))?;
+            for file in 0..FILES_IN_A_PACKAGE {
+                let text = format!("exports.f = () => {file};\n");
+                large.write(&format!("{folder}/f{file}.js"), &text)?;
+            }
         }
         large.git(&["add", "-A"])?;
         Ok(Self { small, large })
