@@ -31,12 +31,13 @@ pub fn tracked_below(
     until: Instant,
 ) -> Result<TrackedNames, GitReadError> {
     let mut tracked = TrackedReader {
-        names: TrackedNames::default(),
+        files: Vec::new(),
+        folders: Vec::new(),
         left: LARGEST as usize,
         until,
     };
     let Ok(folder) = folder.canonicalize() else {
-        return Ok(tracked.names);
+        return Ok(TrackedNames::default());
     };
     if let Some(repository) = GitRepository::discover(&folder)? {
         let object_format = repository.settings_of_this_worktree()?.object_format;
@@ -46,11 +47,16 @@ pub fn tracked_below(
         let object_format = repository.settings()?.object_format;
         tracked.read(&folder, &repository, object_format)?;
     }
-    Ok(tracked.names)
+    // Sorted and made into sets in one go: an index is sorted already.
+    Ok(TrackedNames {
+        files: tracked.files.into_iter().collect(),
+        folders: tracked.folders.into_iter().collect(),
+    })
 }
 
 struct TrackedReader {
-    names: TrackedNames,
+    files: Vec<Vec<u8>>,
+    folders: Vec<Vec<u8>>,
     /// Bytes that further names may have together.
     left: usize,
     until: Instant,
@@ -122,9 +128,9 @@ impl TrackedReader {
                 submodules.push(name.clone());
             }
             match entry.kind {
-                EntryKind::Folder => self.names.folders.insert(name),
-                EntryKind::File | EntryKind::Submodule => self.names.files.insert(name),
-            };
+                EntryKind::Folder => self.folders.push(name),
+                EntryKind::File | EntryKind::Submodule => self.files.push(name),
+            }
         }
         Ok(submodules)
     }
