@@ -10,7 +10,7 @@ use checkrein_core::event::Event;
 use checkrein_core::evidence::{Cause, Evidence};
 use checkrein_core::explain::{self, Because, HeldUpBy};
 use checkrein_core::feedback;
-use checkrein_core::ids::{AgentName, ScopeId, SessionId};
+use checkrein_core::ids::{AgentName, ScopeId, Seq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::State;

@@ -72,14 +72,21 @@ impl Looks {
     ) -> Result<Arc<Look>, String> {
         let now = self.system.monotonic();
         drop(ended);
-        let a_look = self.system.lock(&self.latest).as_ref().map(|look| look.took);
+        let a_look = self
+            .system
+            .lock(&self.latest)
+            .as_ref()
+            .map(|look| look.took);
         let until = now + a_look.unwrap_or_default() / PART_OF_A_LOOK;
         self.system.wait(&mut |may_block| match may_block {
             MayBlock::Yes => {
                 let left = until.saturating_duration_since(self.system.monotonic());
                 let busy = lock(&self.busy);
                 // How many are left is not needed.
-                drop(self.one_ended.wait_timeout_while(busy, left, |busy| *busy > 0));
+                drop(
+                    self.one_ended
+                        .wait_timeout_while(busy, left, |busy| *busy > 0),
+                );
                 true
             }
             MayBlock::No => *lock(&self.busy) == 0 || self.system.monotonic() >= until,
@@ -174,7 +181,7 @@ mod tests {
             printed: std::collections::BTreeSet::new(),
         };
         Look {
-            began: Instant::now(),
+            began: std::time::Instant::now(),
             took: Duration::from_secs(3600),
             reading: reader.read(&[], Limits::default()).unwrap(),
             acts: 0,
@@ -201,7 +208,7 @@ mod tests {
 
     #[test]
     fn checks_that_end_together_share_the_look_after_them() {
-        let looks = Looks::from(Some(Arc::new(look())));
+        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())));
         let reads = AtomicUsize::new(0);
         let read = || {
             reads.fetch_add(1, Ordering::Relaxed);
@@ -223,7 +230,10 @@ mod tests {
     #[test]
     fn a_slow_check_is_not_waited_for_longer_than_a_part_of_a_look() {
         let took = Duration::from_millis(4);
-        let looks = Looks::from(Some(Arc::new(Look { took, ..look() })));
+        let looks = Looks::new(
+            Arc::new(RealSystem),
+            Some(Arc::new(Look { took, ..look() })),
+        );
         let _slow = looks.begin_check();
         let quick = looks.begin_check();
         let after = looks.after(quick, || Ok(look())).unwrap();
