@@ -1,6 +1,7 @@
 //! Stops: hard, soft, lazy; what is run, what is said, how it ends.
 
 use checkrein_core::digest::Digest;
+use checkrein_core::effect::Effect;
 use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Because;
@@ -950,7 +951,7 @@ fn what_still_runs_in_the_background_is_told() {
 #[test]
 fn a_program_that_is_gone_since_is_told_once() {
     let story = "prompt | edit | tests missing_program | stop | stop";
-    let told = |equipped: &[&str]| {
+    let told = |equipped: &[&str], story: &str| {
         let mut world = World::new(policy("tests lint", ""));
         world.record(Event::PolicySealed {
             policy: Digest::of(&world.policy.to_blob()),
@@ -961,14 +962,57 @@ fn a_program_that_is_gone_since_is_told_once() {
         tell(&mut world, story)
     };
     assert_eq!(
-        told(&["tests"]),
+        told(&["tests"], story),
         "tests lint continue tests:missing_program?0+0-0 \
          | tests verifier_failed_unrecoverable/tests"
     );
     for equipped in [&[][..], &["lint"]] {
         assert_eq!(
-            told(equipped),
+            told(equipped, story),
             "tests lint verifier_failed_unrecoverable/tests | verifier_failed_unrecoverable/tests"
         );
     }
+    // Its program is there, and it cannot succeed all the same.
+    assert_eq!(
+        told(&["tests"], "prompt | edit | tests expired | stop"),
+        "tests lint verifier_failed_unrecoverable/tests"
+    );
+}
+
+/// Files that nobody can read are no files that move.
+#[test]
+fn a_tree_that_cannot_be_read_any_more_is_an_attempt() {
+    let mut world = World::new(policy("tests", ""));
+    tell(&mut world, "prompt | edit");
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        world.tree = Some(2);
+        world.ask_stop(&ScopeId::main());
+        let mut answer = None;
+        while !world.open.is_empty() {
+            // Readable for the check, and not for the look after it.
+            if matches!(world.open[0], Effect::ReadTree { .. }) {
+                world.tree = None;
+            }
+            answer = world.answer(0).decision;
+        }
+        answers.push(answer.map(|answer| describe(&[], &answer)));
+    }
+    let refused =
+        ["continue", "repeat"].map(|word| Some(format!("{word} tests:tree_unreadable?0+0-0")));
+    assert_eq!(answers[..2], refused);
+    assert_eq!(world.ending().as_deref(), Some("gave_up/same_failures"));
+}
+
+/// What cannot succeed after the task had ended otherwise than well changes nothing of its end.
+#[test]
+fn a_task_that_has_ended_says_so_whatever_comes_after() {
+    let mut world = World::new(policy("tests", ""));
+    tell(
+        &mut world,
+        "prompt | edit | tests fail 1 | stop | stop | stop | edit | tests missing_program | stop",
+    );
+    let made = world.decisions().last().unwrap();
+    assert!(made.why.contains(&Because::AlreadyEnded), "{:?}", made.why);
+    assert_eq!(world.ending().as_deref(), Some("gave_up/same_failures"));
 }
