@@ -405,6 +405,14 @@ impl<'a> Session<'a> {
         self.engine.runtime().peek(&self.id)
     }
 
+    /// Whether something could be recorded now: for who watches an agent that would work on unrecorded.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or somebody else has been writing it for too long.
+    pub fn check_writable(&self) -> Result<(), RuntimeError> {
+        self.engine.runtime().check_writable(&self.id)
+    }
+
     fn deliver(
         &self,
         input: Input,

@@ -269,6 +269,15 @@ impl Runtime {
         })
     }
 
+    /// Whether something could be recorded now.
+    ///
+    /// # Errors
+    /// If the store cannot be written, or somebody else has been writing it for too long.
+    pub fn check_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
+        self.store.transact(session, &mut |_| Ok(None))?;
+        Ok(())
+    }
+
     /// Where the transcript of this conversation was read to; `None` for a session that has no log.
     ///
     /// # Errors

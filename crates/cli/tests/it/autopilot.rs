@@ -256,9 +256,9 @@ fn another_tree_has_a_flight_of_its_own() {
     world.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
     let ready = world.pipe("ready");
     let coder = Coder::start(|heard| match heard.turns {
-        0 if heard.whole.contains("reached when") => Turn::shell(
-            "if [ -p ../ready ]; then echo ready > ../ready; rm ../ready; sleep 611; fi",
-        ),
+        0 if heard.whole.contains("reached when") => {
+            Turn::shell("if mkdir ../begun; then echo ready > ../ready; sleep 611; fi")
+        }
         1 => Turn::patch(FIX),
         2 => Turn::shell("echo right > notes"),
         _ => Turn::say("Reached."),

@@ -82,6 +82,8 @@ impl Eye {
         &mut self,
         session: &Session<'_>,
     ) -> Result<(Look, Option<(State, Policy)>), CommandError> {
+        // What its agent does from here on could not be counted.
+        session.check_writable()?;
         let Some((state, policy)) = session.peek()? else {
             return Ok((Look::GoOn, None));
         };
