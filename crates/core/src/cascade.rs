@@ -556,7 +556,8 @@ fn refuse(
 }
 
 /// What fails by what was found at an earlier stop, or by somebody else's run, where the task would be given up
-/// for it: who mended it may have done so where nobody looks. Once for each stop.
+/// for it: who mended it may have done so where nobody looks. Once for each subject, since what runs longer
+/// than its hook comes back at a later stop.
 fn to_run_once_more(
     policy: &Policy,
     task: &Task,
@@ -572,6 +573,10 @@ fn to_run_once_more(
         let spec = policy.verifier(&line.verifier)?;
         let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
         let about = pending.tree.as_ref().ok().filter(|_| is_check)?.about(spec);
+        let run = line.run();
+        if task.has_run_once_more(&spec.name, about.short(), run) {
+            return None;
+        }
         Some(Effect::RunVerifier {
             scope: ScopeId::main(),
             verifier: spec.name.clone(),

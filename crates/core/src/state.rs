@@ -180,6 +180,8 @@ pub struct Task {
     pub edited_told: bool,
     /// Verifiers that the agent was sent back for because their program was gone.
     pub missing_told: Vec<VerifierName>,
+    /// What was to run once more before the task would be given up.
+    pub ran_once_more: Vec<OnceMore>,
     /// Calls that a model was asked about.
     pub vetoes: u32,
     /// Times that a model was asked whether the agent gets anywhere.
@@ -365,6 +367,17 @@ pub struct Held {
     pub began: Option<Millis>,
     /// The newest stop it came back for.
     pub stop: Seq,
+}
+
+/// A check that was to run once more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnceMore {
+    /// Which.
+    pub verifier: VerifierName,
+    /// About what.
+    pub subject: Short,
+    /// The run that it was known by until then.
+    pub known_by: Option<Short>,
 }
 
 /// What the agent was told about a verifier in this task.

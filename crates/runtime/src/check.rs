@@ -72,7 +72,7 @@ impl Runtime {
                 subject: reading.fact.content(spec),
                 content: reading.fact.content(spec),
                 acts: acts.newest.voiding(spec),
-                again: false,
+                again: None,
             })
             .collect();
         let mut checks: Vec<Check> = Vec::new();

@@ -28,6 +28,8 @@ pub(crate) struct Looks {
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
     ended: Mutex<Option<Instant>>,
+    /// When another process found something out last: its checks may have written into the tree.
+    elsewhere: Mutex<Option<Instant>>,
     /// Checks that may end soon.
     busy: Mutex<usize>,
     one_ended: Condvar,
@@ -53,6 +55,7 @@ impl Looks {
             system,
             latest: Mutex::new(first),
             ended: Mutex::default(),
+            elsewhere: Mutex::default(),
             busy: Mutex::default(),
             one_ended: Condvar::default(),
         }
@@ -123,7 +126,7 @@ impl Looks {
     }
 
     /// The newest one there is.
-    pub(crate) fn newest(&self) -> Option<Arc<Look>> {
+    fn newest(&self) -> Option<Arc<Look>> {
         self.system.lock(&self.latest).clone()
     }
 
@@ -138,6 +141,18 @@ impl Looks {
     /// Something was found out just now.
     pub(crate) fn found_out(&self) {
         *lock(&self.ended) = Some(self.system.monotonic());
+    }
+
+    /// Another process found something out just now.
+    pub(crate) fn found_elsewhere(&self) {
+        *lock(&self.elsewhere) = Some(self.system.monotonic());
+    }
+
+    /// The newest look, if no check of this stop has been running since, whoever runs it.
+    pub(crate) fn newest_at_rest(&self) -> Option<Arc<Look>> {
+        let elsewhere = *lock(&self.elsewhere);
+        self.newest()
+            .filter(|look| elsewhere.is_none_or(|at| at < look.began))
     }
 
     fn get(

@@ -43,8 +43,8 @@ pub(crate) struct Wanted {
     pub(crate) content: Digest,
     /// What began before this act was counted is out of date.
     pub(crate) acts: u64,
-    /// What is known is not taken.
-    pub(crate) again: bool,
+    /// What is known is not taken, but of a run that began since then.
+    pub(crate) again: Option<Millis>,
 }
 
 /// Evidence that came back.
@@ -203,6 +203,8 @@ pub(crate) struct Moved<'a> {
     written: Vec<String>,
     /// It has not run yet.
     more: bool,
+    /// As of [`Wanted::again`].
+    again: Option<Millis>,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -245,7 +247,6 @@ impl<'a> Batch<'a> {
 
     fn find(&self, spec: &'a VerifierSpec, wanted: &Wanted, busy: BusyCheck<'_>) -> Answer<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
-        let use_cache = self.use_cache && !wanted.again;
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
         if spec.subject != SubjectKind::Message
@@ -266,7 +267,7 @@ impl<'a> Batch<'a> {
             return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
         }
         let key = self.key(spec, subject);
-        let claim = match self.turn(spec, subject, key, acts, use_cache)? {
+        let claim = match self.turn(spec, subject, key, acts, wanted.again)? {
             Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
             Turn::Mine(claim) => claim,
         };
@@ -297,6 +298,7 @@ impl<'a> Batch<'a> {
                 spec,
                 written,
                 more: true,
+                again: wanted.again,
             })));
         }
         let report = self.run(spec, &claim);
@@ -322,6 +324,7 @@ impl<'a> Batch<'a> {
             spec,
             written,
             more: false,
+            again: wanted.again,
         })))
     }
 
@@ -413,6 +416,7 @@ impl<'a> Batch<'a> {
             spec,
             mut written,
             mut more,
+            again,
         } = again;
         let mut claim = self.take_claim(spec);
         let mut waited = false;
@@ -434,7 +438,7 @@ impl<'a> Batch<'a> {
             let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
             let key = self.key(spec, subject);
             let Some(claim) = &claim else {
-                match self.turn(spec, subject, key, acts, self.use_cache)? {
+                match self.turn(spec, subject, key, acts, again)? {
                     Turn::Known(done) | Turn::Given(done) => return Ok(*done),
                     // The tree may have changed while another had it.
                     Turn::Mine(mine) => claim = Some(mine),
@@ -493,8 +497,11 @@ impl<'a> Batch<'a> {
         subject: Digest,
         key: Digest,
         acts: u64,
-        use_cache: bool,
+        again: Option<Millis>,
     ) -> Result<Turn, RuntimeError> {
+        let use_cache = self.use_cache && again.is_none();
+        // A run that had begun before says nothing of what was mended since.
+        let is_late_enough = |run: &kept::Run| again.is_none_or(|since| run.began() >= since);
         let store = &*self.runtime.store;
         let slot = self.slot(spec, key);
         let before = kept::newest(store, &key)?;
@@ -509,19 +516,23 @@ impl<'a> Batch<'a> {
             let usable = now.filter(|run| {
                 let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
                 self.is_about(spec, run, acts)
-                    && (waited && is_new || use_cache && self.is_current(run))
+                    && match again {
+                        Some(since) => run.began() >= since,
+                        None => waited && is_new || use_cache && self.is_current(run),
+                    }
             });
             if let Some(run) = usable {
                 return Ok(Turn::Known(known(run)));
             }
             if let Some(claim) = store.claim(&slot)? {
                 // It may have been found between our look and our claim.
-                let again = kept::newest(store, &key)?;
-                return Ok(match again {
+                let newest = kept::newest(store, &key)?;
+                return Ok(match newest {
                     Some(run)
                         if Some(&run) != before.as_ref()
                             && is_fresh(spec, &run, acts, self.now())
-                            && (use_cache || waited) =>
+                            && (use_cache || waited || again.is_some())
+                            && is_late_enough(&run) =>
                     {
                         Turn::Known(known(run))
                     }
@@ -563,7 +574,7 @@ impl<'a> Batch<'a> {
         let run = kept::newest(&*self.runtime.store, &self.key(spec, want.content));
         let run = run.ok().flatten();
         run.is_some_and(|run| {
-            let use_cache = self.use_cache && !want.again;
+            let use_cache = self.use_cache && want.again.is_none();
             self.is_about(spec, &run, want.acts) && use_cache && self.is_current(&run)
         })
     }

@@ -163,6 +163,7 @@ impl Runtime {
         let pending = state.pending(scope);
         let request = pending.map_or(Seq(0), |pending| pending.requested);
         let since = state.task.as_ref().map(Task::fails_hold_since);
+        let since_stop = state.pending(scope).map(|pending| pending.at);
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
@@ -181,7 +182,7 @@ impl Runtime {
                         subject,
                         content,
                         acts,
-                        again,
+                        again: since_stop.filter(|_| again),
                     });
                 }
                 Effect::ReadTree { stop, .. } => read = Some(stop),
@@ -297,7 +298,7 @@ impl Runtime {
             policy,
             patience.limits(&*self.place.system),
         )?;
-        let before = looks.newest();
+        let before = looks.newest_at_rest();
         Ok(look.map(|look| {
             // Since that look no check of this stop has been running.
             if let Some(before) = before {

@@ -102,6 +102,11 @@ impl Line {
         self.is_refused() && self.held_up.is_some()
     }
 
+    /// The run that found it.
+    pub(super) fn run(&self) -> Option<Short> {
+        self.fact.as_ref().map(|fact| fact.key.short())
+    }
+
     /// Found at an earlier stop, or by a run that was kept.
     pub(super) fn is_known_from_before(&self) -> bool {
         let fact = self.fact.as_ref();

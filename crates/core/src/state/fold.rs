@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, MAX_CURSORS, Pending, Scope, State, Task, Totals, TreeRecheck, WINDOW};
+use super::{
+    Call, MAX_CURSORS, OnceMore, Pending, Scope, State, Task, Totals, TreeRecheck, WINDOW,
+};
 use crate::decision::{CheckFeedback, Decision, StopDecision};
 use crate::digest::{Digest, Short};
 use crate::effect::Effect;
@@ -131,8 +133,9 @@ impl State {
             }
             Input::EvidenceArrived(arrived) => self.hold(arrived),
             Input::TreeRead(read) => {
-                self.read_tree(read);
-                self.know_runs(&read.scope, stamped);
+                if self.read_tree(read) {
+                    self.know_runs(&read.scope, stamped);
+                }
             }
             Input::StopFailed(failed) => {
                 if let Some(task) = &mut self.task
@@ -400,14 +403,15 @@ impl State {
         }
     }
 
-    fn read_tree(&mut self, read: &TreeRead) {
+    /// Whether the reading was for the stop that is being judged.
+    fn read_tree(&mut self, read: &TreeRead) -> bool {
         let task = self.task.as_mut();
         let Some(pending) = task.and_then(|task| task.pending_mut(&read.scope)) else {
-            return;
+            return false;
         };
         // A reading for a stop that was replaced may be older than the newer stop's checks.
         if !pending.recheck.is_reading() || pending.stop != read.stop {
-            return;
+            return false;
         }
         let same = match (&pending.tree, &read.tree) {
             (Ok(before), Ok(now)) => before.is_alike(now),
@@ -418,6 +422,7 @@ impl State {
         if pending.recheck == TreeRecheck::Moved {
             pending.tree.clone_from(&read.tree);
         }
+        true
     }
 
     fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
@@ -461,6 +466,7 @@ impl State {
             edited: Vec::new(),
             edited_told: false,
             missing_told: Vec::new(),
+            ran_once_more: Vec::new(),
             vetoes: 0,
             ratings: 0,
             low: 0,
@@ -528,6 +534,7 @@ impl State {
             return;
         }
         pending.requested = self.last;
+        let mut run_once_more = Vec::new();
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
@@ -538,12 +545,21 @@ impl State {
                 } => {
                     if *again {
                         pending.again.push(verifier.clone());
+                        let held = pending.settling(verifier, *subject);
+                        run_once_more.push(OnceMore {
+                            verifier: verifier.clone(),
+                            subject: subject.short(),
+                            known_by: held.map(|held| held.fact.key.short()),
+                        });
                     }
                     pending.waiting.push(verifier.clone());
                     pending.asked.push((verifier.clone(), subject.short()));
                 }
                 Effect::ReadTree { .. } => pending.recheck.request(),
             }
+        }
+        if let Some(task) = self.task.as_mut() {
+            task.note_run_once_more(run_once_more);
         }
     }
 

@@ -80,8 +80,8 @@ pub(crate) fn limit_ms(in_call: bool) -> u64 {
 }
 
 impl Task {
-    /// What was noted with a time that is yet to come was noted by now. A verdict that was found then is
-    /// of an unknown age, so it is an old one.
+    /// What was noted with a time that is yet to come was noted by now. Of verdicts nobody knows the age any
+    /// more, so they are old ones.
     fn turn_back(&mut self, at: Millis) {
         self.opened_at = self.opened_at.min(at);
         if let Some((_, outside)) = &mut self.outside {
@@ -94,10 +94,7 @@ impl Task {
             verdicts.extend(&mut pending.verdicts);
         }
         for held in verdicts {
-            held.began = held.began.map(|began| match began > at {
-                true => Millis(0),
-                false => began,
-            });
+            held.began = held.began.map(|_| Millis(0));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! own and go with it. So no stop sees what comes back for another (law 4); that the same
 //! check is not run twice is the runtime's business, which knows what was found before.
 
-use super::{Held, MAX_TOLD, Pending, Task, Told};
+use super::{Held, MAX_TOLD, OnceMore, Pending, Task, Told};
 use crate::digest::Short;
 use crate::evidence::{Cause, EvidenceFact, MAX_FINDINGS, Verdict};
 use crate::ids::{Millis, VerifierName};
@@ -43,6 +43,26 @@ impl Task {
             }
         }
         self.take_back(pending.verdicts);
+    }
+
+    /// Whether what is known by this run came of running the check once more about this.
+    pub(crate) fn has_run_once_more(
+        &self,
+        verifier: &VerifierName,
+        subject: Short,
+        run: Option<Short>,
+    ) -> bool {
+        let mut ran = self.ran_once_more.iter();
+        ran.any(|more| {
+            more.verifier == *verifier && more.subject == subject && more.known_by != run
+        })
+    }
+
+    /// Remembers that these are to run once more; of each check what it is about now.
+    pub(super) fn note_run_once_more(&mut self, ran: Vec<OnceMore>) {
+        let is_old = |old: &OnceMore| ran.iter().any(|new| new.verifier == old.verifier);
+        self.ran_once_more.retain(|old| !is_old(old));
+        self.ran_once_more.extend(ran);
     }
 
     /// Remembers that these findings were told; forgets first what is no longer found.

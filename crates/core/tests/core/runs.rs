@@ -1,7 +1,7 @@
 //! What runs of checks the runtime knows of, beside those that the session has seen.
 
 use checkrein_core::decision::Decision;
-use checkrein_core::digest::Short;
+use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::Cause;
 use checkrein_core::ids::ScopeId;
@@ -88,6 +88,14 @@ fn where_the_last_run_is_cut_the_task_is_not_given_up() {
     assert_eq!(stop(&mut world), "continue");
     say(&mut world, "tests", Saying::because(Cause::ReplyDeadline));
     assert_eq!(stop(&mut world), "tests! continue");
+    // It still runs.
+    assert_eq!(stop(&mut world), "tests! continue");
+    // Its owner has found it out since: what runs longer than its hook ends, too.
+    let (verifier, run) = ("tests".into(), Some(Digest::of(b"another process").short()));
+    world.runs = Some(vec![NewestRun { verifier, run }].into());
+    world.other_run = true;
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests gave_up/same_failures");
 }
 
 #[test]

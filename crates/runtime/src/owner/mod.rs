@@ -58,5 +58,5 @@ pub(crate) struct OwnedCheck {
     pub(crate) acts: u64,
     /// As of [`crate::perform::Wanted::again`].
     #[serde(default)]
-    pub(crate) again: bool,
+    pub(crate) again: Option<Millis>,
 }

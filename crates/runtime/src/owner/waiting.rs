@@ -131,7 +131,11 @@ impl<'a> Batch<'a> {
             if let Err(cancelled) = self.check_cancelled() {
                 return send(Err(cancelled));
             }
-            if self.patience.is_over(self.system()) && link.say(&HookSays::Keep).is_ok() {
+            if self.patience.is_over(self.system()) {
+                // An owner that cannot be told to go on ends with this link.
+                if link.say(&HookSays::Keep).is_err() {
+                    break;
+                }
                 for want in &wanted {
                     send(self.still_running(want, since));
                 }
@@ -146,6 +150,7 @@ impl<'a> Batch<'a> {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != verifier);
                             self.looks.found_out();
+                            self.looks.found_elsewhere();
                             send(Ok(Found::Done(Box::new(done))));
                         }
                         Ok(None) => {}
