@@ -12,6 +12,7 @@ use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::looks::{Look, Looks};
+use crate::neighbours;
 use crate::perform::{Done, Wanted};
 
 /// What `check` found out.
@@ -91,7 +92,11 @@ impl Runtime {
             reading,
             acts: acts.counted,
         });
-        let looks = Looks::new(Arc::clone(&self.place.system), Some(Arc::clone(&look)));
+        let looks = Looks::new(
+            Arc::clone(&self.place.system),
+            Some(Arc::clone(&look)),
+            neighbours::LONGEST,
+        );
         self.perform(
             session,
             policy,

@@ -1,7 +1,7 @@
 //! What a front door hands in, and what it gets back.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
@@ -87,6 +87,11 @@ impl<'a> Patience<'a> {
     pub(crate) fn is_over(&self, system: &dyn System) -> bool {
         self.deadline
             .is_some_and(|deadline| system.monotonic() >= deadline)
+    }
+
+    /// Whether we are told to go.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// For a program that is asked something on the way: most of the time is for the checks.

@@ -24,6 +24,8 @@ pub(crate) struct Look {
 #[derive(Debug)]
 pub(crate) struct Looks {
     system: Arc<dyn System>,
+    /// How long neighbours may be waited for.
+    pub(crate) longest_wait: Duration,
     /// Held while the tree is read: readings share one cache file.
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
@@ -50,9 +52,14 @@ impl Drop for BusyCheck<'_> {
 const PART_OF_A_LOOK: u32 = 4;
 
 impl Looks {
-    pub(crate) fn new(system: Arc<dyn System>, first: Option<Arc<Look>>) -> Self {
+    pub(crate) fn new(
+        system: Arc<dyn System>,
+        first: Option<Arc<Look>>,
+        longest_wait: Duration,
+    ) -> Self {
         Self {
             system,
+            longest_wait,
             latest: Mutex::new(first),
             ended: Mutex::default(),
             elsewhere: Mutex::default(),
@@ -205,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_look_serves_whoever_asked_before_it_began() {
-        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())));
+        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
         let never = || -> Result<Look, String> { panic!("there is one") };
         let first = looks.any(never).unwrap();
         // Nothing was found out yet, so none is the last.
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn checks_that_end_together_share_the_look_after_them() {
-        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())));
+        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
         let reads = AtomicUsize::new(0);
         let read = || {
             reads.fetch_add(1, Ordering::Relaxed);
@@ -248,6 +255,7 @@ mod tests {
         let looks = Looks::new(
             Arc::new(RealSystem),
             Some(Arc::new(Look { took, ..look() })),
+            Duration::ZERO,
         );
         let _slow = looks.begin_check();
         let quick = looks.begin_check();
@@ -257,7 +265,7 @@ mod tests {
 
     #[test]
     fn who_asks_while_the_tree_is_read_gets_one_that_begins_later() {
-        let looks = Looks::new(Arc::new(RealSystem), None);
+        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
         let (begun, wait) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::Millis;
-use checkrein_verifiers::file_system::Links;
+use checkrein_verifiers::file_system::{Links, Stamp};
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
 use crate::delivery::Patience;
@@ -21,9 +21,11 @@ const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
 /// Files that were left alone for so long hold still.
 const STILL: Duration = Duration::from_secs(2);
 /// How long a stop waits for that behind a hook.
-const LONGEST: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST: Duration = Duration::from_secs(10);
 /// And where nobody waits for an answer.
 const LONGEST_OF_RUN: Duration = Duration::from_secs(60);
+/// And where a check was disturbed although the stop has waited before: somebody may have written only once.
+pub(crate) const ONCE_MORE: Duration = Duration::from_secs(3);
 /// How often it looks meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -33,7 +35,7 @@ pub(crate) fn remember(place: &Place, paths: &[String]) {
         return;
     }
     let now = place.system.millis();
-    let mut all = known(place);
+    let mut all = entries(place);
     all.retain(|(_, path)| !paths.contains(path));
     let named = paths.iter().filter(|path| !path.contains('\n'));
     all.extend(named.map(|path| (now, path.clone())));
@@ -47,24 +49,52 @@ pub(crate) fn remember(place: &Place, paths: &[String]) {
     let _ = write_private_file(&file, lines.concat().as_bytes());
 }
 
-/// Waits until the files that neighbours write hold still, but not for ever.
-pub(crate) fn wait_for_stillness(place: &Place, patience: Patience<'_>) {
+/// Looks for so long whether somebody writes these files while no check runs, and remembers who does.
+/// Whether one was not known before.
+pub(crate) fn look_for(
+    place: &Place,
+    paths: &[String],
+    time: Duration,
+    patience: Patience<'_>,
+) -> bool {
+    let system = &*place.system;
+    let stamp = |path: &String| {
+        let stat = system.stat(&place.root.join(path), Links::Kept);
+        stat.ok().map(|stat| stat.stamp)
+    };
+    let before: Vec<Option<Stamp>> = paths.iter().map(stamp).collect();
+    let until = system.monotonic() + time;
+    let mut written: Vec<String> = Vec::new();
+    while written.len() < paths.len() && system.monotonic() < until && !patience.is_cancelled() {
+        system.sleep(LOOK_AGAIN);
+        let changed = paths.iter().zip(&before);
+        let changed = changed.filter(|(path, before)| stamp(path) != **before);
+        written = changed.map(|(path, _)| path.clone()).collect();
+    }
+    let known = known(place);
+    remember(place, &written);
+    written.iter().any(|path| !known.contains(path))
+}
+
+/// How long a stop waits for neighbours.
+pub(crate) fn longest_wait(place: &Place, patience: Patience<'_>) -> Duration {
+    patience.deadline.map_or(LONGEST_OF_RUN, |deadline| {
+        let left = deadline.saturating_duration_since(place.system.monotonic());
+        LONGEST.min(left / 4)
+    })
+}
+
+/// Waits until the files that neighbours write hold still, at most for so long. Whether they do.
+pub(crate) fn wait_for_stillness(place: &Place, longest: Duration, patience: Patience<'_>) -> bool {
     let paths = known(place);
     if paths.is_empty() {
-        return;
+        return true;
     }
     let system = &*place.system;
-    let longest = match patience.deadline {
-        Some(deadline) => {
-            let left = deadline.saturating_duration_since(system.monotonic());
-            LONGEST.min(left / 4)
-        }
-        None => LONGEST_OF_RUN,
-    };
     let until = system.monotonic() + longest;
     let is_moving = || {
         let now = system.now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut changed = paths.iter().filter_map(|(_, path)| {
+        let mut changed = paths.iter().filter_map(|path| {
             let stat = system.stat(&place.root.join(path), Links::Kept).ok()?;
             u64::try_from(stat.stamp.changed_ns).ok()
         });
@@ -74,17 +104,22 @@ pub(crate) fn wait_for_stillness(place: &Place, patience: Patience<'_>) {
             age.is_some_and(|age| age < STILL)
         })
     };
-    let is_cancelled = || {
-        let cancelled = patience.cancelled;
-        cancelled.load(std::sync::atomic::Ordering::Relaxed)
-    };
-    while is_moving() && system.monotonic() < until && !is_cancelled() {
+    while is_moving() {
+        if system.monotonic() >= until || patience.is_cancelled() {
+            return false;
+        }
         system.sleep(LOOK_AGAIN);
     }
+    true
+}
+
+/// The files that are known.
+pub(crate) fn known(place: &Place) -> Vec<String> {
+    entries(place).into_iter().map(|(_, path)| path).collect()
 }
 
 /// What is known, with the time at which it was seen last.
-fn known(place: &Place) -> Vec<(Millis, String)> {
+fn entries(place: &Place) -> Vec<(Millis, String)> {
     let text = whole::read_text(&file(place), whole::CONFIG);
     let text = text.ok().flatten().unwrap_or_default();
     let now = place.system.millis();

@@ -6,7 +6,6 @@
 //! were taken away meanwhile (`check_restores`), anything else is inconclusive (`tree_moving`).
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -28,8 +27,10 @@ use crate::system::{System, Threads};
 use crate::workspace::Tracked;
 use crate::{approvals, exit_statuses, kept, logs, writers};
 
-/// How often a file is looked at that a check wrote before.
-const BETWEEN_GLANCES: Duration = Duration::from_millis(15);
+mod moved;
+
+use self::moved::{Disturbed, Moved, Ran, hold_up};
+
 /// How long to wait before looking again for evidence that another process is after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -155,9 +156,9 @@ impl Runtime {
             }
             Ok::<(), RuntimeError>(())
         })?;
-        // Those whose inputs moved run once more, one at a time.
+        let longest_wait = batch.find_neighbours(&moved).min(looks.longest_wait);
         for again in moved {
-            let done = batch.alone(*again)?;
+            let done = batch.judge_moved(*again, longest_wait)?;
             if !done.run_here {
                 looks.found_out();
             }
@@ -194,17 +195,6 @@ pub(crate) struct Batch<'a> {
 pub(crate) enum Found<'a> {
     Done(Box<Done>),
     Moved(Box<Moved<'a>>),
-}
-
-/// A check whose inputs were written while it ran, or that was seen to write them before.
-pub(crate) struct Moved<'a> {
-    spec: &'a VerifierSpec,
-    /// The files that were written.
-    written: Vec<String>,
-    /// It has not run yet.
-    more: bool,
-    /// As of [`Wanted::again`].
-    again: Option<Millis>,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -297,7 +287,7 @@ impl<'a> Batch<'a> {
             return Ok(Found::Moved(Box::new(Moved {
                 spec,
                 written,
-                more: true,
+                disturbed: None,
                 again: wanted.again,
             })));
         }
@@ -316,14 +306,18 @@ impl<'a> Batch<'a> {
         let written = was.written_paths(is, &spec.name);
         let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, was, is) {
-            let done = self.keep(spec, report, &before, is, None)?;
+            let done = self.keep(spec, report, &before, is, Ran::Undisturbed)?;
             return Ok(Found::Done(Box::new(done)));
         }
         self.keep_claim(spec, claim);
         Ok(Found::Moved(Box::new(Moved {
             spec,
             written,
-            more: false,
+            disturbed: Some(Disturbed {
+                report,
+                before,
+                after,
+            }),
             again: wanted.again,
         })))
     }
@@ -407,87 +401,6 @@ impl<'a> Batch<'a> {
             self.evidence(spec, report, subject, subject, none, none),
             0,
         )
-    }
-
-    /// With nothing else running, and an eye on the files that were written before. Who began so has one
-    /// more run: what it writes depends on what it finds.
-    fn alone(&self, again: Moved<'_>) -> Result<Done, RuntimeError> {
-        let Moved {
-            spec,
-            mut written,
-            mut more,
-            again,
-        } = again;
-        let mut claim = self.take_claim(spec);
-        let mut waited = false;
-        loop {
-            let look = match waited {
-                true => self.looks.next(|| self.read()),
-                false => self.looks.any(|| self.read()),
-            };
-            let look = match look {
-                Ok(look) => look,
-                Err(why) => {
-                    self.check_cancelled()?;
-                    let none = Digest::of(b"");
-                    return Ok(self.unread(spec, none, self.key(spec, none), &why));
-                }
-            };
-            let before = &look.reading;
-            let subject = before.fact.content(spec);
-            let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
-            let key = self.key(spec, subject);
-            let Some(claim) = &claim else {
-                match self.turn(spec, subject, key, acts, again)? {
-                    Turn::Known(done) | Turn::Given(done) => return Ok(*done),
-                    // The tree may have changed while another had it.
-                    Turn::Mine(mine) => claim = Some(mine),
-                }
-                waited = true;
-                continue;
-            };
-            let mut watch = before.watch(&self.runtime.place.root, &written);
-            let ended = AtomicBool::new(false);
-            let report = std::thread::scope(|scope| {
-                let threads = Threads::new(self.system(), scope);
-                threads.spawn(|| {
-                    while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
-                        watch.look();
-                        self.system().sleep(BETWEEN_GLANCES);
-                    }
-                });
-                let report = self.run(spec, claim);
-                ended.store(true, Ordering::Relaxed);
-                report
-            });
-            self.check_cancelled()?;
-            self.looks.found_out();
-            let after = match self.looks.next(|| self.read()) {
-                Ok(after) => after,
-                Err(why) => {
-                    self.check_cancelled()?;
-                    return Ok(self.unread(spec, subject, key, &why));
-                }
-            };
-            let wrote = before.written_paths(&after.reading, &spec.name);
-            let unseen: Vec<String> = wrote
-                .iter()
-                .filter(|path| !written.contains(path))
-                .cloned()
-                .collect();
-            let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
-            if more && !is_cut && !unseen.is_empty() {
-                more = false;
-                written.extend(unseen);
-                continue;
-            }
-            let lone = Lone {
-                taken_away: watch.taken_away(),
-                wrote,
-                unseen,
-            };
-            return self.keep(spec, report, &look, &after.reading, Some(lone));
-        }
     }
 
     /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
@@ -690,7 +603,7 @@ impl<'a> Batch<'a> {
         (report, tries): (Report, u32),
         look: &Look,
         after: &TreeReading,
-        lone: Option<Lone>,
+        ran: Ran,
     ) -> Result<Done, RuntimeError> {
         let before = &look.reading;
         let (subject, subject_after) = (before.fact.content(spec), after.fact.content(spec));
@@ -709,49 +622,25 @@ impl<'a> Batch<'a> {
         {
             evidence = self.of_unknown_files(evidence, why);
         }
-        evidence.alone = lone.is_some();
-        evidence.check_writes = lone.as_ref().is_some_and(|lone| !lone.wrote.is_empty()) && still;
-        if let Some(lone) = lone.filter(|_| still) {
-            self.judge_writer(spec, &mut evidence, lone);
-        }
-        if !still {
-            evidence.verdict = Verdict::Inconclusive;
-            evidence.cause = Some(evidence.cause.unwrap_or(Cause::TreeMoving));
-            let files = before.changed_paths(after, Some(&spec.name));
-            let packages = before.changed_packages(after);
-            evidence.moved = files.into_iter().chain(packages).take(20).collect();
+        evidence.alone = matches!(ran, Ran::Alone(_));
+        match ran {
+            _ if !still => {
+                let mut moved = before.changed_paths(after, Some(&spec.name));
+                moved.extend(before.changed_packages(after));
+                hold_up(&mut evidence, Cause::TreeMoving, moved);
+            }
+            Ran::Alone(lone) => {
+                evidence.check_writes = !lone.wrote.is_empty();
+                self.judge_writer(spec, &mut evidence, lone);
+            }
+            Ran::BesideNeighbours(wrote) => hold_up(&mut evidence, Cause::TreeMoving, wrote),
+            Ran::Undisturbed => {}
         }
         let done = self.put(self.key(spec, subject), evidence, look.acts)?;
         Ok(Done {
             run_here: true,
             ..done
         })
-    }
-
-    /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
-    fn judge_writer(&self, spec: &VerifierSpec, evidence: &mut Evidence, lone: Lone) {
-        let place = &self.runtime.place;
-        let (cause, moved) = if !lone.taken_away.is_empty() {
-            if writers::known(place, spec).restores {
-                evidence.retryable = Retryable::No;
-            }
-            writers::remember(place, spec, &lone.taken_away, true);
-            (Cause::CheckRestores, lone.taken_away)
-        } else {
-            // What others wrote meanwhile is not its own.
-            if !lone.wrote.is_empty() {
-                writers::remember(place, spec, &lone.wrote, false);
-            }
-            if lone.unseen.is_empty() {
-                return;
-            }
-            // Others than those that were watched.
-            (Cause::TreeMoving, lone.unseen)
-        };
-        evidence.verdict = Verdict::Inconclusive;
-        evidence.cause = Some(evidence.cause.unwrap_or(cause));
-        evidence.check_writes = false;
-        evidence.moved = moved.into_iter().take(20).collect();
     }
 
     /// Keeps what was found. `acts`: how many were counted when it began.
@@ -924,16 +813,6 @@ fn known(run: kept::Run) -> Box<Done> {
 /// A poisoned lock guards nothing that could be half done.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What became of the files while a check ran alone.
-struct Lone {
-    /// Those that were written.
-    wrote: Vec<String>,
-    /// Of those that were watched: gone or otherwise for a while.
-    taken_away: Vec<String>,
-    /// Written, but not watched.
-    unseen: Vec<String>,
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {

@@ -87,7 +87,11 @@ impl Runtime {
                 unread,
             });
         }
-        let looks = Looks::new(Arc::clone(&self.place.system), first.look.clone());
+        let looks = Looks::new(
+            Arc::clone(&self.place.system),
+            first.look.clone(),
+            neighbours::longest_wait(&self.place, patience),
+        );
         let mut handled = first;
         let (mut before, mut rounds) = (Vec::new(), 0_u32);
         loop {

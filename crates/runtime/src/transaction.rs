@@ -233,7 +233,8 @@ impl Runtime {
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                neighbours::wait_for_stillness(&self.place, patience);
+                let longest = neighbours::longest_wait(&self.place, patience);
+                neighbours::wait_for_stillness(&self.place, longest, patience);
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
                 let limits = patience.limits(&*self.place.system);
                 let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;

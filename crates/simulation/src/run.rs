@@ -703,17 +703,41 @@ mod tests {
         }
     }
 
-    /// It writes for eight seconds: long enough to disturb the first stop.
-    #[test]
-    fn a_stop_waits_for_a_neighbour_that_is_known() {
-        let writes = Deed {
+    /// Writes to a file every 300 ms.
+    fn neighbour(times: u32) -> Deed {
+        Deed {
             after: Duration::from_millis(300),
             subject: Subject::File("b.txt".to_owned()),
             good: true,
             mapped: false,
-            times: 27,
-        };
-        let outcome = run(&plan(900, writes)).unwrap();
+            times,
+        }
+    }
+
+    /// It writes for eight seconds, and nobody knows of it before.
+    #[test]
+    fn a_disturbed_check_waits_for_a_neighbour_and_runs_once_more() {
+        let outcome = run(&plan(900, neighbour(27))).unwrap();
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        let lines: Vec<&str> = outcome
+            .story
+            .iter()
+            .map(|(_, line)| line.as_str())
+            .collect();
+        let end = lines.iter().position(|line| line.contains(" ends: Task"));
+        let first_stop = &lines[..end.unwrap()];
+        let count = |what: &str| first_stop.iter().filter(|line| line.contains(what)).count();
+        assert_eq!(
+            (count("is sent back"), count("runs tests")),
+            (0, 2),
+            "{lines:#?}"
+        );
+    }
+
+    /// It writes for 15 seconds: the first stop is sent back, and the second waits before anything runs.
+    #[test]
+    fn a_stop_waits_for_a_neighbour_that_is_known() {
+        let outcome = run(&plan(900, neighbour(50))).unwrap();
         assert_eq!(outcome.violations, Vec::<String>::new());
         let lines: Vec<&str> = outcome
             .story
@@ -724,10 +748,12 @@ mod tests {
             .filter(|at| lines[*at].contains("is sent back"))
             .collect();
         assert_eq!(sent_back.len(), 1, "{lines:#?}");
-        // The check runs once at the stop that has waited, and once when all is at rest.
-        let after = lines.iter().skip(sent_back[0]);
-        let runs = after.filter(|line| line.contains("runs tests")).count();
-        assert_eq!(runs, 2, "{lines:#?}");
+        let end = lines.iter().position(|line| line.contains(" ends: Task"));
+        let second_stop = &lines[sent_back[0]..end.unwrap()];
+        let runs = second_stop
+            .iter()
+            .filter(|line| line.contains("runs tests"));
+        assert_eq!(runs.count(), 1, "{lines:#?}");
     }
 
     #[test]

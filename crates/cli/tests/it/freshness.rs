@@ -281,8 +281,11 @@ fn a_later_run_takes_the_place_of_an_earlier_one() {
 /// What somebody else writes during the checks is no failure of the agent's, and what fails beside it is.
 #[test]
 fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {
+    // A stop waits for it a part of its time.
+    let deadline = || vec!["--deadline".to_owned(), "8".to_owned()];
     let world = World::new();
-    let agent = at_work(&world, "", "sleep 0.5");
+    let mut agent = at_work(&world, "", "sleep 0.5");
+    agent.extra = deadline();
     let neighbour = Neighbour::at(&world, "other-agent.txt");
     for _ in 0..2 {
         let answer = agent.stop();
@@ -303,7 +306,8 @@ fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {
 
     let world = World::new();
     let lint = format!("{}inputs = [\"src/**\"]\n", world.counted("lint", "exit 1"));
-    let agent = at_work(&world, &lint, "sleep 0.5");
+    let mut agent = at_work(&world, &lint, "sleep 0.5");
+    agent.extra = deadline();
     let _neighbour = Neighbour::at(&world, "other-agent.txt");
     for n in 0..2 {
         world.write("src/a", &n.to_string());

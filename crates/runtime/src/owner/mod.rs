@@ -44,6 +44,9 @@ pub struct OwnedBatch {
     /// When the task began, if this is for one.
     pub(crate) since: Option<Millis>,
     pub(crate) checks: Vec<OwnedCheck>,
+    /// As of [`crate::looks::Looks::longest_wait`].
+    #[serde(default)]
+    pub(crate) longest_wait_ms: u64,
     /// Without this process nobody wants to know any more.
     pub(crate) agent: ProcessId,
 }

@@ -87,7 +87,11 @@ impl Runtime {
                 None,
                 None,
                 patience,
-                &Looks::new(Arc::clone(&self.place.system), None),
+                &Looks::new(
+                    Arc::clone(&self.place.system),
+                    None,
+                    Duration::from_millis(batch.longest_wait_ms),
+                ),
                 &progress,
                 &mut |done: Done| {
                     tell(OwnerSays::Done {

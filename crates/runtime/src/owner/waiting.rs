@@ -101,6 +101,7 @@ impl<'a> Batch<'a> {
             since: self.since,
             agent: self.system().agent()?,
             checks,
+            longest_wait_ms: u64::try_from(self.looks.longest_wait.as_millis()).unwrap_or(u64::MAX),
         };
         let link = start(&batch.id).ok()?;
         link.say(&batch).ok()?;

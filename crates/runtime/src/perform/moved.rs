@@ -1,0 +1,225 @@
+//! Checks whose inputs were written while they ran. What is written while nothing of ours runs is a neighbour's, and
+//! is waited for; anything else is found out by a run of the check alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::{Cause, Evidence, Retryable, Verdict};
+use checkrein_core::ids::Millis;
+use checkrein_core::policy::VerifierSpec;
+use checkrein_verifiers::Report;
+
+use super::{Batch, Done, Turn};
+use crate::error::RuntimeError;
+use crate::looks::Look;
+use crate::neighbours;
+use crate::system::Threads;
+use crate::writers;
+
+/// How often a file is looked at that a check wrote before.
+const BETWEEN_GLANCES: Duration = Duration::from_millis(15);
+/// Neighbours are looked for as long as the check ran that was disturbed, but no longer than this.
+const LOOK_FOR_NEIGHBOURS: Duration = Duration::from_secs(1);
+
+/// A check whose inputs were written while it ran, or that was seen to write them before.
+pub(crate) struct Moved<'a> {
+    pub(super) spec: &'a VerifierSpec,
+    /// The files that were written.
+    pub(super) written: Vec<String>,
+    /// How it ran; nothing if it has not run yet.
+    pub(super) disturbed: Option<Disturbed>,
+    /// As of [`Wanted::again`].
+    pub(super) again: Option<Millis>,
+}
+
+/// A run while which files were written.
+pub(super) struct Disturbed {
+    pub(super) report: (Report, u32),
+    pub(super) before: Arc<Look>,
+    pub(super) after: Arc<Look>,
+}
+
+/// How a check ran.
+pub(super) enum Ran {
+    /// Maybe beside others; nothing that it reads was written.
+    Undisturbed,
+    /// With nothing of ours beside it.
+    Alone(Lone),
+    /// While neighbours wrote these.
+    BesideNeighbours(Vec<String>),
+}
+
+/// What became of the files while a check ran alone.
+pub(super) struct Lone {
+    /// Those that were written.
+    pub(super) wrote: Vec<String>,
+    /// Of those that were watched: gone or otherwise for a while.
+    taken_away: Vec<String>,
+    /// Written, but not watched.
+    unseen: Vec<String>,
+}
+
+impl<'a> Batch<'a> {
+    /// Looks, while no check of this batch runs, whether somebody writes what was written during the checks.
+    /// How long it may be waited for.
+    pub(super) fn find_neighbours(&self, moved: &[Box<Moved<'a>>]) -> Duration {
+        let disturbed = || moved.iter().filter(|moved| moved.disturbed.is_some());
+        let ran = disturbed().filter_map(|moved| moved.disturbed.as_ref());
+        let Some(longest) = ran.map(|ran| ran.report.0.duration_ms).max() else {
+            return Duration::ZERO;
+        };
+        let mut written: Vec<String> = disturbed().flat_map(|of| of.written.clone()).collect();
+        written.sort_unstable();
+        written.dedup();
+        let time = LOOK_FOR_NEIGHBOURS.min(Duration::from_millis(longest));
+        match neighbours::look_for(&self.runtime.place, &written, time, self.patience) {
+            true => Duration::MAX,
+            false => neighbours::ONCE_MORE,
+        }
+    }
+
+    /// One that only neighbours disturbed runs once more if they hold still; any other runs alone.
+    pub(super) fn judge_moved(
+        &self,
+        mut moved: Moved<'a>,
+        longest_wait: Duration,
+    ) -> Result<Done, RuntimeError> {
+        let place = &self.runtime.place;
+        let neighbours = neighbours::known(place);
+        let by_neighbours = |ran: &Disturbed| {
+            let packages = ran.before.reading.changed_packages(&ran.after.reading);
+            let only_theirs = moved.written.iter().all(|path| neighbours.contains(path));
+            packages.is_empty() && !moved.written.is_empty() && only_theirs
+        };
+        if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
+            return self.alone(moved, false);
+        }
+        let is_still = neighbours::wait_for_stillness(place, longest_wait, self.patience);
+        let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
+            return self.alone(moved, true);
+        };
+        self.check_cancelled()?;
+        // Whoever waits for it need not.
+        drop(self.take_claim(moved.spec));
+        let ran_beside = Ran::BesideNeighbours(moved.written);
+        let after = &ran.after.reading;
+        self.keep(moved.spec, ran.report, &ran.before, after, ran_beside)
+    }
+
+    /// With nothing else running, and an eye on the files that were written before. Who began so has one
+    /// more run: what it writes depends on what it finds. Whoever waited looks at the tree anew.
+    fn alone(&self, moved: Moved<'_>, mut waited: bool) -> Result<Done, RuntimeError> {
+        let Moved {
+            spec,
+            mut written,
+            disturbed,
+            again,
+        } = moved;
+        let mut more = disturbed.is_none();
+        let mut claim = self.take_claim(spec);
+        loop {
+            let look = match waited {
+                true => self.looks.next(|| self.read()),
+                false => self.looks.any(|| self.read()),
+            };
+            let look = match look {
+                Ok(look) => look,
+                Err(why) => {
+                    self.check_cancelled()?;
+                    let none = Digest::of(b"");
+                    return Ok(self.unread(spec, none, self.key(spec, none), &why));
+                }
+            };
+            let before = &look.reading;
+            let subject = before.fact.content(spec);
+            let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
+            let key = self.key(spec, subject);
+            let Some(claim) = &claim else {
+                match self.turn(spec, subject, key, acts, again)? {
+                    Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+                    // The tree may have changed while another had it.
+                    Turn::Mine(mine) => claim = Some(mine),
+                }
+                waited = true;
+                continue;
+            };
+            let mut watch = before.watch(&self.runtime.place.root, &written);
+            let ended = AtomicBool::new(false);
+            let report = std::thread::scope(|scope| {
+                let threads = Threads::new(self.system(), scope);
+                threads.spawn(|| {
+                    while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
+                        watch.look();
+                        self.system().sleep(BETWEEN_GLANCES);
+                    }
+                });
+                let report = self.run(spec, claim);
+                ended.store(true, Ordering::Relaxed);
+                report
+            });
+            self.check_cancelled()?;
+            self.looks.found_out();
+            let after = match self.looks.next(|| self.read()) {
+                Ok(after) => after,
+                Err(why) => {
+                    self.check_cancelled()?;
+                    return Ok(self.unread(spec, subject, key, &why));
+                }
+            };
+            let wrote = before.written_paths(&after.reading, &spec.name);
+            let unseen: Vec<String> = wrote
+                .iter()
+                .filter(|path| !written.contains(path))
+                .cloned()
+                .collect();
+            let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
+            if more && !is_cut && !unseen.is_empty() {
+                more = false;
+                written.extend(unseen);
+                continue;
+            }
+            let lone = Lone {
+                taken_away: watch.taken_away(),
+                wrote,
+                unseen,
+            };
+            return self.keep(spec, report, &look, &after.reading, Ran::Alone(lone));
+        }
+    }
+
+    /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
+    pub(super) fn judge_writer(&self, spec: &VerifierSpec, evidence: &mut Evidence, lone: Lone) {
+        let place = &self.runtime.place;
+        let (cause, moved) = if !lone.taken_away.is_empty() {
+            if writers::known(place, spec).restores {
+                evidence.retryable = Retryable::No;
+            }
+            writers::remember(place, spec, &lone.taken_away, true);
+            (Cause::CheckRestores, lone.taken_away)
+        } else {
+            // What others wrote meanwhile is not its own.
+            let neighbours = neighbours::known(place);
+            let is_its_own = |path: &&String| !neighbours.contains(path);
+            let own: Vec<String> = lone.wrote.iter().filter(is_its_own).cloned().collect();
+            if !own.is_empty() {
+                writers::remember(place, spec, &own, false);
+            }
+            if lone.unseen.is_empty() {
+                return;
+            }
+            // Others than those that were watched.
+            (Cause::TreeMoving, lone.unseen)
+        };
+        hold_up(evidence, cause, moved);
+    }
+}
+
+/// The verdict says nothing, since these were written meanwhile.
+pub(super) fn hold_up(evidence: &mut Evidence, cause: Cause, moved: Vec<String>) {
+    evidence.verdict = Verdict::Inconclusive;
+    evidence.cause = Some(evidence.cause.unwrap_or(cause));
+    evidence.check_writes = false;
+    evidence.moved = moved.into_iter().take(20).collect();
+}
