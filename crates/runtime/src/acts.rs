@@ -8,9 +8,10 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::input::{Input, NewestRun, Reach};
 use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_core::state::State;
-use checkrein_store::{Act, ActCount, StoreError};
+use checkrein_store::{Act, ActCount, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
+use crate::delivery::RequiredRun;
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::kept;
@@ -45,29 +46,18 @@ impl Runtime {
         }))
     }
 
-    /// The newest runs of the required checks on this tree.
-    pub(crate) fn newest_runs(
-        &self,
-        policy: &Policy,
-        look: &Look,
-    ) -> Result<Box<[NewestRun]>, StoreError> {
+    /// The required checks, with the keys of what their runs find on this tree.
+    pub(crate) fn required_runs(&self, policy: &Policy, look: &Look) -> Box<[RequiredRun]> {
         let is_check = |spec: &&VerifierSpec| {
             let is_about_files = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
             is_about_files && policy.is_required(&spec.name)
         };
-        let newest = |spec: &VerifierSpec| {
-            let key = self.content_key(policy, spec, look.reading.fact.content(spec), Origin::Gate);
-            let run = kept::newest_id(&*self.store, &key)?;
-            Ok(NewestRun {
+        let required = policy.verifiers.iter().filter(is_check);
+        required
+            .map(|spec| RequiredRun {
                 verifier: spec.name.clone(),
-                run: run.map(|run| run.short()),
+                key: self.content_key(policy, spec, look.reading.fact.content(spec), Origin::Gate),
             })
-        };
-        policy
-            .verifiers
-            .iter()
-            .filter(is_check)
-            .map(newest)
             .collect()
     }
 
@@ -84,6 +74,22 @@ impl Runtime {
             reach,
         })
     }
+}
+
+/// The newest runs of these, as the log's transaction sees them: what another session finds out meanwhile comes
+/// before it or after.
+pub(crate) fn newest_runs(
+    tail: &dyn Tail,
+    required: &[RequiredRun],
+) -> Result<Box<[NewestRun]>, StoreError> {
+    let newest = |required: &RequiredRun| {
+        let kept = tail.evidence(&required.key)?;
+        Ok(NewestRun {
+            verifier: required.verifier.clone(),
+            run: kept.map(|kept| kept::run_id(&required.key, &kept).short()),
+        })
+    };
+    required.iter().map(newest).collect()
 }
 
 /// How far the call reaches that these news are of, or came back of, as it stands before they are folded in.

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::explain::{HeldUpBy, Why};
 use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
-use checkrein_core::input::{Input, NewestRun, TaskListFact, TokenUse};
+use checkrein_core::input::{Input, TaskListFact, TokenUse};
 use checkrein_core::layers::LayerFact;
 use checkrein_core::policy::VerifiedNotice;
 use checkrein_core::state::State;
@@ -69,8 +70,15 @@ pub struct Delivery<'a> {
     pub layers: Vec<LayerFact>,
     /// The project's list of standing tasks; filled in here.
     pub task_list: Option<Box<TaskListFact>>,
-    /// The newest runs of checks; filled in here.
-    pub runs: Option<Box<[NewestRun]>>,
+    /// The checks whose newest runs count, where the tree was read; filled in here.
+    pub runs: Option<Box<[RequiredRun]>>,
+}
+
+/// A required check, and what its runs on the tree are kept under.
+#[derive(Debug, Clone)]
+pub struct RequiredRun {
+    pub(crate) verifier: VerifierName,
+    pub(crate) key: Digest,
 }
 
 /// How long the front door can wait.

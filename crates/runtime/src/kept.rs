@@ -61,14 +61,11 @@ pub(crate) fn began(found: Millis, evidence: &Evidence) -> Millis {
     )
 }
 
-/// The id of the newest run of this key.
-pub(crate) fn newest_id(store: &dyn Store, key: &Digest) -> Result<Option<Digest>, StoreError> {
-    let kept = store.evidence(key)?;
-    Ok(kept.map(|kept| {
-        let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
-        let named = named.and_then(|newest| Digest::from_hex(&newest.run));
-        named.unwrap_or(*key)
-    }))
+/// The id of the newest run of this key, of what is kept under it.
+pub(crate) fn run_id(key: &Digest, kept: &checkrein_store::Evidence) -> Digest {
+    let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
+    let named = named.and_then(|newest| Digest::from_hex(&newest.run));
+    named.unwrap_or(*key)
 }
 
 /// The newest run of this key that can be read.
@@ -76,10 +73,10 @@ pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, Sto
     let Some(kept) = store.evidence(key)? else {
         return Ok(None);
     };
-    let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
-    let (id, bytes) = match named.and_then(|newest| Digest::from_hex(&newest.run)) {
-        None => (*key, Some(kept.bytes)),
-        Some(run) => (run, store.evidence(&run)?.map(|kept| kept.bytes)),
+    let id = run_id(key, &kept);
+    let bytes = match id == *key {
+        true => Some(kept.bytes),
+        false => store.evidence(&id)?.map(|kept| kept.bytes),
     };
     let found = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
     Ok(found.map(|kept| Run {

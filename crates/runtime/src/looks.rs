@@ -50,6 +50,8 @@ impl Drop for BusyCheck<'_> {
 /// After a check the others are waited for at most this part of the time that a look takes: in a large tree a
 /// second look takes longer than that, and a slow check does not hold back what the others found out.
 const PART_OF_A_LOOK: u32 = 4;
+/// And no longer than this, since an answer may be due.
+const LONGEST: Duration = Duration::from_secs(1);
 
 impl Looks {
     pub(crate) fn new(
@@ -87,7 +89,8 @@ impl Looks {
             .lock(&self.latest)
             .as_ref()
             .map(|look| look.took);
-        let until = now + a_look.unwrap_or_default() / PART_OF_A_LOOK;
+        let part = a_look.unwrap_or_default() / PART_OF_A_LOOK;
+        let until = now + part.min(LONGEST);
         self.system.wait(&mut |may_block| match may_block {
             MayBlock::Yes => {
                 let left = until.saturating_duration_since(self.system.monotonic());

@@ -178,12 +178,12 @@ impl DeliveredStop {
         Ok(found)
     }
 
-    /// Whether this delivery is the same stop. After a while only if it says the same, and was not answered
-    /// yet or just now. An accept is given again only for what it was about.
+    /// Whether this delivery is the same stop. After a while only if it says the same, and the first was
+    /// worked on just now. An accept is given again only for what it was about.
     fn is_same(&self, stop: &StopRequested, together: bool, now: Millis) -> bool {
         let just_now = now.0.abs_diff(self.at.0) < FRESH_MS;
         let says_the_same = self.message == Some(stop.message_digest);
-        let is_meant = together || says_the_same && (self.answer.is_none() || just_now);
+        let is_meant = together || says_the_same && just_now;
         let is_accepted = matches!(
             self.answer,
             Some(Decision::Stop(StopDecision::Accept { .. }))

@@ -203,10 +203,8 @@ impl Runtime {
         };
         if let Some(asked_by) = read {
             let look = self.last_look(session, policy, looks, patience)?;
-            let runs = match &look {
-                Ok((look, _)) => Some(self.newest_runs(policy, look)?),
-                Err(_) => None,
-            };
+            let runs = look.as_ref().ok();
+            let runs = runs.map(|(look, _)| self.required_runs(policy, look));
             let tree = tree_fact(look.map(|(look, acts)| {
                 let mut fact = fact_for(scope, &look);
                 fact.acts = fact.acts.map(|_| acts);

@@ -109,6 +109,7 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
         let session = delivery.session.clone();
+        let arrived = self.place.system.millis();
         // Keywords are looked for in all of it.
         let message = match &delivery.input {
             Input::StopRequested(stop) => stop.message.clone(),
@@ -131,7 +132,7 @@ impl Runtime {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
                 tail,
-                &delivery,
+                (&delivery, arrived),
                 compiled.as_ref(),
                 sealed,
                 beside,
@@ -241,10 +242,7 @@ impl Runtime {
                 let known = look.map(Arc::new);
                 let look = known.as_ref().ok().map(Arc::clone);
                 let unread = look.as_ref().map(|look| look.reading.unread.clone());
-                delivery.runs = match &look {
-                    Some(look) => Some(self.newest_runs(&policy, look)?),
-                    None => None,
-                };
+                delivery.runs = look.as_ref().map(|look| self.required_runs(&policy, look));
                 stop.tree = tree_fact(known.map(|look| fact_for(&stop.scope, &look)))?;
                 stop.judges = judging::called(&policy, stop, message);
                 return Ok((unread.unwrap_or_default(), look));
@@ -267,7 +265,7 @@ impl Runtime {
     fn decide(
         &self,
         tail: &dyn Tail,
-        delivery: &Delivery<'_>,
+        (delivery, arrived): (&Delivery<'_>, Millis),
         compiled: Option<&Sealing>,
         found_under: Option<Digest>,
         beside: Beside<'_>,
@@ -393,7 +391,15 @@ impl Runtime {
                 scope,
             })));
         }
-        let mut stamped = self.stamp(now, &policy, &state, &known_scope, delivery);
+        // That we wait for neighbours and read the tree first is not the agent's time.
+        let at = match &delivery.input {
+            Input::StopRequested(_) => arrived.min(now),
+            _ => now,
+        };
+        let mut stamped = self.stamp(at, &policy, &state, &known_scope, delivery);
+        if let Some(required) = &delivery.runs {
+            stamped.runs = Some(acts::newest_runs(tail, required)?);
+        }
         let question = match (&mut stamped.input, beside) {
             (Input::ToolRequested(request), Beside::Call(asked)) => {
                 self.look_up(tail, &policy, &state, delivery, request, asked)?
@@ -487,7 +493,7 @@ impl Runtime {
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             halted: known.forgotten_halt,
-            runs: delivery.runs.clone(),
+            runs: None,
             turned_back: state.is_turned_back(at),
             in_call: state.is_kept_by_call(at),
         }

@@ -363,12 +363,16 @@ fn is_overtaken(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
     is_check && is_found && newest.is_some_and(|run| run != held.fact.key.short())
 }
 
-/// Whether this verifier was asked about this very subject and came back about another.
+/// A check that was asked for so often at this stop is not asked for once more for a newer run of it.
+const MOST_ASKED: usize = 2;
+
+/// Whether this verifier was asked about this very subject and came back about another. One that came back about it,
+/// and of which a newer run is known since, is asked once more.
 pub(super) fn went_astray(pending: &Pending, name: &VerifierName, subject: Digest) -> bool {
-    pending
-        .asked
-        .iter()
-        .any(|(asked, about)| asked == name && *about == subject.short())
+    let asked = || pending.asked.iter().filter(|(asked, _)| asked == name);
+    let about_this = asked().any(|(_, about)| *about == subject.short());
+    let came_back = pending.settling(name, subject).is_some();
+    about_this && !(came_back && asked().count() < MOST_ASKED)
 }
 
 fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest> {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// A stop is judged on at most two trees: the one of its input and, if that was seen to have moved,
 /// the one that was read then. So it asks for at most two runs of a check, and one more before the
-/// task is given up; and for at most three readings, and one more for each check of which a newer
-/// run is told of.
+/// task is given up; and for at most three readings. Where a newer run of a check is told of, it
+/// asks for one more, and for a reading after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeRecheck {
     /// It was not read again.

@@ -1,12 +1,13 @@
 //! What runs of checks the runtime knows of, beside those that the session has seen.
 
-use checkrein_core::decision::Decision;
+use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::Cause;
+use checkrein_core::evidence::{Cause, Verdict};
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::NewestRun;
 use checkrein_core::policy::Policy;
+use checkrein_core::step::Step;
 
 use crate::world::{Saying, World, policy};
 
@@ -113,6 +114,40 @@ fn a_newer_run_takes_the_place_of_what_was_held() {
     // Where none is known, what is held stands.
     world.runs = newer(None);
     assert_eq!(stop(&mut world), "continue");
+}
+
+#[test]
+fn a_run_that_came_before_the_last_look_is_asked_for() {
+    let mut world = changed(policy("tests", ""));
+    let main = ScopeId::main();
+    let runs = |made: &Step| matches!(made.effects[..], [Effect::RunVerifier { .. }]);
+    let looks = |made: &Step| matches!(made.effects[..], [Effect::ReadTree { .. }]);
+    let newer = |run| {
+        let verifier = "tests".into();
+        Some(vec![NewestRun { verifier, run }].into())
+    };
+    assert!(runs(&world.ask_stop(&main)));
+    assert!(looks(&world.answer(0)));
+    // Another session's run failed meanwhile, on the same tree.
+    world.runs = newer(Some(Short(7)));
+    assert!(runs(&world.answer(0)));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    world.other_run = true;
+    let made = world.answer(0);
+    let Some(Decision::Stop(StopDecision::Continue { feedback, .. })) = made.decision else {
+        panic!("{made:?}");
+    };
+    assert_eq!(feedback.checks[0].verdict, Verdict::Fail);
+    // Others find something out again and again: that is no reason to ask for ever.
+    let mut world = changed(policy("tests", ""));
+    let mut made = world.ask_stop(&main);
+    let mut asked = 0;
+    while made.decision.is_none() {
+        asked += usize::from(runs(&made));
+        world.runs = newer(Some(Short(100 + asked as u64)));
+        made = world.answer(0);
+    }
+    assert_eq!(asked, 2);
 }
 
 #[test]

@@ -521,6 +521,10 @@ impl World {
                 ..
             } => {
                 let evidence = self.evidence(&verifier, subject);
+                let mut runs = self.runs.iter_mut().flatten();
+                if let Some(newest) = runs.find(|newest| newest.verifier == verifier) {
+                    newest.run = Some(evidence.key.short());
+                }
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     held_up: self.held_up(&evidence),

@@ -10,7 +10,7 @@ use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
 use checkrein_verifiers::Report;
 
 use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
-use super::records::{FoundOwner, entered, running};
+use super::records::{FoundOwner, OwnerRecord, entered, running};
 use super::{OwnedBatch, OwnedCheck};
 use crate::delivery::Progress;
 use crate::error::RuntimeError;
@@ -76,7 +76,7 @@ impl<'a> Batch<'a> {
             };
             let mut joined = false;
             for owner in found.iter().filter(here) {
-                match check.beside(&owner.record.batch, policy) {
+                match check.beside(&owner.record, policy) {
                     Beside::Joined => joined = true,
                     // What it runs is about what is not there any more.
                     Beside::Outdated => owner.cancel(self.system()),
@@ -240,12 +240,13 @@ enum Beside {
     Outdated,
     /// The same, but something was done since.
     Stale,
-    /// Another check.
+    /// Another check, or the same one before it was to run once more.
     Apart,
 }
 
 impl OwnedCheck {
-    fn beside(&self, batch: &OwnedBatch, policy: Digest) -> Beside {
+    fn beside(&self, owner: &OwnerRecord, policy: Digest) -> Beside {
+        let batch = &owner.batch;
         let mut checks = batch.checks.iter();
         match checks.find(|check| check.verifier == self.verifier) {
             None => Beside::Apart,
@@ -253,6 +254,8 @@ impl OwnedCheck {
                 Beside::Outdated
             }
             Some(check) if check.acts < self.acts => Beside::Stale,
+            // Its run says nothing of what was mended since; ours begins when that one is at its end.
+            Some(_) if self.again.is_some_and(|since| owner.since < since) => Beside::Apart,
             Some(_) => Beside::Joined,
         }
     }
