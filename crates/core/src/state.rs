@@ -376,8 +376,8 @@ pub struct OnceMore {
     pub verifier: VerifierName,
     /// About what.
     pub subject: Short,
-    /// The run that it was known by until then.
-    pub known_by: Option<Short>,
+    /// When the stop came that asked for it first.
+    pub at: Millis,
 }
 
 /// What the agent was told about a verifier in this task.

@@ -255,7 +255,7 @@ impl Runtime {
     /// The evidence under this key, if it can be read.
     pub fn evidence(&self, key: &Digest) -> Option<Evidence> {
         let kept = self.store.evidence(key).ok().flatten()?;
-        kept::decode(&kept.bytes).map(|(_, evidence)| evidence)
+        kept::evidence_of(&kept.bytes)
     }
 
     /// The session's state and policy; `None` for a session that has no log.

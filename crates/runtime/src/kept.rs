@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize)]
 struct KeptRef<'a> {
     at: Millis,
+    began: Millis,
     acts: u64,
     evidence: &'a Evidence,
 }
@@ -19,10 +20,34 @@ struct KeptRef<'a> {
 #[derive(Deserialize)]
 struct Kept {
     at: Millis,
+    /// Older builds did not say.
+    began: Option<Millis>,
     /// Older builds counted none.
     #[serde(default)]
     acts: u64,
     evidence: Evidence,
+}
+
+/// How it came about that something was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    /// When it was found.
+    pub(crate) at: Millis,
+    /// When that began.
+    pub(crate) began: Millis,
+    /// How many acts were counted then.
+    pub(crate) acts: u64,
+}
+
+impl Found {
+    /// By looking, and not by a run.
+    pub(crate) fn now(at: Millis) -> Self {
+        Self {
+            at,
+            began: at,
+            acts: 0,
+        }
+    }
 }
 
 /// What is kept under a content key.
@@ -39,26 +64,20 @@ pub(crate) struct Run {
     pub(crate) id: Digest,
     /// When it was found.
     pub(crate) at: Millis,
-    /// How many acts were counted when it began.
+    /// When it began.
+    pub(crate) began: Millis,
+    /// How many acts were counted then.
     pub(crate) acts: u64,
     pub(crate) evidence: Evidence,
 }
 
-impl Run {
-    /// When it began, or before.
-    pub(crate) fn began(&self) -> Millis {
-        began(self.at, &self.evidence)
+impl Kept {
+    fn began(&self) -> Millis {
+        let tries = u64::from(self.evidence.tries.max(1));
+        let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
+        let before = Millis(self.at.0.saturating_sub(ran_ms));
+        self.began.unwrap_or(before)
     }
-}
-
-/// When a run began that was found at this time, or before: the time between its tries is not kept.
-pub(crate) fn began(found: Millis, evidence: &Evidence) -> Millis {
-    let tries = u64::from(evidence.tries.max(1));
-    Millis(
-        found
-            .0
-            .saturating_sub(evidence.duration_ms.saturating_mul(tries)),
-    )
 }
 
 /// The id of the newest run of this key, of what is kept under it.
@@ -78,25 +97,31 @@ pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, Sto
         true => Some(kept.bytes),
         false => store.evidence(&id)?.map(|kept| kept.bytes),
     };
-    let found = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-    Ok(found.map(|kept| Run {
+    Ok(bytes.and_then(|bytes| run(id, &bytes)))
+}
+
+/// The run in these bytes; `None` for a shape that we do not know: then it is found out anew.
+pub(crate) fn run(id: Digest, bytes: &[u8]) -> Option<Run> {
+    let kept: Kept = serde_json::from_slice(bytes).ok()?;
+    Some(Run {
         id,
         at: kept.at,
+        began: kept.began(),
         acts: kept.acts,
         evidence: kept.evidence,
-    }))
+    })
 }
 
 /// Keeps a run, and that it is the newest of its key. The id is no other run's.
 pub(crate) fn put(
     store: &dyn Store,
     key: &Digest,
-    (at, acts): (Millis, u64),
+    found: Found,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
-    let id = put_apart(store, key, (at, acts), evidence)?;
+    let id = put_apart(store, key, found, evidence)?;
     let newest = Newest {
-        at,
+        at: found.at,
         run: id.to_hex(),
     };
     // Plain data: serialising cannot fail.
@@ -109,41 +134,43 @@ pub(crate) fn put(
 pub(crate) fn put_apart(
     store: &dyn Store,
     key: &Digest,
-    (at, acts): (Millis, u64),
+    found: Found,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     let id = Digest::of_parts([
         &key.as_bytes()[..],
-        &at.0.to_le_bytes(),
+        &found.at.0.to_le_bytes(),
         &std::process::id().to_le_bytes(),
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
-    store.put_evidence(&id, &encode(at, acts, evidence), Standing::Final)?;
+    store.put_evidence(&id, &encode(found, evidence), Standing::Final)?;
     Ok(id)
 }
 
 /// When what is kept under a key or an id was found; `None` if it is neither.
 pub(crate) fn found_at(bytes: &[u8]) -> Option<Millis> {
     let newest = || serde_json::from_slice::<Newest>(bytes).ok();
-    match decode(bytes) {
-        Some((at, _)) => Some(at),
-        None => newest().map(|newest| newest.at),
+    match serde_json::from_slice::<Kept>(bytes) {
+        Ok(kept) => Some(kept.at),
+        Err(_) => newest().map(|newest| newest.at),
     }
 }
 
-pub(crate) fn encode(at: Millis, acts: u64, evidence: &Evidence) -> Vec<u8> {
+pub(crate) fn encode(found: Found, evidence: &Evidence) -> Vec<u8> {
+    let Found { at, began, acts } = found;
+    let kept = KeptRef {
+        at,
+        began,
+        acts,
+        evidence,
+    };
     // Plain data: serialising cannot fail.
-    serde_json::to_vec(&KeptRef { at, acts, evidence }).unwrap_or_default()
+    serde_json::to_vec(&kept).unwrap_or_default()
 }
 
 /// The evidence in these bytes of a store, for showing; `None` if they are of another shape.
 pub fn evidence_of(bytes: &[u8]) -> Option<Evidence> {
-    decode(bytes).map(|(_, evidence)| evidence)
-}
-
-/// `None` for bytes of a shape that we do not know: then it is found out anew.
-pub(crate) fn decode(bytes: &[u8]) -> Option<(Millis, Evidence)> {
-    let kept: Kept = serde_json::from_slice(bytes).ok()?;
-    Some((kept.at, kept.evidence))
+    let kept = serde_json::from_slice::<Kept>(bytes).ok()?;
+    Some(kept.evidence)
 }

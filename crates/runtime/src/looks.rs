@@ -30,11 +30,22 @@ pub(crate) struct Looks {
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
     ended: Mutex<Option<Instant>>,
-    /// When another process found something out last: its checks may have written into the tree.
-    elsewhere: Mutex<Option<Instant>>,
+    /// Checks of other processes that this stop has waited for: they may have written into the tree.
+    elsewhere: Mutex<Elsewhere>,
     /// Checks that may end soon.
     busy: Mutex<usize>,
     one_ended: Condvar,
+}
+
+/// Checks of other processes.
+#[derive(Debug, Clone, Copy, Default)]
+enum Elsewhere {
+    #[default]
+    NoneSeen,
+    /// The last one ended then.
+    Ended(Instant),
+    /// One goes on.
+    GoesOn,
 }
 
 /// A check that is at work, until this is dropped.
@@ -155,14 +166,22 @@ impl Looks {
 
     /// Another process found something out just now.
     pub(crate) fn found_elsewhere(&self) {
-        *lock(&self.elsewhere) = Some(self.system.monotonic());
+        *lock(&self.elsewhere) = Elsewhere::Ended(self.system.monotonic());
+    }
+
+    /// Another process goes on with a check that this stop no longer waits for.
+    pub(crate) fn goes_on_elsewhere(&self) {
+        *lock(&self.elsewhere) = Elsewhere::GoesOn;
     }
 
     /// The newest look, if no check of this stop has been running since, whoever runs it.
     pub(crate) fn newest_at_rest(&self) -> Option<Arc<Look>> {
         let elsewhere = *lock(&self.elsewhere);
-        self.newest()
-            .filter(|look| elsewhere.is_none_or(|at| at < look.began))
+        self.newest().filter(|look| match elsewhere {
+            Elsewhere::NoneSeen => true,
+            Elsewhere::Ended(at) => at < look.began,
+            Elsewhere::GoesOn => false,
+        })
     }
 
     fn get(

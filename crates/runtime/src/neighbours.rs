@@ -3,7 +3,7 @@
 //! without it a stop only begins too early.
 
 use std::path::PathBuf;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::Millis;
@@ -49,14 +49,13 @@ pub(crate) fn remember(place: &Place, paths: &[String]) {
     let _ = write_private_file(&file, lines.concat().as_bytes());
 }
 
-/// Looks for so long whether somebody writes these files while no check runs, and remembers who does.
-/// Whether one was not known before.
+/// Which of these files somebody writes within this time.
 pub(crate) fn look_for(
     place: &Place,
     paths: &[String],
     time: Duration,
     patience: Patience<'_>,
-) -> bool {
+) -> Vec<String> {
     let system = &*place.system;
     let stamp = |path: &String| {
         let stat = system.stat(&place.root.join(path), Links::Kept);
@@ -64,16 +63,18 @@ pub(crate) fn look_for(
     };
     let before: Vec<Option<Stamp>> = paths.iter().map(stamp).collect();
     let until = system.monotonic() + time;
+    let goes_on = || {
+        let is_over = patience.is_cancelled() || patience.is_over(system);
+        system.monotonic() < until && !is_over
+    };
     let mut written: Vec<String> = Vec::new();
-    while written.len() < paths.len() && system.monotonic() < until && !patience.is_cancelled() {
+    while written.len() < paths.len() && goes_on() {
         system.sleep(LOOK_AGAIN);
         let changed = paths.iter().zip(&before);
         let changed = changed.filter(|(path, before)| stamp(path) != **before);
         written = changed.map(|(path, _)| path.clone()).collect();
     }
-    let known = known(place);
-    remember(place, &written);
-    written.iter().any(|path| !known.contains(path))
+    written
 }
 
 /// How long a stop waits for neighbours.
@@ -84,14 +85,14 @@ pub(crate) fn longest_wait(place: &Place, patience: Patience<'_>) -> Duration {
     })
 }
 
-/// Waits until the files that neighbours write hold still, at most for so long. Whether they do.
-pub(crate) fn wait_for_stillness(place: &Place, longest: Duration, patience: Patience<'_>) -> bool {
-    let paths = known(place);
-    if paths.is_empty() {
-        return true;
-    }
+/// Waits until these files hold still, at most until then. Whether they do.
+pub(crate) fn wait_for_stillness(
+    place: &Place,
+    paths: &[String],
+    until: Instant,
+    patience: Patience<'_>,
+) -> bool {
     let system = &*place.system;
-    let until = system.monotonic() + longest;
     let is_moving = || {
         let now = system.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut changed = paths.iter().filter_map(|path| {
@@ -105,7 +106,8 @@ pub(crate) fn wait_for_stillness(place: &Place, longest: Duration, patience: Pat
         })
     };
     while is_moving() {
-        if system.monotonic() >= until || patience.is_cancelled() {
+        let is_over = system.monotonic() >= until || patience.is_over(system);
+        if is_over || patience.is_cancelled() {
             return false;
         }
         system.sleep(LOOK_AGAIN);

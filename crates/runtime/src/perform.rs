@@ -156,9 +156,10 @@ impl Runtime {
             }
             Ok::<(), RuntimeError>(())
         })?;
-        let longest_wait = batch.find_neighbours(&moved).min(looks.longest_wait);
+        let wait = batch.find_neighbours(&moved)?;
+        let wait_until = system.monotonic() + wait;
         for again in moved {
-            let done = batch.judge_moved(*again, longest_wait)?;
+            let done = batch.judge_moved(*again, wait_until)?;
             if !done.run_here {
                 looks.found_out();
             }
@@ -195,6 +196,14 @@ pub(crate) struct Batch<'a> {
 pub(crate) enum Found<'a> {
     Done(Box<Done>),
     Moved(Box<Moved<'a>>),
+}
+
+/// What came of running a check.
+pub(crate) struct Finished {
+    report: Report,
+    /// How often it took.
+    tries: u32,
+    began: Millis,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -247,7 +256,11 @@ impl<'a> Batch<'a> {
             let none = Digest::of(b"");
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let evidence = self.of_unknown_files(evidence, why);
-            let done = self.put(self.key(spec, subject), evidence, acts)?;
+            let found = kept::Found {
+                acts,
+                ..kept::Found::now(self.now())
+            };
+            let done = self.put(self.key(spec, subject), evidence, found)?;
             return Ok(Found::Done(Box::new(done)));
         }
         if spec.tier == Tier::Person {
@@ -291,7 +304,7 @@ impl<'a> Batch<'a> {
                 again: wanted.again,
             })));
         }
-        let report = self.run(spec, &claim);
+        let run = self.run(spec, &claim);
         self.check_cancelled()?;
         self.looks.found_out();
         let after = match self.looks.after(busy, || self.read()) {
@@ -304,20 +317,16 @@ impl<'a> Batch<'a> {
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
         let written = was.written_paths(is, &spec.name);
-        let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
+        let is_cut = run.report.cause == Some(Cause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, was, is) {
-            let done = self.keep(spec, report, &before, is, Ran::Undisturbed)?;
+            let done = self.keep(spec, run, &before, is, Ran::Undisturbed)?;
             return Ok(Found::Done(Box::new(done)));
         }
         self.keep_claim(spec, claim);
         Ok(Found::Moved(Box::new(Moved {
             spec,
             written,
-            disturbed: Some(Disturbed {
-                report,
-                before,
-                after,
-            }),
+            disturbed: Some(Disturbed { run, before, after }),
             again: wanted.again,
         })))
     }
@@ -346,11 +355,15 @@ impl<'a> Batch<'a> {
             };
             return Ok(Found::Done(Box::new(done)));
         }
-        let (report, tries) = self.run(spec, claim);
+        let run = self.run(spec, claim);
         self.check_cancelled()?;
-        let mut evidence = self.evidence(spec, report, subject, subject, none, none);
-        evidence.tries = tries;
-        self.put(key, evidence, 0)
+        let mut evidence = self.evidence(spec, run.report, subject, subject, none, none);
+        evidence.tries = run.tries;
+        let found = kept::Found {
+            began: run.began,
+            ..kept::Found::now(self.now())
+        };
+        self.put(key, evidence, found)
             .map(|done| Found::Done(Box::new(done)))
     }
 
@@ -366,7 +379,7 @@ impl<'a> Batch<'a> {
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
-        let bytes = kept::encode(self.now(), 0, &evidence);
+        let bytes = kept::encode(kept::Found::now(self.now()), &evidence);
         self.runtime
             .store
             .put_evidence(&key, &bytes, Standing::Final)?;
@@ -399,7 +412,7 @@ impl<'a> Batch<'a> {
         self.put(
             key,
             self.evidence(spec, report, subject, subject, none, none),
-            0,
+            kept::Found::now(self.now()),
         )
     }
 
@@ -413,11 +426,17 @@ impl<'a> Batch<'a> {
         again: Option<Millis>,
     ) -> Result<Turn, RuntimeError> {
         let use_cache = self.use_cache && again.is_none();
-        // A run that had begun before says nothing of what was mended since.
-        let is_late_enough = |run: &kept::Run| again.is_none_or(|since| run.began() >= since);
         let store = &*self.runtime.store;
         let slot = self.slot(spec, key);
         let before = kept::newest(store, &key)?;
+        let is_new = |run: &kept::Run| before.as_ref().is_none_or(|before| before.id != run.id);
+        // Whoever waited takes what came of the run that was waited for, and nothing older; but not that it
+        // was held up, which may have been for want of time.
+        let serves = |run: &kept::Run, came: bool| match again {
+            // A run that had begun before says nothing of what was mended since.
+            Some(since) => run.began >= since,
+            None => came && is_new(run) && run.evidence.held_up().is_none(),
+        };
         let mut waited = false;
         loop {
             let now = if waited {
@@ -425,31 +444,27 @@ impl<'a> Batch<'a> {
             } else {
                 before.clone()
             };
-            // Whoever waited takes what came of the run that was waited for, and nothing older.
             let usable = now.filter(|run| {
-                let is_new = before.as_ref().is_none_or(|before| before.id != run.id);
-                self.is_about(spec, run, acts)
-                    && match again {
-                        Some(since) => run.began() >= since,
-                        None => waited && is_new || use_cache && self.is_current(run),
-                    }
+                let is_known = use_cache && self.is_current(run);
+                self.is_about(spec, run, acts) && (is_known || serves(run, waited))
             });
             if let Some(run) = usable {
+                if waited {
+                    self.looks.found_elsewhere();
+                }
                 return Ok(Turn::Known(known(run)));
             }
             if let Some(claim) = store.claim(&slot)? {
+                if waited {
+                    self.looks.found_elsewhere();
+                }
                 // It may have been found between our look and our claim.
-                let newest = kept::newest(store, &key)?;
+                let newest = kept::newest(store, &key)?.filter(|run| {
+                    is_fresh(spec, run, acts, self.now()) && serves(run, use_cache || waited)
+                });
                 return Ok(match newest {
-                    Some(run)
-                        if Some(&run) != before.as_ref()
-                            && is_fresh(spec, &run, acts, self.now())
-                            && (use_cache || waited || again.is_some())
-                            && is_late_enough(&run) =>
-                    {
-                        Turn::Known(known(run))
-                    }
-                    _ => Turn::Mine(claim),
+                    Some(run) => Turn::Known(known(run)),
+                    None => Turn::Mine(claim),
                 });
             }
             if !waited {
@@ -461,6 +476,7 @@ impl<'a> Batch<'a> {
             lock(&self.kept).clear();
             self.check_cancelled()?;
             if self.patience.is_over(self.system()) {
+                self.looks.goes_on_elsewhere();
                 if let Some(since) = self.owned_since(spec, subject) {
                     let done = self.owned_elsewhere(spec, subject, since)?;
                     return Ok(Turn::Given(Box::new(done)));
@@ -516,6 +532,7 @@ impl<'a> Batch<'a> {
             Verdict::Fail => in_task || self.since.is_none(),
             Verdict::Inconclusive => {
                 in_task
+                    && evidence.held_up().is_none()
                     && matches!(
                         evidence.cause,
                         Some(
@@ -533,11 +550,15 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The report, and how often it took.
-    fn run(&self, spec: &VerifierSpec, claim: &Claim) -> (Report, u32) {
+    fn run(&self, spec: &VerifierSpec, claim: &Claim) -> Finished {
+        let began = self.now();
         let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
-            return (Report::inconclusive(Cause::Internal, Retryable::No, why), 0);
+            return Finished {
+                report: Report::inconclusive(Cause::Internal, Retryable::No, why),
+                tries: 0,
+                began,
+            };
         };
         (self.progress)(Progress::Started {
             verifier: spec.name.clone(),
@@ -568,7 +589,11 @@ impl<'a> Batch<'a> {
             tries += 1;
             report = self.system().verify(verifier, &job);
         }
-        (report, tries)
+        Finished {
+            report,
+            tries,
+            began,
+        }
     }
 
     fn tracked(&self) -> &Tracked {
@@ -600,7 +625,7 @@ impl<'a> Batch<'a> {
     fn keep(
         &self,
         spec: &VerifierSpec,
-        (report, tries): (Report, u32),
+        run: Finished,
         look: &Look,
         after: &TreeReading,
         ran: Ran,
@@ -610,51 +635,64 @@ impl<'a> Batch<'a> {
         let still = subject == subject_after;
         let mut evidence = self.evidence(
             spec,
-            report,
+            run.report,
             subject,
             subject_after,
             before.fact.tree,
             after.fact.tree,
         );
-        evidence.tries = tries;
+        evidence.tries = run.tries;
         if let Some(why) = &self.tracked().unknown
             && evidence.verdict == Verdict::Pass
         {
             evidence = self.of_unknown_files(evidence, why);
         }
         evidence.alone = matches!(ran, Ran::Alone(_));
+        let mut is_final = true;
         match ran {
+            Ran::BesideNeighbours(wrote) => {
+                is_final = false;
+                evidence.cause = None;
+                evidence.retryable = Retryable::Yes;
+                hold_up(&mut evidence, Cause::TreeMoving, wrote);
+            }
             _ if !still => {
                 let mut moved = before.changed_paths(after, Some(&spec.name));
                 moved.extend(before.changed_packages(after));
                 hold_up(&mut evidence, Cause::TreeMoving, moved);
             }
-            Ran::Alone(lone) => {
-                evidence.check_writes = !lone.wrote.is_empty();
-                self.judge_writer(spec, &mut evidence, lone);
-            }
-            Ran::BesideNeighbours(wrote) => hold_up(&mut evidence, Cause::TreeMoving, wrote),
+            Ran::Alone(lone) => self.judge_writer(spec, &mut evidence, lone),
             Ran::Undisturbed => {}
         }
-        let done = self.put(self.key(spec, subject), evidence, look.acts)?;
+        let found = kept::Found {
+            at: self.now(),
+            began: run.began,
+            acts: look.acts,
+        };
+        let key = self.key(spec, subject);
+        let done = match is_final {
+            true => self.put(key, evidence, found)?,
+            // It says nothing, so it takes the place of no run that does.
+            false => {
+                let key = kept::put_apart(&*self.runtime.store, &key, found, &evidence)?;
+                done_by(key, evidence, found)
+            }
+        };
         Ok(Done {
             run_here: true,
             ..done
         })
     }
 
-    /// Keeps what was found. `acts`: how many were counted when it began.
-    fn put(&self, key: Digest, evidence: Evidence, acts: u64) -> Result<Done, RuntimeError> {
-        let now = self.now();
-        let key = kept::put(&*self.runtime.store, &key, (now, acts), &evidence)?;
-        Ok(Done {
-            key,
-            began: kept::began(now, &evidence),
-            evidence,
-            cached: false,
-            parked: None,
-            run_here: false,
-        })
+    /// Keeps what was found, as the newest of its key.
+    fn put(
+        &self,
+        key: Digest,
+        evidence: Evidence,
+        found: kept::Found,
+    ) -> Result<Done, RuntimeError> {
+        let key = kept::put(&*self.runtime.store, &key, found, &evidence)?;
+        Ok(done_by(key, evidence, found))
     }
 
     fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
@@ -763,6 +801,10 @@ impl<'a> Batch<'a> {
         lock(&self.kept).push((spec.name.clone(), claim));
     }
 
+    fn has_claim(&self, spec: &VerifierSpec) -> bool {
+        lock(&self.kept).iter().any(|(name, _)| *name == spec.name)
+    }
+
     fn take_claim(&self, spec: &VerifierSpec) -> Option<Claim> {
         let mut kept = lock(&self.kept);
         let at = kept.iter().position(|(name, _)| *name == spec.name)?;
@@ -795,14 +837,25 @@ impl<'a> Batch<'a> {
 fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> bool {
     let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
-    let is_old = || now.0.abs_diff(run.began().0) >= FRESH_MS;
+    let is_old = || now.0.abs_diff(run.began.0) >= FRESH_MS;
     run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
+}
+
+fn done_by(key: Digest, evidence: Evidence, found: kept::Found) -> Done {
+    Done {
+        key,
+        began: found.began,
+        evidence,
+        cached: false,
+        parked: None,
+        run_here: false,
+    }
 }
 
 fn known(run: kept::Run) -> Box<Done> {
     Box::new(Done {
         key: run.id,
-        began: run.began(),
+        began: run.began,
         evidence: run.evidence,
         cached: true,
         parked: None,

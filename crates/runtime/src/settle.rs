@@ -167,7 +167,6 @@ impl Runtime {
         let pending = state.pending(scope);
         let request = pending.map_or(Seq(0), |pending| pending.requested);
         let since = state.task.as_ref().map(Task::fails_hold_since);
-        let since_stop = state.pending(scope).map(|pending| pending.at);
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
@@ -181,12 +180,15 @@ impl Runtime {
                     let spec = policy.verifier(&verifier);
                     let (content, acts) =
                         spec.map_or((subject, 0), |spec| content(state, scope, spec, subject));
+                    let task = state.task.as_ref();
+                    let once_more =
+                        task.and_then(|task| task.once_more_since(&verifier, subject.short()));
                     wanted.push(Wanted {
                         verifier,
                         subject,
                         content,
                         acts,
-                        again: since_stop.filter(|_| again),
+                        again: once_more.filter(|_| again),
                     });
                 }
                 Effect::ReadTree { stop, .. } => read = Some(stop),

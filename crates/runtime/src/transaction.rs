@@ -109,7 +109,6 @@ impl Runtime {
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
         let session = delivery.session.clone();
-        let arrived = self.place.system.millis();
         // Keywords are looked for in all of it.
         let message = match &delivery.input {
             Input::StopRequested(stop) => stop.message.clone(),
@@ -132,7 +131,7 @@ impl Runtime {
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
             let written = self.store.transact(&session, &mut |tail| match self.decide(
                 tail,
-                (&delivery, arrived),
+                &delivery,
                 compiled.as_ref(),
                 sealed,
                 beside,
@@ -235,7 +234,9 @@ impl Runtime {
             }
             Input::StopRequested(stop) => {
                 let longest = neighbours::longest_wait(&self.place, patience);
-                neighbours::wait_for_stillness(&self.place, longest, patience);
+                let until = self.place.system.monotonic() + longest;
+                let known = neighbours::known(&self.place);
+                neighbours::wait_for_stillness(&self.place, &known, until, patience);
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
                 let limits = patience.limits(&*self.place.system);
                 let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;
@@ -265,7 +266,7 @@ impl Runtime {
     fn decide(
         &self,
         tail: &dyn Tail,
-        (delivery, arrived): (&Delivery<'_>, Millis),
+        delivery: &Delivery<'_>,
         compiled: Option<&Sealing>,
         found_under: Option<Digest>,
         beside: Beside<'_>,
@@ -391,12 +392,7 @@ impl Runtime {
                 scope,
             })));
         }
-        // That we wait for neighbours and read the tree first is not the agent's time.
-        let at = match &delivery.input {
-            Input::StopRequested(_) => arrived.min(now),
-            _ => now,
-        };
-        let mut stamped = self.stamp(at, &policy, &state, &known_scope, delivery);
+        let mut stamped = self.stamp(now, &policy, &state, &known_scope, delivery);
         if let Some(required) = &delivery.runs {
             stamped.runs = Some(acts::newest_runs(tail, required)?);
         }

@@ -84,8 +84,11 @@ fn a_pass_that_a_clock_ahead_found_is_not_believed() {
     let (key, mut newest) = named.unwrap();
     let run = Digest::from_hex(newest["run"].as_str().unwrap()).unwrap();
     let mut ahead = kept(&run).unwrap();
-    let at = ahead["at"].as_u64().unwrap() + YEAR;
-    (ahead["at"], newest["at"]) = (at.into(), at.into());
+    let later = |time: &Value| Value::from(time.as_u64().unwrap() + YEAR);
+    for time in ["at", "began"] {
+        ahead[time] = later(&ahead[time]);
+    }
+    newest["at"] = later(&newest["at"]);
     let id = Digest::of(b"a run of the next year");
     newest["run"] = id.to_hex().into();
     let put = |key: &Digest, value: &Value, standing| {

@@ -318,6 +318,45 @@ fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {
     assert_eq!(world.ending(), "gave_up/same_failures");
 }
 
+/// What holds without the check that a neighbour disturbs has to hold after it was waited for, too.
+#[test]
+fn an_edit_while_a_neighbour_is_waited_for_is_seen() {
+    let world = World::new();
+    let e2e = format!(
+        "accept = \"tests or e2e\"\n{}inputs = [\"src/**\"]\n{}",
+        world.counted("tests", "grep -q good src/a"),
+        world.counted("e2e", "sleep 0.5"),
+    );
+    world.config(&e2e);
+    world.write("src/a", "good");
+    world.commit();
+    let mut agent = Agent::new(&world, "claude-code");
+    // Long enough for both checks, whatever they take: the hook itself runs them.
+    agent.extra = vec!["--deadline".to_owned(), "90".to_owned()];
+    agent.prompt("mend it");
+    world.write("work", "1");
+    // It writes the same again and again, so that the tree is the same at each look.
+    world.write("made.txt", "made");
+    let neighbour = Neighbour::writing(&world, "made.txt", |_| "made".to_owned());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..200 {
+                if world.runs("e2e") > 0 {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            // Both have ended, and the neighbour is waited for.
+            std::thread::sleep(Duration::from_secs(3));
+            world.write("src/a", "broken");
+        });
+        agent.stop().sent_back();
+    });
+    drop(neighbour);
+    let text = world.says(&["show"]).stdout;
+    assert!(text.contains("tests fails"), "{text}");
+}
+
 /// Writes a file again and again until it is dropped.
 struct Neighbour {
     ends: Arc<AtomicBool>,
@@ -326,13 +365,17 @@ struct Neighbour {
 
 impl Neighbour {
     fn at(world: &World, name: &str) -> Self {
+        Self::writing(world, name, |n| n.to_string())
+    }
+
+    fn writing(world: &World, name: &str, text: fn(u32) -> String) -> Self {
         let (path, ends) = (world.root().join(name), Arc::new(AtomicBool::new(false)));
         let end = Arc::clone(&ends);
         let writes = std::thread::spawn(move || {
             let mut n = 0;
             while !end.load(Ordering::Relaxed) {
                 n += 1;
-                std::fs::write(&path, n.to_string()).unwrap();
+                std::fs::write(&path, text(n)).unwrap();
                 std::thread::sleep(Duration::from_millis(100));
             }
         });

@@ -51,6 +51,8 @@ pub(super) struct Line {
     pub(super) hopeless: bool,
     /// The verdict that settles it, if the tree held still.
     fact: Option<EvidenceFact>,
+    /// When the run began that found that.
+    began: Option<Millis>,
     /// What kept it from a verdict that says anything about the work.
     held_up: Option<Short>,
     /// Evidence worth showing: also about another tree, as it says which paths moved.
@@ -102,9 +104,9 @@ impl Line {
         self.is_refused() && self.held_up.is_some()
     }
 
-    /// The run that found it.
-    pub(super) fn run(&self) -> Option<Short> {
-        self.fact.as_ref().map(|fact| fact.key.short())
+    /// When the run began that found it.
+    pub(super) fn began(&self) -> Option<Millis> {
+        self.began
     }
 
     /// Found at an earlier stop, or by a run that was kept.
@@ -331,6 +333,7 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
             _ => None,
         },
         fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
+        began: settled.and_then(|held| held.began),
         shown: settled
             .or_else(|| {
                 let last = pending.held(&spec.name);
@@ -371,7 +374,8 @@ const MOST_ASKED: usize = 2;
 pub(super) fn went_astray(pending: &Pending, name: &VerifierName, subject: Digest) -> bool {
     let asked = || pending.asked.iter().filter(|(asked, _)| asked == name);
     let about_this = asked().any(|(_, about)| *about == subject.short());
-    let came_back = pending.settling(name, subject).is_some();
+    let settling = pending.settling(name, subject);
+    let came_back = settling.is_some_and(|held| held.stop == pending.stop);
     about_this && !(came_back && asked().count() < MOST_ASKED)
 }
 

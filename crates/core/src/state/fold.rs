@@ -545,11 +545,10 @@ impl State {
                 } => {
                     if *again {
                         pending.again.push(verifier.clone());
-                        let held = pending.settling(verifier, *subject);
                         run_once_more.push(OnceMore {
                             verifier: verifier.clone(),
                             subject: subject.short(),
-                            known_by: held.map(|held| held.fact.key.short()),
+                            at: pending.at,
                         });
                     }
                     pending.waiting.push(verifier.clone());

@@ -45,24 +45,35 @@ impl Task {
         self.take_back(pending.verdicts);
     }
 
-    /// Whether what is known by this run came of running the check once more about this.
+    /// Whether a run that began then came of running the check once more about this. One that had begun before
+    /// says nothing of what was mended since.
     pub(crate) fn has_run_once_more(
         &self,
         verifier: &VerifierName,
         subject: Short,
-        run: Option<Short>,
+        began: Option<Millis>,
     ) -> bool {
-        let mut ran = self.ran_once_more.iter();
-        ran.any(|more| {
-            more.verifier == *verifier && more.subject == subject && more.known_by != run
-        })
+        let since = self.once_more_since(verifier, subject);
+        since.is_some_and(|since| began.is_some_and(|began| began >= since))
     }
 
-    /// Remembers that these are to run once more; of each check what it is about now.
+    /// When a run of this check about this has to begin that is to be the one more.
+    pub fn once_more_since(&self, verifier: &VerifierName, subject: Short) -> Option<Millis> {
+        let mut ran = self.ran_once_more.iter();
+        let is_this = |more: &&OnceMore| more.verifier == *verifier && more.subject == subject;
+        ran.find(is_this).map(|more| more.at)
+    }
+
+    /// Remembers that these are to run once more; of each check what it is about now, and when it was asked for
+    /// first: what runs longer than its hook is asked for at each stop.
     pub(super) fn note_run_once_more(&mut self, ran: Vec<OnceMore>) {
-        let is_old = |old: &OnceMore| ran.iter().any(|new| new.verifier == old.verifier);
-        self.ran_once_more.retain(|old| !is_old(old));
-        self.ran_once_more.extend(ran);
+        for new in ran {
+            if self.once_more_since(&new.verifier, new.subject).is_none() {
+                self.ran_once_more
+                    .retain(|old| old.verifier != new.verifier);
+                self.ran_once_more.push(new);
+            }
+        }
     }
 
     /// Remembers that these findings were told; forgets first what is no longer found.

@@ -3,7 +3,7 @@
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::{Digest, Short};
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{Cause, FRESH_MS, Verdict};
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::NewestRun;
 use checkrein_core::policy::Policy;
@@ -87,15 +87,22 @@ fn where_the_last_run_is_cut_the_task_is_not_given_up() {
     say(&mut world, "tests", Saying::fail(&[1]));
     assert_eq!(stop(&mut world), "tests continue");
     assert_eq!(stop(&mut world), "continue");
+    let before = world.now;
+    world.now += 1_000;
     say(&mut world, "tests", Saying::because(Cause::ReplyDeadline));
     assert_eq!(stop(&mut world), "tests! continue");
+    let began = world.now;
     // It still runs.
     assert_eq!(stop(&mut world), "tests! continue");
-    // Its owner has found it out since: what runs longer than its hook ends, too.
+    // Another session's run comes in between. It had begun before somebody could mend anything.
     let (verifier, run) = ("tests".into(), Some(Digest::of(b"another process").short()));
     world.runs = Some(vec![NewestRun { verifier, run }].into());
-    world.other_run = true;
+    world.other_run = Some(before);
     say(&mut world, "tests", Saying::fail(&[1]));
+    let mut earlier = world.clone();
+    assert_eq!(stop(&mut earlier), "tests tests! gave_up/same_failures");
+    // Its owner has found it out since: what runs longer than its hook ends, too.
+    world.other_run = Some(began);
     assert_eq!(stop(&mut world), "tests gave_up/same_failures");
 }
 
@@ -132,7 +139,7 @@ fn a_run_that_came_before_the_last_look_is_asked_for() {
     world.runs = newer(Some(Short(7)));
     assert!(runs(&world.answer(0)));
     say(&mut world, "tests", Saying::fail(&[1]));
-    world.other_run = true;
+    world.other_run = Some(world.now);
     let made = world.answer(0);
     let Some(Decision::Stop(StopDecision::Continue { feedback, .. })) = made.decision else {
         panic!("{made:?}");
@@ -148,6 +155,29 @@ fn a_run_that_came_before_the_last_look_is_asked_for() {
         made = world.answer(0);
     }
     assert_eq!(asked, 2);
+}
+
+/// What was found at an earlier stop did not come back for this one.
+#[test]
+fn where_the_tree_moved_it_is_read_and_the_old_one_is_not_asked_about_again() {
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    world.now += FRESH_MS;
+    let on_another = Saying {
+        on: Some(3),
+        ..Saying::pass()
+    };
+    say(&mut world, "tests", on_another);
+    world.tree = Some(2);
+    let made = world.ask_stop(&ScopeId::main());
+    assert!(matches!(made.effects[..], [Effect::RunVerifier { .. }]));
+    world.tree = Some(3);
+    let made = world.answer(0);
+    assert!(
+        matches!(made.effects[..], [Effect::ReadTree { .. }]),
+        "{made:?}"
+    );
 }
 
 #[test]

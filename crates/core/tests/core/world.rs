@@ -246,8 +246,8 @@ pub(crate) struct World {
     pub(crate) runs: Option<Box<[NewestRun]>>,
     /// There is no time to read the tree.
     pub(crate) cut: bool,
-    /// What comes back was found by another process.
-    pub(crate) other_run: bool,
+    /// What comes back was found by another process, which began then.
+    pub(crate) other_run: Option<u64>,
     calls: u64,
 }
 
@@ -285,7 +285,7 @@ impl World {
             acts: Acts::default(),
             runs: None,
             cut: false,
-            other_run: false,
+            other_run: None,
             calls: 0,
             layers: Vec::new(),
             halted: false,
@@ -468,8 +468,8 @@ impl World {
         EvidenceFact {
             verifier: verifier.clone(),
             key: match self.other_run {
-                true => Digest::of(b"another process"),
-                false => Digest::of_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
+                Some(_) => Digest::of(b"another process"),
+                None => Digest::of_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
             },
             verdict: saying.verdict,
             cause: saying.cause,
@@ -483,7 +483,7 @@ impl World {
             findings: saying.findings.iter().map(|id| Short(*id)).collect(),
             findings_total: saying.findings.len() as u32,
             duration_ms: 10,
-            cached: self.other_run,
+            cached: self.other_run.is_some(),
         }
     }
 
@@ -528,7 +528,7 @@ impl World {
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     held_up: self.held_up(&evidence),
-                    began: Some(Millis(self.now)),
+                    began: Some(Millis(self.other_run.unwrap_or(self.now))),
                     asked: Some(subject.short()),
                     tokens: 0,
                     cost: 0,

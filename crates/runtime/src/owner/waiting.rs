@@ -137,6 +137,7 @@ impl<'a> Batch<'a> {
                 if link.say(&HookSays::Keep).is_err() {
                     break;
                 }
+                self.looks.goes_on_elsewhere();
                 for want in &wanted {
                     send(self.still_running(want, since));
                 }
@@ -177,13 +178,13 @@ impl<'a> Batch<'a> {
         run: Digest,
     ) -> Result<Option<Done>, RuntimeError> {
         let kept = self.runtime.store.evidence(&run)?;
-        let found = kept.and_then(|kept| kept::decode(&kept.bytes));
+        let found = kept.and_then(|kept| kept::run(run, &kept.bytes));
         let asked = wanted.iter().any(|want| want.verifier == *verifier);
-        let found = found.filter(|(_, evidence)| asked && evidence.verifier == *verifier);
-        Ok(found.map(|(at, evidence)| Done {
-            key: run,
-            began: kept::began(at, &evidence),
-            evidence,
+        let found = found.filter(|run| asked && run.evidence.verifier == *verifier);
+        Ok(found.map(|run| Done {
+            key: run.id,
+            began: run.began,
+            evidence: run.evidence,
             cached: false,
             parked: None,
             run_here: false,
@@ -214,7 +215,7 @@ impl<'a> Batch<'a> {
         let none = Digest::of(b"");
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = self.key(spec, subject);
-        let key = kept::put_apart(&*self.runtime.store, &key, (now, 0), &evidence)?;
+        let key = kept::put_apart(&*self.runtime.store, &key, kept::Found::now(now), &evidence)?;
         Ok(Done {
             key,
             evidence,

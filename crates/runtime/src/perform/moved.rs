@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Retryable, Verdict};
 use checkrein_core::ids::Millis;
-use checkrein_core::policy::VerifierSpec;
-use checkrein_verifiers::Report;
+use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
 
-use super::{Batch, Done, Turn};
+use super::{Batch, Done, Finished, Turn};
 use crate::error::RuntimeError;
 use crate::looks::Look;
 use crate::neighbours;
@@ -36,7 +35,7 @@ pub(crate) struct Moved<'a> {
 
 /// A run while which files were written.
 pub(super) struct Disturbed {
-    pub(super) report: (Report, u32),
+    pub(super) run: Finished,
     pub(super) before: Arc<Look>,
     pub(super) after: Arc<Look>,
 }
@@ -54,7 +53,7 @@ pub(super) enum Ran {
 /// What became of the files while a check ran alone.
 pub(super) struct Lone {
     /// Those that were written.
-    pub(super) wrote: Vec<String>,
+    wrote: Vec<String>,
     /// Of those that were watched: gone or otherwise for a while.
     taken_away: Vec<String>,
     /// Written, but not watched.
@@ -62,29 +61,57 @@ pub(super) struct Lone {
 }
 
 impl<'a> Batch<'a> {
-    /// Looks, while no check of this batch runs, whether somebody writes what was written during the checks.
-    /// How long it may be waited for.
-    pub(super) fn find_neighbours(&self, moved: &[Box<Moved<'a>>]) -> Duration {
+    /// Looks, while no check runs, whether somebody writes what was written during the checks. How long it
+    /// may be waited for.
+    pub(super) fn find_neighbours(
+        &self,
+        moved: &[Box<Moved<'a>>],
+    ) -> Result<Duration, RuntimeError> {
         let disturbed = || moved.iter().filter(|moved| moved.disturbed.is_some());
         let ran = disturbed().filter_map(|moved| moved.disturbed.as_ref());
-        let Some(longest) = ran.map(|ran| ran.report.0.duration_ms).max() else {
-            return Duration::ZERO;
+        let Some(longest) = ran.map(|ran| ran.run.report.duration_ms).max() else {
+            return Ok(Duration::ZERO);
         };
+        let place = &self.runtime.place;
         let mut written: Vec<String> = disturbed().flat_map(|of| of.written.clone()).collect();
         written.sort_unstable();
         written.dedup();
         let time = LOOK_FOR_NEIGHBOURS.min(Duration::from_millis(longest));
-        match neighbours::look_for(&self.runtime.place, &written, time, self.patience) {
-            true => Duration::MAX,
-            false => neighbours::ONCE_MORE,
+        let is_quiet = !self.runs_elsewhere()?;
+        let theirs = neighbours::look_for(place, &written, time, self.patience);
+        let known = neighbours::known(place);
+        let is_new = theirs.iter().any(|path| !known.contains(path));
+        // What another process's check writes is no neighbour's.
+        let are_neighbours = is_quiet && !self.runs_elsewhere()?;
+        if are_neighbours {
+            neighbours::remember(place, &theirs);
         }
+        let longest = match are_neighbours && is_new {
+            true => self.looks.longest_wait,
+            false => self.looks.longest_wait.min(neighbours::ONCE_MORE),
+        };
+        Ok(longest.min(neighbours::longest_wait(place, self.patience)))
+    }
+
+    /// Whether another process has the slot of a check of this tree.
+    fn runs_elsewhere(&self) -> Result<bool, RuntimeError> {
+        let is_check = |spec: &&VerifierSpec| {
+            (spec.tier, spec.subject) == (Tier::Hard, SubjectKind::Tree) && !self.has_claim(spec)
+        };
+        let mut slots = self.policy.verifiers.iter().filter(is_check);
+        // The key of a check of the tree is no part of its slot.
+        let key = Digest::of(b"");
+        slots.try_fold(false, |runs, spec| {
+            let slot = self.slot(spec, key);
+            Ok(runs || self.runtime.store.claim(&slot)?.is_none())
+        })
     }
 
     /// One that only neighbours disturbed runs once more if they hold still; any other runs alone.
     pub(super) fn judge_moved(
         &self,
         mut moved: Moved<'a>,
-        longest_wait: Duration,
+        wait_until: Instant,
     ) -> Result<Done, RuntimeError> {
         let place = &self.runtime.place;
         let neighbours = neighbours::known(place);
@@ -96,16 +123,23 @@ impl<'a> Batch<'a> {
         if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
             return self.alone(moved, false);
         }
-        let is_still = neighbours::wait_for_stillness(place, longest_wait, self.patience);
+        // Whoever waits for it need not wait for neighbours.
+        drop(self.take_claim(moved.spec));
+        let is_still =
+            neighbours::wait_for_stillness(place, &moved.written, wait_until, self.patience);
+        self.check_cancelled()?;
+        // The tree is looked at anew, whatever it was before.
+        self.looks.found_out();
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
             return self.alone(moved, true);
         };
-        self.check_cancelled()?;
-        // Whoever waits for it need not.
-        drop(self.take_claim(moved.spec));
         let ran_beside = Ran::BesideNeighbours(moved.written);
         let after = &ran.after.reading;
-        self.keep(moved.spec, ran.report, &ran.before, after, ran_beside)
+        let done = self.keep(moved.spec, ran.run, &ran.before, after, ran_beside)?;
+        Ok(Done {
+            run_here: false,
+            ..done
+        })
     }
 
     /// With nothing else running, and an eye on the files that were written before. Who began so has one
@@ -147,7 +181,7 @@ impl<'a> Batch<'a> {
             };
             let mut watch = before.watch(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
-            let report = std::thread::scope(|scope| {
+            let run = std::thread::scope(|scope| {
                 let threads = Threads::new(self.system(), scope);
                 threads.spawn(|| {
                     while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
@@ -155,9 +189,9 @@ impl<'a> Batch<'a> {
                         self.system().sleep(BETWEEN_GLANCES);
                     }
                 });
-                let report = self.run(spec, claim);
+                let run = self.run(spec, claim);
                 ended.store(true, Ordering::Relaxed);
-                report
+                run
             });
             self.check_cancelled()?;
             self.looks.found_out();
@@ -174,7 +208,7 @@ impl<'a> Batch<'a> {
                 .filter(|path| !written.contains(path))
                 .cloned()
                 .collect();
-            let is_cut = report.0.cause == Some(Cause::ReplyDeadline);
+            let is_cut = run.report.cause == Some(Cause::ReplyDeadline);
             if more && !is_cut && !unseen.is_empty() {
                 more = false;
                 written.extend(unseen);
@@ -185,34 +219,37 @@ impl<'a> Batch<'a> {
                 wrote,
                 unseen,
             };
-            return self.keep(spec, report, &look, &after.reading, Ran::Alone(lone));
+            return self.keep(spec, run, &look, &after.reading, Ran::Alone(lone));
         }
     }
 
     /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
     pub(super) fn judge_writer(&self, spec: &VerifierSpec, evidence: &mut Evidence, lone: Lone) {
         let place = &self.runtime.place;
-        let (cause, moved) = if !lone.taken_away.is_empty() {
+        // What others wrote meanwhile is not its own.
+        let neighbours = neighbours::known(place);
+        let own = |paths: &[String]| -> Vec<String> {
+            let own = paths.iter().filter(|path| !neighbours.contains(path));
+            own.cloned().collect()
+        };
+        let restored = own(&lone.taken_away);
+        if !restored.is_empty() {
             if writers::known(place, spec).restores {
                 evidence.retryable = Retryable::No;
             }
-            writers::remember(place, spec, &lone.taken_away, true);
-            (Cause::CheckRestores, lone.taken_away)
-        } else {
-            // What others wrote meanwhile is not its own.
-            let neighbours = neighbours::known(place);
-            let is_its_own = |path: &&String| !neighbours.contains(path);
-            let own: Vec<String> = lone.wrote.iter().filter(is_its_own).cloned().collect();
-            if !own.is_empty() {
-                writers::remember(place, spec, &own, false);
-            }
-            if lone.unseen.is_empty() {
-                return;
-            }
-            // Others than those that were watched.
-            (Cause::TreeMoving, lone.unseen)
-        };
-        hold_up(evidence, cause, moved);
+            writers::remember(place, spec, &restored, true);
+            return hold_up(evidence, Cause::CheckRestores, restored);
+        }
+        let wrote = own(&lone.wrote);
+        if !wrote.is_empty() {
+            evidence.check_writes = true;
+            writers::remember(place, spec, &wrote, false);
+        }
+        // Others than those that were watched, or otherwise for longer than it takes to write one.
+        let moved = [lone.unseen, lone.taken_away].concat();
+        if !moved.is_empty() {
+            hold_up(evidence, Cause::TreeMoving, moved);
+        }
     }
 }
 
