@@ -35,6 +35,8 @@ pub(crate) struct CheckPlan {
     pub(crate) reads: Vec<Subject>,
     /// How long it runs.
     pub(crate) lasts: Duration,
+    /// How long it may run: what may outlast its hook is run by an owner.
+    pub(crate) timeout: Duration,
     pub(crate) habit: Habit,
     pub(crate) declares_inputs: bool,
 }
@@ -108,6 +110,8 @@ pub struct Plan {
     /// How coarse stamps are.
     pub(crate) tick: Duration,
     pub(crate) checks: Vec<CheckPlan>,
+    /// One that passes is enough.
+    pub(crate) any_is_enough: bool,
     /// What each session's agent does.
     pub(crate) agents: Vec<Vec<Action>>,
     pub(crate) neighbour: Vec<Deed>,
@@ -128,10 +132,12 @@ impl Plan {
             1 => vec![steady(r, &subjects)],
             _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
         };
+        let any_is_enough = r.u32(0..6) == 0;
         Self {
             seed,
             tick: Duration::from_nanos(tick),
             checks,
+            any_is_enough,
             agents,
             neighbour,
         }
@@ -185,10 +191,15 @@ impl Plan {
     /// Its config.
     pub(crate) fn config(&self) -> String {
         let mut text = String::new();
+        if self.any_is_enough {
+            let names = self.checks.iter().map(|check| check.name.as_str());
+            let accept = names.collect::<Vec<_>>().join(" or ");
+            text.push_str(&format!("accept = \"{accept}\"\n"));
+        }
         for check in &self.checks {
             text.push_str("[[verifier]]\n");
             text.push_str(&format!("name = \"{0}\"\nrun = \"{0}\"\n", check.name));
-            text.push_str("timeout = \"10m\"\n");
+            text.push_str(&format!("timeout = \"{}s\"\n", check.timeout.as_secs()));
             if check.declares_inputs {
                 text.push_str("inputs = [\"**\", \"conf/.env\", \"local/data\"]\n");
             }
@@ -231,10 +242,16 @@ fn check(r: &mut Rng, at: u32) -> CheckPlan {
         Habit::Stashes => &[900, 3_000],
         _ => &[30, 200, 900, 3_000, 14_000, 40_000],
     };
+    let lasts = Duration::from_millis(*pick(r, spans));
+    let spare = match r.u32(0..2) {
+        0 => Duration::from_secs(2),
+        _ => Duration::from_secs(600),
+    };
     CheckPlan {
         name,
         reads,
-        lasts: Duration::from_millis(*pick(r, spans)),
+        lasts,
+        timeout: lasts + spare,
         habit,
         declares_inputs,
     }

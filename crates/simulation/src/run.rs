@@ -59,7 +59,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
     // Only names of ignored files are asked of the real folder.
     std::fs::write(root.join(".gitignore"), IGNORED)?;
     let scheduler = Scheduler::new(plan.seed);
-    let world = World::new(Arc::clone(&scheduler), &root, plan.tick, &plan.checks);
+    let world = World::new(Arc::clone(&scheduler), &root, plan);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let stage = Arc::new(Stage {
         world: Arc::clone(&world),
@@ -639,6 +639,7 @@ impl Agent {
             && changes == world.changes()
             && after.saturating_sub(at) < Duration::from_secs(15 * 60)
             && !self.stage.plan.has_stash()
+            && !self.stage.plan.any_is_enough
         {
             let checks = self.stage.plan.checks.iter();
             let runs: u32 = checks.map(|check| world.runs_of(hook, &check.name)).sum();
@@ -683,9 +684,11 @@ mod tests {
                 name: "tests".to_owned(),
                 reads: vec![Subject::File("a.txt".to_owned())],
                 lasts: Duration::from_millis(lasts_ms),
+                timeout: Duration::from_secs(600),
                 habit: Habit::OnlyReads,
                 declares_inputs: false,
             }],
+            any_is_enough: false,
             agents: vec![vec![
                 Action::Prompt,
                 Action::Tool {

@@ -60,8 +60,13 @@ fn tell(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     }
     let first = lines.len().saturating_sub(MOST_LINES - 1);
     let checks = plan.checks.iter().map(|check| check.to_string());
+    let enough = if plan.any_is_enough {
+        " (one is enough)"
+    } else {
+        ""
+    };
     let head = format!(
-        "seed {}: {}",
+        "seed {}: {}{enough}",
         plan.seed,
         checks.collect::<Vec<_>>().join("; ")
     );

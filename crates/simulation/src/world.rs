@@ -11,7 +11,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{FileKind, FileStat, OpenFile, OpenFolder, Stamp};
 
-use crate::plan::{CheckPlan, Subject};
+use crate::plan::{CheckPlan, Plan, Subject};
 use crate::scheduler::{Process, Scheduler, Time};
 
 /// The simulation begins at this time of the wall clock, in nanoseconds since 1970.
@@ -33,6 +33,8 @@ pub(crate) struct World {
     /// How coarse the clock of the file system is.
     tick: Duration,
     checks: Vec<CheckPlan>,
+    /// One that passes is enough.
+    any_is_enough: bool,
     state: Mutex<State>,
 }
 
@@ -80,18 +82,15 @@ struct File {
 }
 
 impl World {
-    /// One with these checks; all that they read is good.
-    pub(crate) fn new(
-        scheduler: Arc<Scheduler>,
-        root: &Path,
-        tick: Duration,
-        checks: &[CheckPlan],
-    ) -> Arc<Self> {
+    /// One with the checks of this plan; all that they read is good.
+    pub(crate) fn new(scheduler: Arc<Scheduler>, root: &Path, plan: &Plan) -> Arc<Self> {
+        let checks = &plan.checks;
         let world = Self {
             scheduler,
             root: root.to_owned(),
-            tick,
-            checks: checks.to_vec(),
+            tick: plan.tick,
+            checks: checks.clone(),
+            any_is_enough: plan.any_is_enough,
             state: Mutex::default(),
         };
         let ignored = crate::run::IGNORED;
@@ -206,9 +205,15 @@ impl World {
     fn note_passes(&self) {
         let now = self.scheduler.now();
         let mut state = self.state();
-        let reads = self.checks.iter().flat_map(|check| &check.reads);
-        let mut reads = reads.map(|subject| state.is_good(&self.root, subject));
-        let passes = reads.all(|good| good);
+        let is_good = |subject: &Subject| state.is_good(&self.root, subject);
+        let mut passing = self
+            .checks
+            .iter()
+            .map(|check| check.reads.iter().all(is_good));
+        let passes = match self.any_is_enough {
+            true => passing.any(|passes| passes),
+            false => passing.all(|passes| passes),
+        };
         if state.passes.last().is_none_or(|(_, last)| *last != passes) {
             state.passes.push((now, passes));
         }
