@@ -24,8 +24,9 @@ pub(crate) struct Look {
 #[derive(Debug)]
 pub(crate) struct Looks {
     system: Arc<dyn System>,
-    /// How long neighbours may be waited for.
+    /// How long neighbours may be waited for, once in a stop.
     pub(crate) longest_wait: Duration,
+    has_waited: Mutex<bool>,
     /// Held while the tree is read: readings share one cache file.
     latest: Mutex<Option<Arc<Look>>>,
     /// When something was found out last, in whatever way.
@@ -73,6 +74,7 @@ impl Looks {
         Self {
             system,
             longest_wait,
+            has_waited: Mutex::default(),
             latest: Mutex::new(first),
             ended: Mutex::default(),
             elsewhere: Mutex::default(),
@@ -172,6 +174,11 @@ impl Looks {
     /// Another process goes on with a check that this stop no longer waits for.
     pub(crate) fn goes_on_elsewhere(&self) {
         *lock(&self.elsewhere) = Elsewhere::GoesOn;
+    }
+
+    /// Whether neighbours were waited for already; from now on they were.
+    pub(crate) fn begin_wait(&self) -> bool {
+        std::mem::replace(&mut *lock(&self.has_waited), true)
     }
 
     /// The newest look, if no check of this stop has been running since, whoever runs it.

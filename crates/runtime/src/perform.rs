@@ -157,7 +157,7 @@ impl Runtime {
             Ok::<(), RuntimeError>(())
         })?;
         let wait = batch.find_neighbours(&moved)?;
-        let wait_until = system.monotonic() + wait;
+        let wait_until = wait.map(|wait| system.monotonic() + wait);
         for again in moved {
             let done = batch.judge_moved(*again, wait_until)?;
             if !done.run_here {

@@ -62,15 +62,15 @@ pub(super) struct Lone {
 
 impl<'a> Batch<'a> {
     /// Looks, while no check runs, whether somebody writes what was written during the checks. How long it
-    /// may be waited for.
+    /// may be waited for, if it was not in this stop.
     pub(super) fn find_neighbours(
         &self,
         moved: &[Box<Moved<'a>>],
-    ) -> Result<Duration, RuntimeError> {
+    ) -> Result<Option<Duration>, RuntimeError> {
         let disturbed = || moved.iter().filter(|moved| moved.disturbed.is_some());
         let ran = disturbed().filter_map(|moved| moved.disturbed.as_ref());
         let Some(longest) = ran.map(|ran| ran.run.report.duration_ms).max() else {
-            return Ok(Duration::ZERO);
+            return Ok(None);
         };
         let place = &self.runtime.place;
         let mut written: Vec<String> = disturbed().flat_map(|of| of.written.clone()).collect();
@@ -90,7 +90,8 @@ impl<'a> Batch<'a> {
             true => self.looks.longest_wait,
             false => self.looks.longest_wait.min(neighbours::ONCE_MORE),
         };
-        Ok(longest.min(neighbours::longest_wait(place, self.patience)))
+        let longest = longest.min(neighbours::longest_wait(place, self.patience));
+        Ok((!self.looks.begin_wait()).then_some(longest))
     }
 
     /// Whether another process has the slot of a check of this tree.
@@ -107,11 +108,11 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// One that only neighbours disturbed runs once more if they hold still; any other runs alone.
+    /// One that only neighbours disturbed runs once more if they hold still by then; any other runs alone.
     pub(super) fn judge_moved(
         &self,
         mut moved: Moved<'a>,
-        wait_until: Instant,
+        wait_until: Option<Instant>,
     ) -> Result<Done, RuntimeError> {
         let place = &self.runtime.place;
         let neighbours = neighbours::known(place);
@@ -125,8 +126,9 @@ impl<'a> Batch<'a> {
         }
         // Whoever waits for it need not wait for neighbours.
         drop(self.take_claim(moved.spec));
-        let is_still =
-            neighbours::wait_for_stillness(place, &moved.written, wait_until, self.patience);
+        let is_still = wait_until.is_some_and(|until| {
+            neighbours::wait_for_stillness(place, &moved.written, until, self.patience)
+        });
         self.check_cancelled()?;
         // The tree is looked at anew, whatever it was before.
         self.looks.found_out();
