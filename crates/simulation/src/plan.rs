@@ -276,13 +276,20 @@ fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
                 },
             });
         }
-        let killed_after = (r.u32(0..6) == 0).then(|| span(r));
-        let deadline = Duration::from_secs(*pick(r, &[8, 20, 60]));
-        actions.push(Action::Stop {
-            killed_after,
-            deadline,
-            insists: *pick(r, &[0, 0, 1, 3, 8]),
-        });
+        actions.push(stop(r));
+        // Between two stops of a task something may change that no file shows.
+        let unseen: Vec<&Subject> = subjects
+            .iter()
+            .filter(|subject| !matches!(subject, Subject::File(_)))
+            .collect();
+        if r.u32(0..3) == 0 && !unseen.is_empty() {
+            actions.push(Action::Tool {
+                subject: (*pick(r, &unseen)).clone(),
+                good: r.u32(0..3) == 0,
+                reports: r.u32(0..4) > 0,
+            });
+            actions.push(stop(r));
+        }
         match r.u32(0..12) {
             0 | 1 => actions.push(Action::Prompt),
             2 => actions.push(Action::End),
@@ -290,6 +297,14 @@ fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
         }
     }
     actions
+}
+
+fn stop(r: &mut Rng) -> Action {
+    Action::Stop {
+        killed_after: (r.u32(0..6) == 0).then(|| span(r)),
+        deadline: Duration::from_secs(*pick(r, &[8, 20, 60])),
+        insists: *pick(r, &[0, 0, 1, 3, 8]),
+    }
 }
 
 fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
