@@ -573,7 +573,7 @@ fn to_run_once_more(
         let spec = policy.verifier(&line.verifier)?;
         let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
         let about = pending.tree.as_ref().ok().filter(|_| is_check)?.about(spec);
-        if task.has_run_once_more(&spec.name, about.short(), line.began()) {
+        if task.has_run_once_more(&spec.name, about.short(), line.began) {
             return None;
         }
         Some(Effect::RunVerifier {

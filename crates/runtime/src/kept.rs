@@ -28,18 +28,17 @@ struct Kept {
     evidence: Evidence,
 }
 
-/// How it came about that something was found.
+/// When something was found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
-    /// When it was found.
+pub(crate) struct When {
     pub(crate) at: Millis,
-    /// When that began.
+    /// When what found it began.
     pub(crate) began: Millis,
     /// How many acts were counted then.
     pub(crate) acts: u64,
 }
 
-impl Found {
+impl When {
     /// By looking, and not by a run.
     pub(crate) fn now(at: Millis) -> Self {
         Self {
@@ -72,6 +71,7 @@ pub(crate) struct Run {
 }
 
 impl Kept {
+    /// When the run began. Older builds kept only when it ended, so that of theirs this is a guess.
     fn began(&self) -> Millis {
         let tries = u64::from(self.evidence.tries.max(1));
         let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
@@ -116,7 +116,7 @@ pub(crate) fn run(id: Digest, bytes: &[u8]) -> Option<Run> {
 pub(crate) fn put(
     store: &dyn Store,
     key: &Digest,
-    found: Found,
+    found: When,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     let id = put_apart(store, key, found, evidence)?;
@@ -134,7 +134,7 @@ pub(crate) fn put(
 pub(crate) fn put_apart(
     store: &dyn Store,
     key: &Digest,
-    found: Found,
+    found: When,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -157,8 +157,8 @@ pub(crate) fn found_at(bytes: &[u8]) -> Option<Millis> {
     }
 }
 
-pub(crate) fn encode(found: Found, evidence: &Evidence) -> Vec<u8> {
-    let Found { at, began, acts } = found;
+pub(crate) fn encode(found: When, evidence: &Evidence) -> Vec<u8> {
+    let When { at, began, acts } = found;
     let kept = KeptRef {
         at,
         began,

@@ -256,9 +256,9 @@ impl<'a> Batch<'a> {
             let none = Digest::of(b"");
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let evidence = self.of_unknown_files(evidence, why);
-            let found = kept::Found {
+            let found = kept::When {
                 acts,
-                ..kept::Found::now(self.now())
+                ..kept::When::now(self.now())
             };
             let done = self.put(self.key(spec, subject), evidence, found)?;
             return Ok(Found::Done(Box::new(done)));
@@ -359,9 +359,9 @@ impl<'a> Batch<'a> {
         self.check_cancelled()?;
         let mut evidence = self.evidence(spec, run.report, subject, subject, none, none);
         evidence.tries = run.tries;
-        let found = kept::Found {
+        let found = kept::When {
             began: run.began,
-            ..kept::Found::now(self.now())
+            ..kept::When::now(self.now())
         };
         self.put(key, evidence, found)
             .map(|done| Found::Done(Box::new(done)))
@@ -379,7 +379,7 @@ impl<'a> Batch<'a> {
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
-        let bytes = kept::encode(kept::Found::now(self.now()), &evidence);
+        let bytes = kept::encode(kept::When::now(self.now()), &evidence);
         self.runtime
             .store
             .put_evidence(&key, &bytes, Standing::Final)?;
@@ -412,7 +412,7 @@ impl<'a> Batch<'a> {
         self.put(
             key,
             self.evidence(spec, report, subject, subject, none, none),
-            kept::Found::now(self.now()),
+            kept::When::now(self.now()),
         )
     }
 
@@ -648,10 +648,9 @@ impl<'a> Batch<'a> {
             evidence = self.of_unknown_files(evidence, why);
         }
         evidence.alone = matches!(ran, Ran::Alone(_));
-        let mut is_final = true;
+        let says_nothing = matches!(ran, Ran::BesideNeighbours(_));
         match ran {
             Ran::BesideNeighbours(wrote) => {
-                is_final = false;
                 evidence.cause = None;
                 evidence.retryable = Retryable::Yes;
                 hold_up(&mut evidence, Cause::TreeMoving, wrote);
@@ -664,19 +663,18 @@ impl<'a> Batch<'a> {
             Ran::Alone(lone) => self.judge_writer(spec, &mut evidence, lone),
             Ran::Undisturbed => {}
         }
-        let found = kept::Found {
+        let found = kept::When {
             at: self.now(),
             began: run.began,
             acts: look.acts,
         };
         let key = self.key(spec, subject);
-        let done = match is_final {
-            true => self.put(key, evidence, found)?,
-            // It says nothing, so it takes the place of no run that does.
-            false => {
-                let key = kept::put_apart(&*self.runtime.store, &key, found, &evidence)?;
-                done_by(key, evidence, found)
-            }
+        let done = if says_nothing {
+            // It takes the place of no run that says something.
+            let key = kept::put_apart(&*self.runtime.store, &key, found, &evidence)?;
+            done_by(key, evidence, found)
+        } else {
+            self.put(key, evidence, found)?
         };
         Ok(Done {
             run_here: true,
@@ -689,7 +687,7 @@ impl<'a> Batch<'a> {
         &self,
         key: Digest,
         evidence: Evidence,
-        found: kept::Found,
+        found: kept::When,
     ) -> Result<Done, RuntimeError> {
         let key = kept::put(&*self.runtime.store, &key, found, &evidence)?;
         Ok(done_by(key, evidence, found))
@@ -841,7 +839,7 @@ fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> boo
     run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
 }
 
-fn done_by(key: Digest, evidence: Evidence, found: kept::Found) -> Done {
+fn done_by(key: Digest, evidence: Evidence, found: kept::When) -> Done {
     Done {
         key,
         began: found.began,

@@ -639,6 +639,7 @@ impl Agent {
             && changes == world.changes()
             && after.saturating_sub(at) < Duration::from_secs(15 * 60)
             && !self.stage.plan.has_stash()
+            // A check that failed beside the one that was enough is asked anew in the next task.
             && !self.stage.plan.any_is_enough
         {
             let checks = self.stage.plan.checks.iter();
@@ -717,16 +718,17 @@ mod tests {
         }
     }
 
+    /// What happens beside a neighbour that writes so often.
+    fn lines(times: u32) -> Vec<String> {
+        let outcome = run(&plan(900, neighbour(times))).unwrap();
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        outcome.story.into_iter().map(|(_, line)| line).collect()
+    }
+
     /// It writes for eight seconds, and nobody knows of it before.
     #[test]
     fn a_disturbed_check_waits_for_a_neighbour_and_runs_once_more() {
-        let outcome = run(&plan(900, neighbour(27))).unwrap();
-        assert_eq!(outcome.violations, Vec::<String>::new());
-        let lines: Vec<&str> = outcome
-            .story
-            .iter()
-            .map(|(_, line)| line.as_str())
-            .collect();
+        let lines = lines(27);
         let end = lines.iter().position(|line| line.contains(" ends: Task"));
         let first_stop = &lines[..end.unwrap()];
         let count = |what: &str| first_stop.iter().filter(|line| line.contains(what)).count();
@@ -740,13 +742,7 @@ mod tests {
     /// It writes for 15 seconds: the first stop is sent back, and the second waits before anything runs.
     #[test]
     fn a_stop_waits_for_a_neighbour_that_is_known() {
-        let outcome = run(&plan(900, neighbour(50))).unwrap();
-        assert_eq!(outcome.violations, Vec::<String>::new());
-        let lines: Vec<&str> = outcome
-            .story
-            .iter()
-            .map(|(_, line)| line.as_str())
-            .collect();
+        let lines = lines(50);
         let sent_back: Vec<usize> = (0..lines.len())
             .filter(|at| lines[*at].contains("is sent back"))
             .collect();

@@ -52,7 +52,7 @@ pub(super) struct Line {
     /// The verdict that settles it, if the tree held still.
     fact: Option<EvidenceFact>,
     /// When the run began that found that.
-    began: Option<Millis>,
+    pub(super) began: Option<Millis>,
     /// What kept it from a verdict that says anything about the work.
     held_up: Option<Short>,
     /// Evidence worth showing: also about another tree, as it says which paths moved.
@@ -102,11 +102,6 @@ impl Line {
     /// Nothing is known against the work: a continuation, not an attempt.
     pub(super) fn is_held_up(&self) -> bool {
         self.is_refused() && self.held_up.is_some()
-    }
-
-    /// When the run began that found it.
-    pub(super) fn began(&self) -> Option<Millis> {
-        self.began
     }
 
     /// Found at an earlier stop, or by a run that was kept.

@@ -215,7 +215,7 @@ impl<'a> Batch<'a> {
         let none = Digest::of(b"");
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = self.key(spec, subject);
-        let key = kept::put_apart(&*self.runtime.store, &key, kept::Found::now(now), &evidence)?;
+        let key = kept::put_apart(&*self.runtime.store, &key, kept::When::now(now), &evidence)?;
         Ok(Done {
             key,
             evidence,

@@ -130,14 +130,13 @@ impl<'a> Batch<'a> {
             neighbours::wait_for_stillness(place, &moved.written, until, self.patience)
         });
         self.check_cancelled()?;
-        // The tree is looked at anew, whatever it was before.
-        self.looks.found_out();
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
             return self.alone(moved, true);
         };
         let ran_beside = Ran::BesideNeighbours(moved.written);
         let after = &ran.after.reading;
         let done = self.keep(moved.spec, ran.run, &ran.before, after, ran_beside)?;
+        // What was read of the tree after the run is older than the wait.
         Ok(Done {
             run_here: false,
             ..done
