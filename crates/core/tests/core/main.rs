@@ -23,6 +23,7 @@ mod golden;
 mod judges;
 mod laws;
 mod layers;
+mod moving;
 mod numbers;
 mod random;
 mod runs;
