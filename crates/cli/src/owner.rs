@@ -18,7 +18,7 @@ mod linux {
     use checkrein_verifiers::process::detached;
 
     use crate::commands::engine;
-    use crate::{exit_code, ui};
+    use crate::{exit_code, off, ui};
 
     /// Starts an owner; see [`checkrein_runtime::StartOwner`].
     pub(crate) fn start(id: &str) -> io::Result<OwnerLink> {
@@ -66,7 +66,7 @@ mod linux {
             })
         };
         let runtime = Runtime::new(store, place, Box::new(seal));
-        let owned = runtime.own(&batch, link);
+        let owned = runtime.own(&batch, link, &|| off::in_force(&batch.state).is_some());
         owned.map_err(|error| error.to_string())
     }
 }

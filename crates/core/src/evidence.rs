@@ -204,6 +204,14 @@ impl TestCounts {
 /// declares its `inputs`.
 pub const FRESH_MS: u64 = 15 * 60 * 1000;
 
+/// Whether what a run found is to be asked again when it began so long ago. A run that takes longer than
+/// [`FRESH_MS`] is believed by whoever waits for its end, or comes within a minute of it.
+pub fn is_old(age_ms: u64, duration_ms: u64) -> bool {
+    age_ms >= FRESH_MS.max(duration_ms.saturating_add(AFTER_ITS_END_MS))
+}
+
+const AFTER_ITS_END_MS: u64 = 60 * 1000;
+
 /// At most this many findings are named per verifier; the rest are counted.
 pub const MAX_FINDINGS: usize = 50;
 

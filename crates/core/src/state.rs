@@ -470,6 +470,16 @@ impl State {
         scope.window.get(scope.open_call(returned)?)?.reach
     }
 
+    /// How far the newest call of this conversation may have reached, if it was an act, nobody has said what came of
+    /// it, and the conversation has neither been prompted nor asked to stop since.
+    pub fn unreported_act(&self, scope: &ScopeId) -> Option<Reach> {
+        let newest = self.scope(scope)?.window.back()?;
+        let is_newest = newest.outcome.is_none()
+            && self.newest_stop(scope).is_none()
+            && self.newest_prompt().is_none();
+        newest.reach.filter(|_| is_newest)
+    }
+
     /// The task, if it is open.
     pub fn open_task(&self) -> Option<&Task> {
         self.task.as_ref().filter(|task| task.ended.is_none())

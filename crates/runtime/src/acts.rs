@@ -4,7 +4,7 @@
 
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::evidence::Origin;
-use checkrein_core::ids::SessionId;
+use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{Input, NewestRun, Reach};
 use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_core::state::State;
@@ -24,6 +24,20 @@ impl Runtime {
         self.store.acts(&self.place.root_text(), session)
     }
 
+    /// A tool call comes or has come back while nothing is judged: it may do whatever it likes, and what was
+    /// found before it is found out anew.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn call_while_off(&self, session: &SessionId) -> Result<(), StoreError> {
+        self.count_act(session, Reach::Outside)
+    }
+
+    /// Counts an act of which nothing else is recorded.
+    pub(crate) fn count_act(&self, session: &SessionId, reach: Reach) -> Result<(), StoreError> {
+        self.store.count_act(session, &self.act(reach))
+    }
+
     /// The tree for a stop of the main conversation. Acts are read first: one that comes while the tree
     /// is read is seen at the next look.
     pub(crate) fn read_with_acts(
@@ -39,7 +53,7 @@ impl Runtime {
             reading.fact.acts = Some(acts.newest);
             Look {
                 began,
-                took: began.elapsed(),
+                took: self.place.system.since(began),
                 reading,
                 acts: acts.counted,
             }
@@ -61,19 +75,22 @@ impl Runtime {
             .collect()
     }
 
-    /// The act of a call that reaches so far, unless it may not run.
-    pub(crate) fn act_of(&self, reach: Reach, decision: Option<&Decision>) -> Option<Act> {
-        let runs = !matches!(
-            decision,
-            Some(Decision::Tool(
-                ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
-            ))
-        );
-        runs.then(|| Act {
+    pub(crate) fn act(&self, reach: Reach) -> Act {
+        Act {
             root: self.place.root_text(),
             reach,
-        })
+        }
     }
+}
+
+/// Whether a call that was decided so goes ahead.
+pub(crate) fn may_run(decision: Option<&Decision>) -> bool {
+    !matches!(
+        decision,
+        Some(Decision::Tool(
+            ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
+        ))
+    )
 }
 
 /// The newest runs of these, as the log's transaction sees them: what another session finds out meanwhile comes
@@ -99,4 +116,28 @@ pub(crate) fn reach_of(state: &State, input: &Input) -> Option<Reach> {
         Input::ToolReturned(returned) => state.reach_of(returned),
         _ => None,
     }
+}
+
+/// How far the call may have reached that nobody says the outcome of, now that its conversation goes on: it has done its
+/// work by now, if at all. A stop counts it before it begins.
+pub(crate) fn unreported(state: &State, input: &Input) -> Option<Reach> {
+    match input {
+        Input::ToolRequested(request) => state.unreported_act(&request.scope),
+        Input::PromptSubmitted(_) => state.unreported_act(&ScopeId::main()),
+        _ => None,
+    }
+}
+
+/// The one that concerns the most.
+pub(crate) fn widest(reaches: [Option<Reach>; 2]) -> Option<Reach> {
+    reaches
+        .into_iter()
+        .flatten()
+        .max_by_key(|reach| match reach {
+            // Its own session.
+            Reach::Unknown => 1,
+            // All sessions, but for verifiers that declare their inputs.
+            Reach::Elsewhere => 2,
+            Reach::Outside => 3,
+        })
 }

@@ -88,7 +88,7 @@ impl Runtime {
         let session: Option<&SessionId> = None;
         let look = Arc::new(Look {
             began,
-            took: began.elapsed(),
+            took: self.place.system.since(began),
             reading,
             acts: acts.counted,
         });

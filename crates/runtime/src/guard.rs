@@ -275,7 +275,7 @@ impl Runtime {
         &self,
         delivery: &Delivery<'_>,
         patience: Patience<'_>,
-    ) -> Result<Option<Policy>, RuntimeError> {
+    ) -> Result<Option<(State, Policy)>, RuntimeError> {
         let looks = match &delivery.input {
             Input::SessionStarted(_)
             | Input::PromptSubmitted(_)
@@ -293,18 +293,19 @@ impl Runtime {
     }
 
     /// Records in this session's log what was edited since it was looked at last. It is
-    /// judged in `root`, unless its seal says otherwise. Gives back the policy that it is judged by.
+    /// judged in `root`, unless its seal says otherwise. Gives back the session as it stood, and the policy that it
+    /// is judged by.
     fn record_edits(
         &self,
         session: &SessionId,
         root: &Path,
         patience: Patience<'_>,
-    ) -> Result<Option<Policy>, RuntimeError> {
+    ) -> Result<Option<(State, Policy)>, RuntimeError> {
         let Some((state, policy)) = self.peek(session)? else {
             return Ok(None);
         };
         self.record_edits_since(session, &state, root, patience)?;
-        Ok(Some(policy))
+        Ok(Some((state, policy)))
     }
 
     fn record_edits_since(

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, FRESH_MS, Finding, Origin, Retryable, Verdict};
+use checkrein_core::evidence::{self, Cause, Evidence, Finding, Origin, Retryable, Verdict};
 use checkrein_core::ids::{Millis, SessionId, VerifierName};
 use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
 use checkrein_store::{Approval, Claim, Standing};
@@ -426,6 +426,8 @@ impl<'a> Batch<'a> {
         again: Option<Millis>,
     ) -> Result<Turn, RuntimeError> {
         let use_cache = self.use_cache && again.is_none();
+        // What is waited for is as old as when it was asked for.
+        let asked = self.now();
         let store = &*self.runtime.store;
         let slot = self.slot(spec, key);
         let before = kept::newest(store, &key)?;
@@ -446,7 +448,7 @@ impl<'a> Batch<'a> {
             };
             let usable = now.filter(|run| {
                 let is_known = use_cache && self.is_current(run);
-                self.is_about(spec, run, acts) && (is_known || serves(run, waited))
+                self.is_about(spec, run, acts, asked) && (is_known || serves(run, waited))
             });
             if let Some(run) = usable {
                 if waited {
@@ -460,7 +462,7 @@ impl<'a> Batch<'a> {
                 }
                 // It may have been found between our look and our claim.
                 let newest = kept::newest(store, &key)?.filter(|run| {
-                    is_fresh(spec, run, acts, self.now()) && serves(run, use_cache || waited)
+                    is_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
                 });
                 return Ok(match newest {
                     Some(run) => Turn::Known(known(run)),
@@ -504,15 +506,15 @@ impl<'a> Batch<'a> {
         let run = run.ok().flatten();
         run.is_some_and(|run| {
             let use_cache = self.use_cache && want.again.is_none();
-            self.is_about(spec, &run, want.acts) && use_cache && self.is_current(&run)
+            self.is_about(spec, &run, want.acts, self.now()) && use_cache && self.is_current(&run)
         })
     }
 
     /// Whether a run of its key can say anything here.
-    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64) -> bool {
+    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64, asked: Millis) -> bool {
         // A judge also reads what is no part of its subject: the conversation.
         let here = spec.tier != Tier::Judge || self.is_of_task(run);
-        here && is_fresh(spec, run, acts, self.now())
+        here && is_fresh(spec, run, acts, asked)
     }
 
     /// Whether it was found since the task began.
@@ -616,7 +618,7 @@ impl<'a> Batch<'a> {
         reading.fact.acts = Some(acts.newest);
         Ok(Look {
             began,
-            took: began.elapsed(),
+            took: self.system().since(began),
             reading,
             acts: acts.counted,
         })
@@ -835,7 +837,7 @@ impl<'a> Batch<'a> {
 fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> bool {
     let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
-    let is_old = || now.0.abs_diff(run.began.0) >= FRESH_MS;
+    let is_old = || evidence::is_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
     run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
 }
 

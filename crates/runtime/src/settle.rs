@@ -93,16 +93,19 @@ impl Runtime {
             neighbours::longest_wait(&self.place, patience),
         );
         let mut handled = first;
-        let (mut before, mut rounds) = (Vec::new(), 0_u32);
+        let (mut before, mut repeats) = (Vec::new(), 0_u32);
         loop {
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
             // What is asked for again and again, and brings nothing, must not outstay the answer.
-            if rounds > 0 && patience.is_over(&*self.place.system) {
+            repeats = match handled.effects == before {
+                true => repeats + 1,
+                false => 0,
+            };
+            if repeats > 1 && patience.is_over(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
-            rounds += u32::from(handled.effects == before);
             before.clone_from(&handled.effects);
             let effects = std::mem::take(&mut handled.effects);
             handled = if effects.is_empty() {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::Scope;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::Millis;
@@ -72,6 +72,11 @@ impl dyn System + '_ {
     pub(crate) fn millis(&self) -> Millis {
         let since = self.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// How long ago that was.
+    pub(crate) fn since(&self, began: Instant) -> Duration {
+        self.monotonic().saturating_duration_since(began)
     }
 
     /// The next message, or the end of them.

@@ -119,9 +119,9 @@ impl Runtime {
             delivery.key = Some(short);
         }
         let mut compiled: Option<Sealing> = None;
-        let policy = self.look_for_edits(&delivery, patience)?;
+        let stands = self.look_for_edits(&delivery, patience)?;
         let (unread, look) =
-            self.read_subjects(&mut delivery, &message, policy, &mut compiled, patience)?;
+            self.read_subjects(&mut delivery, &message, stands, &mut compiled, patience)?;
         self.read_patch(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
@@ -199,7 +199,7 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         message: &str,
-        known: Option<Policy>,
+        known: Option<(State, Policy)>,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(Vec<String>, Option<Arc<Look>>), RuntimeError> {
@@ -210,11 +210,17 @@ impl Runtime {
             return Ok((Vec::new(), None));
         }
         let known = match known {
-            Some(policy) => Some(policy),
-            None => self.peek(&delivery.session)?.map(|(_, policy)| policy),
+            Some(stands) => Some(stands),
+            None => self.peek(&delivery.session)?,
         };
+        if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
+            // Before acts are read: what this stop finds out is not voided by it.
+            if let Some(reach) = state.unreported_act(&stop.scope) {
+                self.count_act(&delivery.session, reach)?;
+            }
+        }
         let policy = match known {
-            Some(policy) => policy,
+            Some((_, policy)) => policy,
             None => {
                 let sealing = self.compile()?;
                 compiled.insert(sealing).compiled.policy.clone()
@@ -403,8 +409,10 @@ impl Runtime {
             _ => None,
         };
         let reach = acts::reach_of(&state, &stamped.input);
+        let unreported = acts::unreported(&state, &stamped.input);
         let made = step(&policy, &mut state, stamped);
-        batch.act = reach.and_then(|reach| self.act_of(reach, made.decision.as_ref()));
+        let reach = reach.filter(|_| acts::may_run(made.decision.as_ref()));
+        batch.act = acts::widest([reach, unreported]).map(|reach| self.act(reach));
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
         let Step {
             events,

@@ -3,6 +3,8 @@
 //! happen is looked for; a seed that shows it is made smaller and told as a story. Never shipped.
 
 mod link;
+#[cfg(target_os = "linux")]
+mod one_processor;
 mod plan;
 mod run;
 mod scheduler;

@@ -103,6 +103,19 @@ pub(crate) struct Deed {
     pub(crate) times: u32,
 }
 
+/// What happens to the machine, or is done to Checkrein by a person.
+#[derive(Debug, Clone)]
+pub(crate) enum Incident {
+    /// The machine sleeps for so long.
+    Sleep(Duration),
+    /// The clock was ahead by so much.
+    PutClockBack(Duration),
+    /// Somebody switches off for so long.
+    SwitchOff(Duration),
+    /// Somebody seals another config: checks get more time.
+    Seal,
+}
+
 /// All that happens.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -115,6 +128,10 @@ pub struct Plan {
     /// What each session's agent does.
     pub(crate) agents: Vec<Vec<Action>>,
     pub(crate) neighbour: Vec<Deed>,
+    /// Each so long after the one before.
+    pub(crate) incidents: Vec<(Duration, Incident)>,
+    /// The store is in files of the real disk.
+    pub(crate) is_on_disk: bool,
 }
 
 impl Plan {
@@ -133,6 +150,11 @@ impl Plan {
             _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
         };
         let any_is_enough = r.u32(0..6) == 0;
+        let incidents = match r.u32(0..4) {
+            0 => (0..r.u32(1..=3)).map(|_| incident(r)).collect(),
+            _ => Vec::new(),
+        };
+        let is_on_disk = r.u32(0..20) == 0;
         Self {
             seed,
             tick: Duration::from_nanos(tick),
@@ -140,6 +162,8 @@ impl Plan {
             any_is_enough,
             agents,
             neighbour,
+            incidents,
+            is_on_disk,
         }
     }
 
@@ -161,6 +185,11 @@ impl Plan {
         for at in (0..self.checks.len()).filter(|_| self.checks.len() > 1) {
             let mut plan = self.clone();
             plan.checks.remove(at);
+            plans.push(plan);
+        }
+        for at in 0..self.incidents.len() {
+            let mut plan = self.clone();
+            plan.incidents.remove(at);
             plans.push(plan);
         }
         for at in 0..self.neighbour.len() {
@@ -188,8 +217,8 @@ impl Plan {
             .any(|check| check.habit == Habit::Stashes)
     }
 
-    /// Its config.
-    pub(crate) fn config(&self) -> String {
+    /// Its config, when it was sealed anew so often.
+    pub(crate) fn config(&self, seals: u64) -> String {
         let mut text = String::new();
         if self.any_is_enough {
             let names = self.checks.iter().map(|check| check.name.as_str());
@@ -199,7 +228,8 @@ impl Plan {
         for check in &self.checks {
             text.push_str("[[verifier]]\n");
             text.push_str(&format!("name = \"{0}\"\nrun = \"{0}\"\n", check.name));
-            text.push_str(&format!("timeout = \"{}s\"\n", check.timeout.as_secs()));
+            let timeout = check.timeout.as_secs() + seals;
+            text.push_str(&format!("timeout = \"{timeout}s\"\n"));
             if check.declares_inputs {
                 text.push_str("inputs = [\"**\", \"conf/.env\", \"local/data\"]\n");
             }
@@ -240,6 +270,8 @@ fn check(r: &mut Rng, at: u32) -> CheckPlan {
     // Shorter than a moment a file may be otherwise.
     let spans: &[u64] = match habit {
         Habit::Stashes => &[900, 3_000],
+        // Longer than what it finds is believed.
+        _ if r.u32(0..60) == 0 => &[1_200_000],
         _ => &[30, 200, 900, 3_000, 14_000, 40_000],
     };
     let lasts = Duration::from_millis(*pick(r, spans));
@@ -323,6 +355,19 @@ fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
         mapped: r.u32(0..8) == 0,
         times: 1,
     }
+}
+
+/// While somebody is at work, mostly.
+fn incident(r: &mut Rng) -> (Duration, Incident) {
+    let longest = *pick(r, &[100, 1_500, 20_000, 70_000]);
+    let after = Duration::from_millis(r.u64(0..=longest));
+    let incident = match r.u32(0..4) {
+        0 => Incident::Sleep(Duration::from_secs(*pick(r, &[30, 900, 30_000]))),
+        1 => Incident::PutClockBack(Duration::from_secs(*pick(r, &[1, 100, 4_000]))),
+        2 => Incident::SwitchOff(span(r)),
+        _ => Incident::Seal,
+    };
+    (after, incident)
 }
 
 /// Somebody who writes again and again, and never anything bad.

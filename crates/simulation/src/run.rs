@@ -1,23 +1,25 @@
 //! One simulation: starts everybody, lets them take turns, and looks at what must not happen.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, Feedback, StopDecision};
 use checkrein_core::evidence::Verdict;
 use checkrein_core::explain::{Because, Why};
-use checkrein_core::ids::{SessionId, SourceName};
+use checkrein_core::ids::{ScopeId, SessionId, SourceName};
+use checkrein_core::input::{Input, StanceAt, StanceUsed};
+use checkrein_core::policy::Stance;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{
     Decided, Delivery, OwnerLink, Patience, Place, Runtime, RuntimeError, ToolFactsBuilder, replay,
 };
-use checkrein_store::{Chain, MemoryStore, Store};
+use checkrein_store::{Chain, MemoryStore, SqliteStore, Store};
 
 use crate::link;
-use crate::plan::{Action, Plan, Subject};
+use crate::plan::{Action, CheckPlan, Habit, Incident, Plan, Subject};
 use crate::scheduler::{Process, Scheduler, Time};
 use crate::store::SimulatedStore;
 use crate::system::{LockedFiles, SimulatedSystem};
@@ -33,6 +35,9 @@ const LATE: Duration = Duration::from_secs(2);
 const AFTERLIFE: Duration = Duration::from_secs(5);
 /// A hook that only notes something has so long.
 const SHORT: Duration = Duration::from_secs(30);
+
+/// What was found so long ago is found out anew.
+const FRESH_NS: u64 = 15 * 60 * 1_000_000_000;
 
 /// Names of what does not count.
 pub(crate) const IGNORED: &str = ".env\nlocal/\n";
@@ -53,6 +58,8 @@ pub struct Outcome {
 /// # Errors
 /// If this machine cannot run it.
 pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
+    #[cfg(target_os = "linux")]
+    let _stays = crate::one_processor::OneProcessor::stay();
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("tree");
     std::fs::create_dir(&root)?;
@@ -60,16 +67,22 @@ pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
     std::fs::write(root.join(".gitignore"), IGNORED)?;
     let scheduler = Scheduler::new(plan.seed);
     let world = World::new(Arc::clone(&scheduler), &root, plan);
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let state = folder.path().join("state");
+    let store: Arc<dyn Store> = match plan.is_on_disk {
+        true => Arc::new(SqliteStore::open(&state).map_err(std::io::Error::other)?),
+        false => Arc::new(MemoryStore::new()),
+    };
     let stage = Arc::new(Stage {
         world: Arc::clone(&world),
         store,
         plan: plan.clone(),
-        state: folder.path().join("state"),
+        state,
         root,
         epoch: Instant::now(),
         locked: LockedFiles::default(),
         processes: Mutex::new(1000),
+        owners: Mutex::default(),
+        seals: AtomicU64::new(0),
         endings: Mutex::default(),
     });
     let everybody = stage.new_process();
@@ -98,11 +111,14 @@ struct Stage {
     epoch: Instant,
     locked: LockedFiles,
     processes: Mutex<u32>,
+    owners: Mutex<Vec<Process>>,
+    /// How often a person sealed.
+    seals: AtomicU64,
     endings: Mutex<Vec<String>>,
 }
 
-/// What a hook answered; nothing if it was killed.
-type Answer = Arc<Mutex<Option<Result<Decided, RuntimeError>>>>;
+/// What a hook answered; nothing if it was killed, or while a person has it switched off.
+type Answer = Option<Result<Decided, RuntimeError>>;
 
 impl Stage {
     fn new_process(&self) -> Process {
@@ -164,20 +180,32 @@ impl Stage {
             addresses: true,
             system: Arc::new(self.system(process, agent)),
         };
+        let inner = match self.plan.is_on_disk.then(|| SqliteStore::open(&self.state)) {
+            Some(Ok(own)) => Arc::new(own),
+            Some(Err(error)) => {
+                self.world.violation(format!("no store: {error}"));
+                Arc::clone(&self.store)
+            }
+            None => Arc::clone(&self.store),
+        };
         let store = SimulatedStore {
-            inner: Arc::clone(&self.store),
+            inner,
             world: Arc::clone(&self.world),
             process,
         };
-        let source = Source {
-            name: self.root.join("checkrein.toml"),
-            text: self.plan.config(),
+        let sealing = Arc::clone(self);
+        let seal = move || {
+            let source = Source {
+                name: sealing.root.join("checkrein.toml"),
+                text: sealing.plan.config(sealing.seals.load(Ordering::Relaxed)),
+            };
+            config::compile(Some(&source), None, Driver::Hook)
         };
-        let seal = move || config::compile(Some(&source), None, Driver::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal)).for_agent("generic");
         let stage = Arc::clone(self);
         runtime.with_owners(Box::new(move |_| {
             let owner = stage.new_process();
+            stage.owners().push(owner);
             let (ours, theirs) = link::pair(&stage.world, process, owner);
             let beginning = Arc::clone(&stage);
             stage.start(owner, move || {
@@ -185,7 +213,8 @@ impl Stage {
                 let runtime = beginning.runtime(owner, agent);
                 let mut link = OwnerLink::over(theirs);
                 if let Some(batch) = link.batch() {
-                    let owned = runtime.own(&batch, link);
+                    let is_off = || beginning.world.is_off();
+                    let owned = runtime.own(&batch, link, &is_off);
                     beginning.world.tell(format!("{owner:?} ends: {owned:?}"));
                 }
             });
@@ -200,15 +229,15 @@ impl Stage {
         line: serde_json::Value,
         deadline: Duration,
         killed_after: Option<Duration>,
-    ) -> (Process, Option<Result<Decided, RuntimeError>>) {
+    ) -> (Process, Answer) {
         let hook = self.new_process();
-        let answer = Answer::default();
+        let answer = Arc::new(Mutex::new(None));
         let scheduler = Arc::clone(&self.world.scheduler);
         self.start(hook, {
             let (stage, answer) = (Arc::clone(self), Arc::clone(&answer));
             move || {
                 let taken = stage.take(hook, agent, &line, deadline);
-                *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken);
+                *answer.lock().unwrap_or_else(PoisonError::into_inner) = taken;
             }
         });
         if let Some(span) = killed_after {
@@ -218,7 +247,7 @@ impl Stage {
                 stage.kill(hook);
             });
         }
-        scheduler.wait(&mut || !scheduler.is_alive(hook));
+        scheduler.wait_for(&[hook]);
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
         (hook, answer.take())
     }
@@ -229,7 +258,7 @@ impl Stage {
         agent: Process,
         line: &serde_json::Value,
         deadline: Duration,
-    ) -> Result<Decided, RuntimeError> {
+    ) -> Answer {
         let runtime = self.runtime(hook, agent);
         let cancelled = AtomicBool::new(false);
         let patience = Patience {
@@ -241,11 +270,22 @@ impl Stage {
         let read = adapter.and_then(|adapter| adapter.read(line.to_string().as_bytes(), env).ok());
         let Some(knock) = read else {
             self.world.violation("the line of a hook cannot be read");
-            return Err(RuntimeError::Cancelled);
+            return None;
         };
-        let Some(input) = knock.input.clone() else {
-            return Err(RuntimeError::Cancelled);
-        };
+        let mut input = knock.input.clone()?;
+        if self.world.is_off() {
+            match input {
+                Input::ToolRequested(_) | Input::ToolReturned(_) => {
+                    self.world.renew();
+                    return runtime
+                        .call_while_off(&knock.session)
+                        .err()
+                        .map(|e| Err(e.into()));
+                }
+                Input::StopRequested(_) => input = stands_in(),
+                _ => {}
+            }
+        }
         let delivery = Delivery {
             session: knock.session.clone(),
             source: SourceName::new("hook"),
@@ -259,7 +299,11 @@ impl Stage {
             task_list: None,
             runs: None,
         };
-        runtime.take(delivery, patience, &|_| ())
+        Some(runtime.take(delivery, patience, &|_| ()))
+    }
+
+    fn owners(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everybody at once, then rest, then each agent once more.
@@ -280,8 +324,14 @@ impl Stage {
             move || stage.neighbour()
         });
         started.push(neighbour);
+        let incidents = self.new_process();
+        self.start(incidents, {
+            let stage = Arc::clone(self);
+            move || stage.incidents(incidents)
+        });
+        started.push(incidents);
         let scheduler = &self.world.scheduler;
-        scheduler.wait(&mut || started.iter().all(|process| !scheduler.is_alive(*process)));
+        scheduler.wait_for(&started);
         scheduler.sleep(AFTERLIFE);
         if self.world.is_anything_running() {
             self.world
@@ -305,6 +355,59 @@ impl Stage {
         }
     }
 
+    fn incidents(self: &Arc<Self>, process: Process) {
+        let world = &self.world;
+        for (after, incident) in &self.plan.incidents {
+            world.scheduler.sleep(*after);
+            match incident {
+                Incident::Sleep(span) => world.sleep(*span),
+                Incident::PutClockBack(span) => {
+                    world.put_clock_back(*span);
+                    world.renew();
+                }
+                Incident::SwitchOff(span) => {
+                    let owners = self.owners().clone();
+                    world.switch(true);
+                    checkrein_runtime::cancel_all(&self.state);
+                    let at_once = AFTERLIFE.min(*span);
+                    world.scheduler.sleep(at_once);
+                    if at_once == AFTERLIFE {
+                        self.look_at_owners(&owners);
+                    }
+                    world.scheduler.sleep(span.saturating_sub(at_once));
+                    world.switch(false);
+                }
+                Incident::Seal => {
+                    let owners = self.owners().clone();
+                    self.seal(process);
+                    world.scheduler.sleep(AFTERLIFE);
+                    self.look_at_owners(&owners);
+                }
+            }
+        }
+    }
+
+    fn seal(self: &Arc<Self>, process: Process) {
+        self.world.tell("a person seals another config");
+        self.seals.fetch_add(1, Ordering::Relaxed);
+        let runtime = self.runtime(process, process);
+        for number in 0..self.plan.agents.len() {
+            if let Err(error) = runtime.renew(&session(number), "a person") {
+                self.world.violation(format!("nothing is sealed: {error}"));
+            }
+        }
+        checkrein_runtime::cancel_all(&self.state);
+        self.world.renew();
+    }
+
+    /// These were to end.
+    fn look_at_owners(&self, owners: &[Process]) {
+        for owner in self.world.running_by(owners) {
+            self.world
+                .violation(format!("{owner:?} runs a check 5 s after it was to end"));
+        }
+    }
+
     /// Everything is mended, nobody else is at work: the next stop is accepted.
     fn rest(self: &Arc<Self>) {
         if self.plan.has_stash() {
@@ -321,22 +424,27 @@ impl Stage {
         }
         self.world.scheduler.sleep(AT_REST);
         let scheduler = Arc::clone(&self.world.scheduler);
-        let done = Arc::new(AtomicBool::new(false));
-        self.start(process, {
-            let done = Arc::clone(&done);
-            move || {
-                let longest = Duration::from_secs(300);
-                let ending = agent.stop(longest, None);
-                if ending.as_deref() != Some("task_complete") {
-                    let stage = &agent.stage;
-                    stage.world.violation(format!(
-                        "all is at rest and good, and the stop comes to {ending:?}"
-                    ));
-                }
-                done.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.start(process, move || {
+            let longest = Duration::from_secs(300);
+            let lasts = agent.stage.plan.checks.iter().map(|check| check.lasts);
+            let outlasts = lasts.max().is_some_and(|lasts| lasts > longest);
+            let mut ending = agent.stop(longest, None);
+            // It is told to stop again until what runs has come to an end.
+            while outlasts && ending.is_none() && agent.stops < 6 {
+                ending = agent.stop(longest, None);
+            }
+            // One that writes has the others run once more, alone: that may take all of the stops.
+            let writes = |check: &CheckPlan| check.habit != Habit::OnlyReads;
+            let may_last = outlasts && agent.stage.plan.checks.iter().any(writes);
+            let is_still_running = may_last && ending.is_none();
+            if ending.as_deref() != Some("task_complete") && !is_still_running {
+                let stage = &agent.stage;
+                stage.world.violation(format!(
+                    "all is at rest and good, and the stop comes to {ending:?}"
+                ));
             }
         });
-        scheduler.wait(&mut || done.load(std::sync::atomic::Ordering::Relaxed));
+        scheduler.wait_for(&[process]);
     }
 
     /// Logs are whole, and stepping them again decides the same.
@@ -366,6 +474,16 @@ impl Stage {
     }
 }
 
+/// How a stop is let through while a person has Checkrein switched off.
+fn stands_in() -> Input {
+    Input::StanceUsed(StanceUsed {
+        scope: ScopeId::main(),
+        at: StanceAt::Stop,
+        stance: Stance::Allow,
+        why: "it is switched off".to_owned(),
+    })
+}
+
 fn session(number: usize) -> SessionId {
     SessionId::new(format!("session-{number}"))
 }
@@ -379,8 +497,24 @@ struct Agent {
     stops: u32,
     /// The task ended so before.
     gave_up: bool,
-    /// What had been changed when a stop was accepted that nothing was run for later.
-    accepted_at: Option<(u64, Time)>,
+    /// What had been changed when a stop was accepted.
+    accepted_at: Option<Unchanged>,
+}
+
+/// As long as it is so, nothing is run again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Unchanged {
+    changes: u64,
+    renewals: u64,
+}
+
+impl Unchanged {
+    fn of(world: &World) -> Self {
+        Self {
+            changes: world.changes(),
+            renewals: world.renewals(),
+        }
+    }
 }
 
 impl Agent {
@@ -444,6 +578,7 @@ impl Agent {
         self.tell(serde_json::json!({
             "type": "user", "session": self.session, "text": format!("do it, {}", self.calls),
         }));
+        self.stage.world.end_outside_calls(&self.session);
     }
 
     fn end(&mut self) {
@@ -469,6 +604,7 @@ impl Agent {
             "type": "tool_call", "session": self.session, "id": id, "tool": tool, "args": args,
         });
         let (_, answer) = self.stage.hook(self.process, line, SHORT, None);
+        self.stage.world.end_outside_calls(&self.session);
         match answer {
             Some(Ok(decided)) => matches!(decided.decision, Decision::Tool(decision) if !matches!(
                 decision,
@@ -479,7 +615,7 @@ impl Agent {
                 self.stage.world.violation(format!("a hook fails: {error}"));
                 false
             }
-            None => false,
+            None => true,
         }
     }
 
@@ -489,7 +625,7 @@ impl Agent {
             Subject::File(name) if name != "conf/.env" => None,
             Subject::File(name) => Some(format!("echo x > {name}")),
             Subject::Program(name) => Some(format!("install-it {name}")),
-            Subject::Outside => Some("curl -X POST https://example.com/".to_owned()),
+            Subject::Outside => Some("systemctl restart service".to_owned()),
         };
         let (tool, args) = match (&command, subject) {
             (None, Subject::File(name)) => (
@@ -501,6 +637,9 @@ impl Agent {
         if !self.request(&id, tool, args.clone()) {
             return;
         }
+        if *subject == Subject::Outside {
+            self.stage.world.begin_outside_call(&self.session);
+        }
         let scheduler = &self.stage.world.scheduler;
         scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(400))));
         self.stage.world.change(subject, good, &self.session);
@@ -509,6 +648,7 @@ impl Agent {
                 "type": "tool_result", "session": self.session, "id": id, "tool": tool,
                 "args": args, "result": "ok",
             }));
+            self.stage.world.end_outside_calls(&self.session);
         }
     }
 
@@ -516,11 +656,15 @@ impl Agent {
     fn stop(&mut self, deadline: Duration, killed_after: Option<Duration>) -> Option<String> {
         let world = Arc::clone(&self.stage.world);
         self.stops += 1;
-        let before = (world.changes(), world.scheduler.now());
+        let before = (Unchanged::of(&world), world.scheduler.now());
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
         let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
         let after = world.scheduler.now();
         self.look_at_work(hook);
+        match answer {
+            Some(_) => world.end_outside_calls(&self.session),
+            None => self.accepted_at = None,
+        }
         let decided = match answer? {
             Ok(decided) => decided,
             Err(error) => {
@@ -563,7 +707,7 @@ impl Agent {
                 self.stage
                     .ended(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
-                self.accepted_at = is_complete.then_some((world.changes(), after));
+                self.accepted_at = is_complete.then(|| Unchanged::of(&world));
                 Some(transition.reason.as_str().to_owned())
             }
             StopDecision::Halt { .. } => None,
@@ -590,7 +734,8 @@ impl Agent {
                 .iter()
                 .map(|finding| finding.id.clone())
                 .collect();
-            if found != Some(told) {
+            // What ran beside a stash says otherwise, and is not believed.
+            if found != Some(told) && !self.stage.plan.has_stash() {
                 world.violation(format!(
                     "the agent is told of {run:?} of {name}, which is outdated"
                 ));
@@ -614,13 +759,21 @@ impl Agent {
         }
     }
 
-    fn look_at_ending(&self, reason: Reason, hook: Process, before: (u64, Time), after: Time) {
+    fn look_at_ending(
+        &self,
+        reason: Reason,
+        hook: Process,
+        before: (Unchanged, Time),
+        after: Time,
+    ) {
         let world = &self.stage.world;
         let (_, last_look) = world.looks_of(hook);
         match reason {
             Reason::TaskComplete => {
                 let from = last_look.max(before.1);
-                if !world.passed_within(from, after) {
+                // What is under way is taken in once it is done.
+                let is_under_way = world.is_call_under_way(&self.session, from, after);
+                if !world.passed_within(from, after) && !is_under_way {
                     world.violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
                     ));
@@ -634,15 +787,18 @@ impl Agent {
             }
             _ => {}
         }
-        if let Some((changes, at)) = self.accepted_at
-            && changes == before.0
-            && changes == world.changes()
-            && after.saturating_sub(at) < Duration::from_secs(15 * 60)
+        let checks = self.stage.plan.checks.iter();
+        let is_fresh = |check: &CheckPlan| {
+            let began = world.newest_began_ns(&check.name);
+            began.is_some_and(|began| world.wall_ns().abs_diff(began) < FRESH_NS)
+        };
+        if self.accepted_at == Some(before.0)
+            && Unchanged::of(world) == before.0
+            && checks.clone().all(is_fresh)
             && !self.stage.plan.has_stash()
             // A check that failed beside the one that was enough is asked anew in the next task.
             && !self.stage.plan.any_is_enough
         {
-            let checks = self.stage.plan.checks.iter();
             let runs: u32 = checks.map(|check| world.runs_of(hook, &check.name)).sum();
             if runs > 0 {
                 world.violation(format!("nothing was changed, and {runs} checks ran"));
@@ -674,7 +830,7 @@ fn said(why: &Why) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{CheckPlan, Deed, Habit};
+    use crate::plan::Deed;
 
     fn plan(lasts_ms: u64, neighbour: Deed) -> Plan {
         let notes = Subject::File("notes.txt".to_owned());
@@ -704,6 +860,8 @@ mod tests {
                 },
             ]],
             neighbour: vec![neighbour],
+            incidents: Vec::new(),
+            is_on_disk: false,
         }
     }
 

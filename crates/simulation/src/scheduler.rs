@@ -28,6 +28,7 @@ pub(crate) struct Scheduler {
 struct Turns {
     random: Rng,
     now: Time,
+    /// Those that have not ended and were not killed.
     threads: BTreeMap<Thread, ThreadState>,
     current: Option<Thread>,
     next_thread: u64,
@@ -48,7 +49,7 @@ struct ThreadState {
     turn: Arc<Condvar>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Status {
     /// It can go on.
     Ready,
@@ -56,7 +57,10 @@ enum Status {
     Polling(u64),
     /// It can go on from this time.
     Sleeping(Time),
-    Ended,
+    /// It can go on when these are at their end.
+    WaitingForProcesses(Vec<Process>),
+    /// The same for threads.
+    Joining(Vec<Thread>),
 }
 
 thread_local! {
@@ -124,9 +128,7 @@ impl Scheduler {
     pub(crate) fn end(&self, thread: u64) {
         let thread = Thread(thread);
         let mut turns = self.turns();
-        if let Some(state) = turns.threads.get_mut(&thread) {
-            state.status = Status::Ended;
-        }
+        turns.threads.remove(&thread);
         turns.steps += 1;
         if turns.current == Some(thread) {
             turns.current = None;
@@ -134,14 +136,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether these threads are at their end.
-    pub(crate) fn have_ended(&self, threads: &[u64]) -> bool {
-        let turns = self.turns();
-        let ended = |thread: &u64| {
-            let state = turns.threads.get(&Thread(*thread));
-            state.is_none_or(|state| state.status == Status::Ended)
-        };
-        threads.iter().all(ended)
+    /// The calling thread waits for the end of these.
+    pub(crate) fn join(&self, threads: &[u64]) {
+        let threads = threads.iter().copied().map(Thread).collect();
+        self.hand_on(self.turns(), Status::Joining(threads));
+    }
+
+    /// The calling thread waits until these processes have ended or were killed.
+    pub(crate) fn wait_for(&self, processes: &[Process]) {
+        let waiting = Status::WaitingForProcesses(processes.to_vec());
+        self.hand_on(self.turns(), waiting);
     }
 
     /// Something was done that took so long; others may have a turn.
@@ -173,6 +177,10 @@ impl Scheduler {
     pub(crate) fn kill(&self, process: Process) {
         let mut turns = self.turns();
         turns.killed.insert(process);
+        let own = turns.current;
+        turns
+            .threads
+            .retain(|thread, state| state.process != process || own == Some(*thread));
         turns.steps += 1;
         self.hand_on(turns, Status::Ready);
     }
@@ -184,9 +192,7 @@ impl Scheduler {
 
     /// Whether some thread of this process has not ended.
     pub(crate) fn is_alive(&self, process: Process) -> bool {
-        let turns = self.turns();
-        let of = |state: &&ThreadState| state.process == process && state.status != Status::Ended;
-        !turns.killed.contains(&process) && turns.threads.values().any(|state| of(&state))
+        self.turns().is_alive(process)
     }
 
     /// Lets them run until none can; says what is wrong if some wait for ever.
@@ -204,13 +210,12 @@ impl Scheduler {
         let Some(thread) = CURRENT.with(std::cell::Cell::get) else {
             return;
         };
+        let is_ready = status == Status::Ready;
         if let Some(state) = turns.threads.get_mut(&thread) {
             state.status = status;
         }
         if turns.current == Some(thread) {
-            let goes_on = status == Status::Ready
-                && turns.may_run(thread)
-                && turns.random.u32(0..10) < GOES_ON;
+            let goes_on = is_ready && turns.may_run(thread) && turns.random.u32(0..10) < GOES_ON;
             if goes_on {
                 return;
             }
@@ -233,15 +238,25 @@ impl Scheduler {
 }
 
 impl Turns {
+    fn is_alive(&self, process: Process) -> bool {
+        let mut states = self.threads.values();
+        !self.killed.contains(&process) && states.any(|state| state.process == process)
+    }
+
     fn may_run(&self, thread: Thread) -> bool {
         let Some(state) = self.threads.get(&thread) else {
             return false;
         };
-        let can = match state.status {
+        let can = match &state.status {
             Status::Ready => true,
-            Status::Polling(steps) => self.steps > steps,
-            Status::Sleeping(until) => until <= self.now,
-            Status::Ended => false,
+            Status::Polling(steps) => self.steps > *steps,
+            Status::Sleeping(until) => *until <= self.now,
+            Status::WaitingForProcesses(processes) => {
+                !processes.iter().any(|process| self.is_alive(*process))
+            }
+            Status::Joining(threads) => !threads
+                .iter()
+                .any(|thread| self.threads.contains_key(thread)),
         };
         can && !self.killed.contains(&state.process)
     }
@@ -266,9 +281,9 @@ impl Turns {
             }
             let living = |state: &&ThreadState| !self.killed.contains(&state.process);
             let wakes = self.threads.values().filter(living);
-            let wakes = wakes.filter_map(|state| match state.status {
+            let wakes = wakes.filter_map(|state| match state.status.clone() {
                 Status::Sleeping(until) => Some(until),
-                Status::Ready | Status::Polling(_) | Status::Ended => None,
+                _ => None,
             });
             match wakes.min() {
                 Some(wake) => {
@@ -276,9 +291,7 @@ impl Turns {
                     self.steps += 1;
                 }
                 None => {
-                    let waits =
-                        |state: &ThreadState| living(&state) && state.status != Status::Ended;
-                    if let Some(state) = self.threads.values().find(|state| waits(state)) {
+                    if let Some(state) = self.threads.values().find(|state| living(state)) {
                         self.stuck = Some(format!("{:?} waits for ever", state.process));
                     }
                     self.current = None;

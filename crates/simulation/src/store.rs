@@ -7,8 +7,8 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{Seq, SessionId};
 use checkrein_store::{
-    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, ReadWork,
-    Standing, Store, StoreError, TaskRow, Work,
+    Act, ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent,
+    ReadWork, Standing, Store, StoreError, TaskRow, Work,
 };
 
 use crate::scheduler::Process;
@@ -59,6 +59,11 @@ impl Store for SimulatedStore {
     fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
         self.turn();
         self.inner.acts(root, session)
+    }
+
+    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
+        self.turn();
+        self.inner.count_act(session, act)
     }
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {

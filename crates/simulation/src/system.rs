@@ -22,6 +22,8 @@ use crate::world::World;
 
 /// How often a running check looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
+/// And one that has a long way to go yet.
+const LONG_TICK: Duration = Duration::from_millis(400);
 
 /// See [`System`].
 #[derive(Debug, Clone)]
@@ -128,8 +130,7 @@ impl System for SimulatedSystem {
     }
 
     fn wait_for_threads(&self, threads: &[u64]) {
-        let scheduler = &self.world.scheduler;
-        scheduler.wait(&mut || scheduler.have_ended(threads));
+        self.world.scheduler.join(threads);
     }
 
     fn verify(&self, _: &dyn Verifier, job: &Job<'_>) -> Report {
@@ -255,7 +256,8 @@ impl SimulatedSystem {
             if left.is_zero() {
                 return None;
             }
-            scheduler.sleep(left.min(TICK));
+            let tick = (left / 40).clamp(TICK, LONG_TICK);
+            scheduler.sleep(left.min(tick));
         }
     }
 }

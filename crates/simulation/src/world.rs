@@ -60,10 +60,20 @@ struct State {
     findings: BTreeMap<u64, Finished>,
     /// How much had been changed when each run began.
     begun: BTreeMap<u64, (Time, u64)>,
+    /// When the newest run of each check began, by the wall clock.
+    newest_began_ns: BTreeMap<String, i64>,
     /// Who holds which claim, and from when on it is free after its holder was killed.
     claims: BTreeMap<Digest, Process>,
     story: Vec<(Time, String)>,
     violations: Vec<String>,
+    /// By how much the wall clock is ahead of the virtual time, since the beginning.
+    clock_ahead_ns: i64,
+    /// A person has switched Checkrein off.
+    is_off: bool,
+    /// Calls that changed what is outside, by their sessions: when they began, and when they were reported.
+    outside_calls: Vec<(String, Time, Option<Time>)>,
+    /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
+    renewals: u64,
 }
 
 /// A run that was not cut.
@@ -78,7 +88,23 @@ struct Finished {
 struct File {
     content: Vec<u8>,
     inode: u64,
+    /// When it was written last so that its stamp shows it.
     changed: Time,
+    stamp_ns: i64,
+}
+
+/// When a file is written: in virtual time, and by its stamp.
+#[derive(Debug, Clone, Copy)]
+struct When {
+    changed: Time,
+    stamp_ns: i64,
+}
+
+impl When {
+    const BEGINNING: Self = Self {
+        changed: Time::ZERO,
+        stamp_ns: BEGINNING,
+    };
 }
 
 impl World {
@@ -94,11 +120,15 @@ impl World {
             state: Mutex::default(),
         };
         let ignored = crate::run::IGNORED;
-        world
-            .state()
-            .write(&root.join(".gitignore"), ignored.as_bytes(), Time::ZERO);
+        world.state().write(
+            &root.join(".gitignore"),
+            ignored.as_bytes(),
+            When::BEGINNING,
+        );
         for subject in checks.iter().flat_map(|check| &check.reads) {
-            world.state().set(&world.root, subject, true, Time::ZERO);
+            world
+                .state()
+                .set(&world.root, subject, true, When::BEGINNING);
         }
         world.note_passes();
         Arc::new(world)
@@ -108,12 +138,12 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time that is written into stamps.
-    fn stamp_time(&self) -> Time {
-        let now = self.scheduler.now();
-        let tick = self.tick.as_nanos().max(1);
-        let whole = now.as_nanos() / tick * tick;
-        Duration::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX))
+    /// Now, and what is written into stamps.
+    fn stamp_time(&self) -> When {
+        let (changed, wall_ns) = (self.scheduler.now(), self.wall_ns());
+        let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
+        let stamp_ns = wall_ns - wall_ns % tick;
+        When { changed, stamp_ns }
     }
 
     fn did(&self) {
@@ -141,16 +171,17 @@ impl World {
         let old = match subject {
             Subject::File(name) => {
                 let file = state.files.get(&self.root.join(name));
-                let file = file.filter(|file| stamp.saturating_sub(file.changed) < LATEST_SHOWN);
-                file.map(|file| (self.root.join(name), file.changed))
+                let is_recent = |age: Duration| age < LATEST_SHOWN;
+                let file = file.filter(|f| is_recent(stamp.changed.saturating_sub(f.changed)));
+                file.map(|file| (self.root.join(name), file.changed, file.stamp_ns))
             }
             Subject::Program(_) | Subject::Outside => None,
         };
         state.set(&self.root, subject, good, stamp);
-        if let Some((path, changed)) = old
+        if let Some((path, changed, stamp_ns)) = old
             && let Some(file) = state.files.get_mut(&path)
         {
-            file.changed = changed;
+            (file.changed, file.stamp_ns) = (changed, stamp_ns);
         }
         state.changes += 1;
         drop(state);
@@ -244,6 +275,7 @@ impl World {
 
     /// A check begins; the number is this run's.
     pub(crate) fn begin_run(&self, check: &str, process: Process) -> u64 {
+        let wall_ns = self.wall_ns();
         let mut state = self.state();
         if let Some((_, other)) = state.running.iter().find(|(name, _)| name == check) {
             let other = *other;
@@ -256,6 +288,7 @@ impl World {
         let run = u64::from(state.runs.values().sum::<u32>());
         let begun = (self.scheduler.now(), state.changes);
         state.begun.insert(run, begun);
+        state.newest_began_ns.insert(check.to_owned(), wall_ns);
         drop(state);
         self.tell(format!("{process:?} runs {check}"));
         run
@@ -307,6 +340,11 @@ impl World {
         };
         let mut later = state.findings.range(run + 1..);
         (!later.any(is_the_last_word)).then(|| told.findings.clone())
+    }
+
+    /// When the newest run of a check began, by the wall clock.
+    pub(crate) fn newest_began_ns(&self, check: &str) -> Option<i64> {
+        self.state().newest_began_ns.get(check).copied()
     }
 
     /// Whether any check is running.
@@ -379,7 +417,86 @@ impl World {
     }
 
     pub(crate) fn wall_ns(&self) -> i64 {
-        BEGINNING + nanoseconds(self.scheduler.now())
+        let ahead = self.state().clock_ahead_ns;
+        BEGINNING + nanoseconds(self.scheduler.now()) + ahead
+    }
+
+    /// The machine sleeps for so long: the wall clock goes on meanwhile and nothing else does. What was written
+    /// through a mapping is on the disk by then, and the next such write shows.
+    pub(crate) fn sleep(&self, span: Duration) {
+        self.tell(format!("the machine sleeps for {span:?}"));
+        let mut state = self.state();
+        state.clock_ahead_ns += nanoseconds(span);
+        for file in state.files.values_mut() {
+            file.changed = file.changed.saturating_sub(LATEST_SHOWN);
+        }
+        drop(state);
+        self.did();
+    }
+
+    /// The wall clock was ahead by so much, and is put right.
+    pub(crate) fn put_clock_back(&self, span: Duration) {
+        self.tell(format!("the clock is put back by {span:?}"));
+        self.state().clock_ahead_ns -= nanoseconds(span);
+        self.did();
+    }
+
+    /// Whether a person has switched Checkrein off.
+    pub(crate) fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// Switches it off or on again.
+    pub(crate) fn switch(&self, is_off: bool) {
+        self.tell(format!(
+            "a person switches {}",
+            if is_off { "off" } else { "on" }
+        ));
+        self.state().is_off = is_off;
+        self.did();
+    }
+
+    /// A session calls what changes the outside.
+    pub(crate) fn begin_outside_call(&self, session: &str) {
+        let now = self.scheduler.now();
+        let mut state = self.state();
+        state.outside_calls.push((session.to_owned(), now, None));
+    }
+
+    /// Whatever this session has called has done its work.
+    pub(crate) fn end_outside_calls(&self, session: &str) {
+        let now = self.scheduler.now();
+        let mut state = self.state();
+        let own = |call: &&mut (String, Time, Option<Time>)| call.0 == session && call.2.is_none();
+        for call in state.outside_calls.iter_mut().filter(own) {
+            call.2 = Some(now);
+        }
+    }
+
+    /// Whether another session's call that changes the outside was under way in this span.
+    pub(crate) fn is_call_under_way(&self, other_than: &str, from: Time, to: Time) -> bool {
+        let state = self.state();
+        let mut calls = state.outside_calls.iter();
+        calls.any(|(session, begin, end)| {
+            session != other_than && *begin < to && end.is_none_or(|end| end > from)
+        })
+    }
+
+    /// Whatever passed before is asked anew.
+    pub(crate) fn renew(&self) {
+        self.state().renewals += 1;
+    }
+
+    /// How often that was so.
+    pub(crate) fn renewals(&self) -> u64 {
+        self.state().renewals
+    }
+
+    /// Which of these processes run a check.
+    pub(crate) fn running_by(&self, processes: &[Process]) -> Vec<Process> {
+        let state = self.state();
+        let running = state.running.iter().map(|(_, by)| *by);
+        running.filter(|by| processes.contains(by)).collect()
     }
 
     pub(crate) fn stat(&self, path: &Path) -> io::Result<FileStat> {
@@ -430,7 +547,7 @@ impl World {
 }
 
 impl State {
-    fn write(&mut self, path: &Path, content: &[u8], changed: Time) {
+    fn write(&mut self, path: &Path, content: &[u8], when: When) {
         let inode = match self.files.get(path) {
             Some(file) => file.inode,
             None => {
@@ -444,12 +561,13 @@ impl State {
             File {
                 content,
                 inode,
-                changed,
+                changed: when.changed,
+                stamp_ns: when.stamp_ns,
             },
         );
     }
 
-    fn set(&mut self, root: &Path, subject: &Subject, good: bool, stamp: Time) {
+    fn set(&mut self, root: &Path, subject: &Subject, good: bool, stamp: When) {
         // No two changes come to the same content but for the one that a stash brings back.
         let next = |version: u64| (version | 1) + if good { 1 } else { 2 };
         match subject {
@@ -485,7 +603,7 @@ impl State {
 
     fn stat(&self, path: &Path) -> io::Result<FileStat> {
         if let Some(file) = self.files.get(path) {
-            let changed_ns = BEGINNING + nanoseconds(file.changed);
+            let changed_ns = file.stamp_ns;
             return Ok(FileStat {
                 kind: FileKind::File,
                 stamp: Stamp {

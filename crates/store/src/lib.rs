@@ -105,6 +105,12 @@ pub trait Store: Send + Sync {
     /// If the store cannot be read.
     fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError>;
 
+    /// Counts an act of which nothing else is recorded.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError>;
+
     /// At most `limit` summary rows, newest task first; of one session if it is named. A row that is
     /// damaged is left out.
     ///

@@ -263,6 +263,12 @@ impl Store for MemoryStore {
         Ok(count)
     }
 
+    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
+        let mut world = lock(&self.world);
+        world.acts.push((Some(session.clone()), act.clone()));
+        Ok(())
+    }
+
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
         let world = lock(&self.world);
         let wanted = |row: &&TaskRow| session.is_none_or(|session| row.session == *session);

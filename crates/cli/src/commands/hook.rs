@@ -335,6 +335,9 @@ fn judge(
     if let Some(off) = off {
         match knock.event {
             EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
+                if knock.event != EventKind::Round {
+                    count_call(args, &knock, &located, desk);
+                }
                 let decision = match knock.form {
                     ReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
                     _ => Decision::Noted,
@@ -516,6 +519,17 @@ fn runtime(
 fn show(desk: Option<&Desk>, news: Progress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
+    }
+}
+
+/// A tool call while switched off: it counts as an act. It goes ahead also where that cannot be recorded.
+fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) {
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    if let Ok((runtime, _)) = runtime(args, located, knock, desk, LONGEST_BUSY, patience) {
+        let _ = runtime.call_while_off(&knock.session);
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::agent::{Agent, Answer, read};
+use crate::terminal::Terminal;
 use crate::world::{Said, World, read_line, start};
 
 /// A task at work, in a repo with this check.
@@ -528,6 +529,24 @@ fn what_was_done_since_takes_a_pass_away() {
     world.replays("claude-code-session");
 }
 
+/// Nothing is judged while a person has it switched off, and what was found before is not believed after.
+#[test]
+fn what_was_done_while_switched_off_takes_a_pass_away() {
+    let world = World::new();
+    let service = world.outside("service");
+    std::fs::write(&service, "up").unwrap();
+    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
+    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
+    Terminal::new(&world).says(&off);
+    assert_eq!(agent.shell("servicectl stop", ""), Answer::Nothing);
+    std::fs::write(&service, "down").unwrap();
+    Terminal::new(&world).says(&["on"]);
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 2);
+}
+
 #[test]
 fn what_another_session_does_counts_where_it_is_known_to_reach_further() {
     let world = World::new();
@@ -549,6 +568,38 @@ fn what_another_session_does_counts_where_it_is_known_to_reach_further() {
     assert_eq!(world.runs("tests"), 3);
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(world.runs("tests"), 3);
+}
+
+/// Of some calls no agent says that they came back. They have done their work when their conversation goes on.
+#[test]
+fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
+    for next in ["another call", "a prompt", "a stop"] {
+        let world = World::new();
+        let agent = at_work(&world, "", "true");
+        let other = Agent::named(&world, "claude-code", "b");
+        other.prompt("something else");
+        other.tell(&other.call(&other.next_id(), "npm install left-pad"));
+        assert_eq!(agent.stop(), Answer::Nothing);
+        assert_eq!(agent.stop(), Answer::Nothing);
+        assert_eq!(world.runs("tests"), 1, "{next}: it is under way");
+        match next {
+            "another call" => {
+                other.tell(&other.call(&other.next_id(), "ls"));
+            }
+            "a prompt" => other.prompt("and this"),
+            _ => {
+                other.stop();
+            }
+        }
+        // Their own stop may have run it already.
+        let runs = world.runs("tests");
+        assert_eq!(agent.stop(), Answer::Nothing);
+        assert_eq!(world.runs("tests"), 2, "{next}: {runs}");
+        // Once.
+        other.stop();
+        assert_eq!(agent.stop(), Answer::Nothing);
+        assert_eq!(world.runs("tests"), 2, "{next}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::accept::Truth;
 use crate::decision::CheckFeedback;
 use crate::digest::{Digest, Short};
-use crate::evidence::FRESH_MS;
+use crate::evidence;
 use crate::evidence::{Cause, EvidenceFact, Verdict, verdict_digest_text};
 use crate::explain::{Because, Why};
 use crate::ids::{Millis, VerifierName};
@@ -347,8 +347,8 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
 /// although nobody was seen to change it. Where `inputs` say what it depends on, they say all of it.
 fn is_old(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
     let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
-    let age = |began: Millis| pending.at.since(began);
-    is_check && spec.inputs.is_empty() && held.began.is_some_and(|began| age(began) >= FRESH_MS)
+    let is_old = |began: Millis| evidence::is_old(pending.at.since(began), held.fact.duration_ms);
+    is_check && spec.inputs.is_empty() && held.began.is_some_and(is_old)
 }
 
 /// Whether a newer run of the check was kept than the one that was held: what it found is not the last word.

@@ -106,6 +106,21 @@ fn where_the_last_run_is_cut_the_task_is_not_given_up() {
     assert_eq!(stop(&mut world), "tests gave_up/same_failures");
 }
 
+/// What it found would be too old at its end already.
+#[test]
+fn a_long_run_is_believed_by_whoever_waits_for_its_end() {
+    let ended = |stopped_after: u64| {
+        let mut world = changed(policy("tests", ""));
+        world.other_run = Some(world.now);
+        world.duration_ms = 2 * FRESH_MS;
+        world.now += stopped_after;
+        stop(&mut world)
+    };
+    assert_eq!(ended(FRESH_MS + 1), "tests look task_complete");
+    assert_eq!(ended(2 * FRESH_MS + 59_000), "tests look task_complete");
+    assert_ne!(ended(2 * FRESH_MS + 60_000), "tests look task_complete");
+}
+
 #[test]
 fn a_newer_run_takes_the_place_of_what_was_held() {
     let mut world = changed(policy("tests", ""));

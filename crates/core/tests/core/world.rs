@@ -246,6 +246,8 @@ pub(crate) struct World {
     pub(crate) runs: Option<Box<[NewestRun]>>,
     /// There is no time to read the tree.
     pub(crate) cut: bool,
+    /// How long each run takes.
+    pub(crate) duration_ms: u64,
     /// What comes back was found by another process, which began then.
     pub(crate) other_run: Option<u64>,
     calls: u64,
@@ -285,6 +287,7 @@ impl World {
             acts: Acts::default(),
             runs: None,
             cut: false,
+            duration_ms: 10,
             other_run: None,
             calls: 0,
             layers: Vec::new(),
@@ -482,7 +485,7 @@ impl World {
             origin: Origin::Gate,
             findings: saying.findings.iter().map(|id| Short(*id)).collect(),
             findings_total: saying.findings.len() as u32,
-            duration_ms: 10,
+            duration_ms: self.duration_ms,
             cached: self.other_run.is_some(),
         }
     }

@@ -1,38 +1,77 @@
-//! Commands that change what checks find outside the tree: packages installed, services
-//! started. A check that failed may pass after one of them although no file has changed.
+//! Commands that change what checks find outside the tree: packages installed or removed, services
+//! started or stopped. After one of them a check may find otherwise although no file has changed.
 
-/// Programs, and the first words of theirs that install or start something; an empty list
+/// Programs, and the first words of theirs that install, remove, start or stop something; an empty list
 /// stands for any call.
 const CHANGERS: &[(&[&str], &[&str])] = &[
     (
         &["npm", "pnpm", "yarn", "bun"],
         &[
-            "install", "i", "ci", "add", "update", "up", "upgrade", "rebuild", "link",
+            "install",
+            "i",
+            "ci",
+            "add",
+            "update",
+            "up",
+            "upgrade",
+            "rebuild",
+            "link",
+            "uninstall",
+            "remove",
+            "rm",
+            "un",
+            "unlink",
+            "prune",
         ],
     ),
     (&["pip", "pip3"], &["install", "uninstall"]),
     (&["uv"], &["sync", "add", "pip", "venv", "python"]),
     (
         &["poetry", "pipenv", "bundle", "composer"],
-        &["install", "update", "add", "sync", "require"],
+        &[
+            "install",
+            "update",
+            "add",
+            "sync",
+            "require",
+            "uninstall",
+            "remove",
+        ],
     ),
-    (&["conda", "mamba"], &["install", "create", "update", "env"]),
+    (
+        &["conda", "mamba"],
+        &["install", "create", "update", "env", "remove", "uninstall"],
+    ),
     (
         &[
             "apt", "apt-get", "dnf", "yum", "apk", "brew", "zypper", "gem",
         ],
-        &["install", "add", "upgrade", "reinstall"],
+        &[
+            "install",
+            "add",
+            "upgrade",
+            "reinstall",
+            "remove",
+            "purge",
+            "autoremove",
+            "erase",
+            "del",
+            "uninstall",
+        ],
     ),
     (&["pacman"], &[]),
-    (&["cargo"], &["install", "fetch"]),
+    (&["cargo"], &["install", "uninstall", "fetch"]),
     (&["rustup", "nvm", "corepack", "asdf", "mise"], &[]),
     (&["go"], &["install", "get", "mod"]),
     (&["dotnet"], &["restore", "tool", "workload"]),
     (
         &["docker", "podman"],
-        &["compose", "run", "start", "restart"],
+        &["compose", "run", "start", "restart", "stop", "kill", "rm"],
     ),
-    (&["docker-compose"], &["up", "start", "restart"]),
+    (
+        &["docker-compose"],
+        &["up", "start", "restart", "down", "stop", "kill", "rm"],
+    ),
     (&["systemctl", "service", "pg_ctl", "pg_ctlcluster"], &[]),
 ];
 
@@ -78,6 +117,8 @@ mod tests {
             "apt-get -y install jq",
             "go mod download",
             "docker compose up -d",
+            "docker stop db",
+            "npm uninstall left-pad",
             "systemctl start postgresql",
         ] {
             check(line, true);

@@ -36,14 +36,23 @@ impl OwnerLink {
 
 impl Runtime {
     /// Finds out what a hook wants to know, while it waits and after. What is found is kept as evidence
-    /// as it comes.
+    /// as it comes. `is_off` says whether a person has switched Checkrein off here.
     ///
     /// # Errors
     /// If the store cannot be read or written, if the session is not judged by that policy any more, and
     /// if nobody wants to know any more.
-    pub fn own(&self, batch: &OwnedBatch, mut link: OwnerLink) -> Result<(), RuntimeError> {
+    pub fn own(
+        &self,
+        batch: &OwnedBatch,
+        mut link: OwnerLink,
+        is_off: &dyn Fn() -> bool,
+    ) -> Result<(), RuntimeError> {
         let registered = register(batch, &*self.place.system)
             .map_err(|source| RuntimeError::Owner { source })?;
+        // Whoever switches off has all owners end that are entered by then; one that is entered later sees it.
+        if is_off() {
+            return Err(RuntimeError::Cancelled);
+        }
         let writer = link.writer();
         let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
         let policy = self.peek(&batch.session)?.map(|(_, policy)| policy);

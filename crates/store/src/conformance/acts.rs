@@ -49,14 +49,24 @@ pub(super) fn acts_are_counted(subject: &dyn Subject) -> Result<(), StoreError> 
     append(store, &one, &events(&["look"]))?;
     assert_eq!(count(store, "/a", Some(&one))?, (5, 5, 3));
 
+    // One without events counts like any other, of a session that nobody knows as well.
+    let act = |reach| Act {
+        root: "/a".to_owned(),
+        reach,
+    };
+    store.count_act(&one, &act(Reach::Unknown))?;
+    assert_eq!(count(store, "/a", Some(&two))?, (6, 3, 3));
+    store.count_act(&SessionId::from("three"), &act(Reach::Outside))?;
+    assert_eq!(count(store, "/a", Some(&one))?, (7, 7, 7));
+
     // What a session did outlives it, and no number is given twice.
     let gone = Forget {
         sessions: vec![one.clone(), two.clone()],
         kept: Vec::new(),
     };
     assert!(store.forget(&store.census()?, &gone)?);
-    assert_eq!(count(store, "/a", Some(&two))?, (5, 3, 3));
-    append(store, &one, &act("/a", Reach::Elsewhere))?;
-    assert_eq!(count(store, "/a", None)?, (6, 6, 3));
+    assert_eq!(count(store, "/a", Some(&two))?, (7, 7, 7));
+    store.count_act(&two, &act(Reach::Unknown))?;
+    assert_eq!(count(store, "/a", None)?, (8, 7, 7));
     Ok(())
 }

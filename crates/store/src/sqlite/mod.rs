@@ -28,8 +28,8 @@ use crate::sqlite::append::{Sync, Writer};
 use crate::sqlite::patience::Patience;
 use crate::sqlite::tail::SqliteTail;
 use crate::{
-    ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent, ReadWork,
-    Standing, Store, StoreError, TaskRow, Work,
+    Act, ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent,
+    ReadWork, Standing, Store, StoreError, TaskRow, Work,
 };
 
 /// How a store is opened.
@@ -195,6 +195,13 @@ impl Store for SqliteStore {
 
     fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
         self.query(|conn| acts::count(conn, root, session))
+    }
+
+    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
+        self.writer()?
+            .write(&self.file, self.patience, Sync::Normal, |conn| {
+                acts::put(conn, session, act)
+            })
     }
 
     fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
