@@ -279,6 +279,27 @@ fn a_later_run_takes_the_place_of_an_earlier_one() {
     );
 }
 
+/// The same files, and nothing that this session could have seen was done to them.
+#[test]
+fn what_another_session_found_out_since_takes_the_place_of_a_pass() {
+    let world = World::new();
+    let service = world.outside("service");
+    std::fs::write(&service, "up").unwrap();
+    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    assert_eq!(agent.stop(), Answer::Nothing);
+    std::fs::write(&service, "down").unwrap();
+    let other = Agent::named(&world, "claude-code", "b");
+    other.prompt("something else");
+    other.shell("./a-program-of-theirs", "");
+    world.write("work", "2");
+    other.stop().sent_back();
+    world.write("work", "1");
+    other.stop().sent_back();
+    assert_eq!(world.runs("tests"), 3);
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 3, "its run is taken");
+}
+
 /// What somebody else writes during the checks is no failure of the agent's, and what fails beside it is.
 #[test]
 fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {

@@ -567,6 +567,20 @@ fn subagents() {
         "prompt | edit | tests fail 1 | @t call write=1 | 8x @t stop | stop",
         "allow | tests continue tests:1+0-0 x3 | tests accept x5 | tests continue tests:1+0-0",
     );
+    // What it costs to send a sub-agent back counts when returns diminish.
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 | stop tokens=5000 | @t call write=1 | @t stop
+         | edit | tests fail 2 | stop tokens=499 | edit | tests fail 3 | stop tokens=499",
+        "tests continue tests:1+0-0 | allow | tests continue tests:1+0-0
+         | tests continue tests:1+0-1 | tests diminishing_returns/diminishing",
+    );
+    // Once the task has been given up nobody is sent back.
+    check(
+        writers(),
+        "prompt | edit | tests fail 1 | stop | stop | stop | @t call write=1 | @t stop",
+        "tests continue tests:1+0-0 | repeat tests:0+1-0 | gave_up/same_failures | allow | tests accept",
+    );
 }
 
 #[test]
