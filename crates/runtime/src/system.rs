@@ -16,7 +16,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::Millis;
 use checkrein_verifiers::file_system::FileSystem;
 pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
-use checkrein_verifiers::{Job, Report, Verifier};
+use checkrein_verifiers::{Job, Report, Verifier, logs};
 
 #[cfg(unix)]
 use crate::owner::ProcessId;
@@ -53,6 +53,9 @@ pub trait System: FileSystem {
     /// Whether this process lives.
     #[cfg(unix)]
     fn lives(&self, process: ProcessId) -> bool;
+
+    /// A name that nobody else has or can guess.
+    fn unique_name(&self) -> String;
 
     /// Keeps a file locked as long as what is returned lives, and no longer than this process.
     fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
@@ -192,6 +195,10 @@ impl System for RealSystem {
     #[cfg(unix)]
     fn lives(&self, process: ProcessId) -> bool {
         process.lives()
+    }
+
+    fn unique_name(&self) -> String {
+        logs::nonce()
     }
 
     fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {

@@ -340,10 +340,16 @@ fn stop(r: &mut Rng) -> Action {
 }
 
 fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    let files: Vec<&Subject> = subjects
-        .iter()
-        .filter(|subject| **subject != Subject::Outside)
-        .collect();
+    let is_uncounted = |subject: &&Subject| match subject {
+        Subject::File(name) => name == "conf/.env",
+        Subject::Program(_) => true,
+        Subject::Outside => false,
+    };
+    let mut files: Vec<&Subject> = subjects.iter().filter(is_uncounted).collect();
+    if files.is_empty() || r.u32(0..3) > 0 {
+        let is_here = |subject: &&Subject| **subject != Subject::Outside;
+        files = subjects.iter().filter(is_here).collect();
+    }
     let subject = match files.is_empty() {
         true => Subject::File("notes.txt".to_owned()),
         false => (*pick(r, &files)).clone(),

@@ -656,6 +656,7 @@ impl Agent {
     fn stop(&mut self, deadline: Duration, killed_after: Option<Duration>) -> Option<String> {
         let world = Arc::clone(&self.stage.world);
         self.stops += 1;
+        let seals = self.stage.seals.load(Ordering::Relaxed);
         let before = (Unchanged::of(&world), world.scheduler.now());
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
         let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
@@ -665,8 +666,11 @@ impl Agent {
             Some(_) => world.end_outside_calls(&self.session),
             None => self.accepted_at = None,
         }
+        let seals = self.stage.seals.load(Ordering::Relaxed) - seals;
         let decided = match answer? {
             Ok(decided) => decided,
+            // Whoever seals again and again while a stop is judged has it begin again each time.
+            Err(RuntimeError::Deadline) if seals > 1 => return None,
             Err(error) => {
                 world.violation(format!("{}: {error}", self.session));
                 return None;

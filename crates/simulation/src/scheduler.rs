@@ -230,7 +230,13 @@ impl Scheduler {
             .threads
             .get(&thread)
             .map(|state| Arc::clone(&state.turn));
-        let Some(turn) = turn else { return };
+        let Some(turn) = turn else {
+            // It was killed before it began.
+            drop(turns);
+            loop {
+                std::thread::park();
+            }
+        };
         while turns.current != Some(thread) {
             turns = turn.wait(turns).unwrap_or_else(PoisonError::into_inner);
         }

@@ -156,6 +156,11 @@ impl System for SimulatedSystem {
         self.world.scheduler.is_alive(Process(process.pid()))
     }
 
+    fn unique_name(&self) -> String {
+        let scheduler = &self.world.scheduler;
+        format!("{:08x}-{}", scheduler.random(u32::MAX), self.process.0)
+    }
+
     fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
         Box::new(self.locked.keep(self.process, file))
     }

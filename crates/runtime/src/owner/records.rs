@@ -106,14 +106,17 @@ impl FoundOwner {
     }
 }
 
-/// All that are entered in this state folder, lost ones included.
+/// All that are entered in this state folder, lost ones included, by their names.
 pub(super) fn entered(state: &Path) -> Vec<FoundOwner> {
     let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
         return Vec::new();
     };
     let files = entries.flatten().map(|entry| entry.path());
     let records = files.filter(|path| path.extension().is_some_and(|end| end == RECORD));
+    let mut records: Vec<PathBuf> = records.collect();
+    records.sort();
     records
+        .into_iter()
         .filter_map(|path| {
             let bytes = whole::read(&path, whole::SMALL).ok().flatten()?;
             let record = serde_json::from_slice(&bytes).ok()?;

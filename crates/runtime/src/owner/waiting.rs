@@ -16,7 +16,6 @@ use crate::delivery::Progress;
 use crate::error::RuntimeError;
 use crate::perform::{Answer, Batch, Done, Found, Wanted};
 use crate::{kept, printed};
-use checkrein_verifiers::logs;
 
 /// After so many lost owners a session has none any more: here no process may outlive its hook.
 const MOST_LOST: usize = 2;
@@ -92,7 +91,7 @@ impl<'a> Batch<'a> {
             return None;
         }
         let batch = OwnedBatch {
-            id: logs::nonce(),
+            id: self.system().unique_name(),
             root: place.root.clone(),
             state: place.state.clone(),
             addresses: place.addresses,

@@ -107,6 +107,11 @@ impl Stamp {
     }
 }
 
+/// Whether a file with this stamp may be written now without getting another one.
+pub(super) fn may_be_written_unseen(stamp: &Stamp, now: SystemTime) -> bool {
+    is_within_a_tick(stamp.changed_ns, now)
+}
+
 fn is_within_a_tick(latest_ns: i64, now: SystemTime) -> bool {
     let tick = if latest_ns % 1_000_000_000 == 0 {
         COARSE_TICK_NS

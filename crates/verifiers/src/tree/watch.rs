@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 
 use super::content::{Leaf, leaf_now, stamp_now};
+use super::stat_cache::may_be_written_unseen;
 use super::walk::text;
 use crate::file_system::{FileSystem, Stamp};
 
@@ -65,7 +66,8 @@ impl Watch {
         let file_system = &*self.file_system;
         for file in &mut self.files {
             let stamp = stamp_now(file_system, &self.root, &file.path);
-            if stamp != file.stamp {
+            let is_young = |stamp: Stamp| may_be_written_unseen(&stamp, file_system.now());
+            if stamp != file.stamp || stamp.is_some_and(is_young) {
                 let now =
                     stamp.and_then(|stamp| leaf_now(file_system, &self.root, &file.path, &stamp));
                 let other = now != Some(file.meant);

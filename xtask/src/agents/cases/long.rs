@@ -7,7 +7,7 @@ use checkrein_scripted::{Act, rounds};
 use super::{BOTH, Case, counted, ended_well, holds, one_task, replays};
 use crate::agents::agent::{DEADLINE, Hooks};
 use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number, put};
+use crate::agents::world::{Setup, Stage, World, number, put};
 
 pub(super) const CASE: Case = Case {
     name: "long",
@@ -36,14 +36,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             Act::say("Nothing else to do."),
         ]),
     })?;
-    let file = world.home.join(stage.agent.hooks_file());
-    let hooks = std::fs::read_to_string(&file)?;
-    let mut short = hooks.clone();
-    for form in ["--deadline ", "\"--deadline\",\"", "\"timeout\":"] {
-        short = short.replace(&format!("{form}{DEADLINE}"), &format!("{form}{SHORT}"));
-    }
-    report.check("the hooks have 8 s", short != hooks, &short);
-    put(&file, &short)?;
+    short_hooks(&world, report)?;
 
     let ran = world.headless("Make fixed.txt.")?;
     ended_well(report, &world, &ran);
@@ -70,4 +63,16 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     report.equal("two stops", &number(&task, "stops"), &Some(2));
     report.equal("the check ran once", &world.lines("runs.txt"), &1);
     replays(report, &world, &task)
+}
+
+/// Gives the hooks of this world 8 s.
+pub(super) fn short_hooks(world: &World<'_>, report: &mut Report) -> Result<()> {
+    let file = world.home.join(world.stage.agent.hooks_file());
+    let hooks = std::fs::read_to_string(&file)?;
+    let mut short = hooks.clone();
+    for form in ["--deadline ", "\"--deadline\",\"", "\"timeout\":"] {
+        short = short.replace(&format!("{form}{DEADLINE}"), &format!("{form}{SHORT}"));
+    }
+    report.check("the hooks have 8 s", short != hooks, &short);
+    put(&file, &short)
 }

@@ -10,6 +10,7 @@ mod first_hour;
 mod fixes;
 mod gone;
 mod judge;
+mod killed;
 mod long;
 mod mcp;
 mod never;
@@ -54,6 +55,7 @@ pub(super) const ALL: &[Case] = &[
     fixes::CASE,
     judge::CASE,
     long::CASE,
+    killed::CASE,
     veto::CASE,
     mcp::CASE,
     never::CASE,
