@@ -1,6 +1,8 @@
 //! The `checkrein` command: parse, run, exit code. `hook` is on agents' hot path and
 //! skips the argument parser of the rest.
 
+#[cfg(target_os = "linux")]
+mod abandoned;
 mod args;
 mod commands;
 mod confine;

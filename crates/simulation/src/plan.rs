@@ -76,6 +76,8 @@ pub(crate) enum Action {
         good: bool,
         /// It says when it is done.
         reports: bool,
+        /// A person has Checkrein switched off meanwhile.
+        while_off: bool,
     },
     /// A call that only looks.
     Read,
@@ -144,9 +146,10 @@ impl Plan {
         let subjects: Vec<Subject> = checks.iter().flat_map(|c| c.reads.clone()).collect();
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
         let agents = (0..sessions).map(|_| agent(r, &subjects)).collect();
-        let neighbour = match r.u32(0..5) {
+        let neighbour = match r.u32(0..6) {
             0 | 2 => Vec::new(),
             1 => vec![steady(r, &subjects)],
+            3 => vec![meddler(r, &subjects)],
             _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
         };
         let any_is_enough = r.u32(0..6) == 0;
@@ -300,11 +303,13 @@ fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
                     subject: Subject::File("notes.txt".to_owned()),
                     good: true,
                     reports: true,
+                    while_off: false,
                 },
                 _ => Action::Tool {
                     subject: pick(r, subjects).clone(),
                     good: r.u32(0..3) > 0,
                     reports: r.u32(0..4) > 0,
+                    while_off: false,
                 },
             });
         }
@@ -319,6 +324,7 @@ fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
                 subject: (*pick(r, &unseen)).clone(),
                 good: r.u32(0..3) == 0,
                 reports: r.u32(0..4) > 0,
+                while_off: r.u32(0..4) == 0,
             });
             actions.push(stop(r));
         }
@@ -384,6 +390,19 @@ fn steady(r: &mut Rng, subjects: &[Subject]) -> Deed {
         mapped: false,
         times: r.u32(20..200),
         ..deed(r, subjects)
+    }
+}
+
+/// Somebody who spoils what no file that counts shows, while others are at work.
+fn meddler(r: &mut Rng, subjects: &[Subject]) -> Deed {
+    let is_program = |subject: &&Subject| matches!(subject, Subject::Program(_));
+    let program = subjects.iter().find(is_program).cloned();
+    Deed {
+        after: Duration::from_millis(r.u64(300..4_000)),
+        subject: program.unwrap_or_else(|| Subject::File("conf/.env".to_owned())),
+        good: false,
+        mapped: false,
+        times: r.u32(1..4),
     }
 }
 

@@ -540,7 +540,17 @@ impl Agent {
                     subject,
                     good,
                     reports,
-                } => self.tool(subject, *good, *reports),
+                    while_off,
+                } => {
+                    let was_off = self.stage.world.is_off();
+                    if *while_off {
+                        self.stage.world.switch(true);
+                    }
+                    self.tool(subject, *good, *reports);
+                    if *while_off {
+                        self.stage.world.switch(was_off);
+                    }
+                }
                 Action::Read => {
                     let call = self.next_call();
                     self.request(&call, "Read", serde_json::json!({"file_path": "a.txt"}));
@@ -661,12 +671,12 @@ impl Agent {
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
         let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
         let after = world.scheduler.now();
-        self.look_at_work(hook);
+        let seals = self.stage.seals.load(Ordering::Relaxed) - seals;
+        self.look_at_work(hook, seals);
         match answer {
             Some(_) => world.end_outside_calls(&self.session),
             None => self.accepted_at = None,
         }
-        let seals = self.stage.seals.load(Ordering::Relaxed) - seals;
         let decided = match answer? {
             Ok(decided) => decided,
             // Whoever seals again and again while a stop is judged has it begin again each time.
@@ -747,17 +757,18 @@ impl Agent {
         }
     }
 
-    /// A stop takes so many looks and runs, and no more.
-    fn look_at_work(&self, hook: Process) {
+    /// A stop takes so many looks and runs, and no more; each seal has it begin again.
+    fn look_at_work(&self, hook: Process, seals: u64) {
         let world = &self.stage.world;
         let checks = u32::try_from(self.stage.plan.checks.len()).unwrap_or(u32::MAX);
+        let times = 1 + u32::try_from(seals).unwrap_or(u32::MAX);
         let (looks, _) = world.looks_of(hook);
-        if looks > 4 * checks + 4 {
+        if looks > (4 * checks + 4) * times {
             world.violation(format!("{looks} looks for {checks} checks"));
         }
         for check in &self.stage.plan.checks {
             let runs = world.runs_of(hook, &check.name);
-            if runs > 4 {
+            if runs > 4 * times {
                 world.violation(format!("{} ran {runs} times in one stop", check.name));
             }
         }
@@ -856,6 +867,7 @@ mod tests {
                     subject: notes,
                     good: true,
                     reports: true,
+                    while_off: false,
                 },
                 Action::Stop {
                     killed_after: None,

@@ -361,6 +361,10 @@ fn judge(
     let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
     if knock.event == EventKind::Stop {
         signals::listen();
+        #[cfg(target_os = "linux")]
+        if desk.is_none() {
+            crate::abandoned::listen();
+        }
     }
     let patience = Patience {
         deadline: started.checked_add(due),

@@ -1,6 +1,8 @@
 //! A check that is longer than its hook goes on without it, and a later stop takes up what it finds.
 
-use std::process::Child;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -202,6 +204,48 @@ fn it_ends_with_the_agent() {
         left.iter().all(|command| !command.contains(" own ")),
         "{left:?}"
     );
+}
+
+/// Nobody reads its answer: it must not find out by itself what its owner no longer does.
+#[test]
+fn a_hook_ends_with_the_agent_that_waits_for_it() {
+    let (reads, written) = std::io::pipe().unwrap();
+    ends_with_its_agent(reads, written);
+    // What agents that run on Node have instead of pipes.
+    let (reads, written) = UnixStream::pair().unwrap();
+    ends_with_its_agent(reads, OwnedFd::from(written));
+}
+
+/// An agent that reads its hook's answer here, written there.
+fn ends_with_its_agent(reads: impl Sized, written: impl Into<Stdio>) {
+    let long = Long::new("true");
+    let message = long.world.outside("message");
+    let stop = long.agent().stop_message(false, "Done.");
+    std::fs::write(&message, stop.to_string()).unwrap();
+    let line = format!(
+        "$BIN hook claude-code --deadline 60 < '{}'; true",
+        message.display()
+    );
+    let mut stand_in = long.world.hermetic("timeout");
+    let stand_in = stand_in.args(["60", "sh", "-c", &line]).stdout(written);
+    let mut started = stand_in.spawn().unwrap();
+    // This process must not keep the end that is written to.
+    stand_in.stdout(Stdio::null());
+    read_line(&long.world.outside("up"));
+    signal(&started, Signal::KILL);
+    started.wait().unwrap();
+    drop(reads);
+    let killed = Instant::now();
+    loop {
+        let left = long.world.alive();
+        let ours = |command: &&String| command.contains("hook") || command.contains(" own ");
+        if long.owners() == 0 && left.iter().filter(ours).count() == 0 {
+            break;
+        }
+        assert!(killed.elapsed() < Duration::from_secs(5), "{left:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(long.runs(), 1);
 }
 
 /// A second loss says that no process may outlive its hook here: then the check is cut, as ever.
