@@ -542,13 +542,12 @@ impl Agent {
                     reports,
                     while_off,
                 } => {
-                    let was_off = self.stage.world.is_off();
                     if *while_off {
                         self.stage.world.switch(true);
                     }
                     self.tool(subject, *good, *reports);
                     if *while_off {
-                        self.stage.world.switch(was_off);
+                        self.stage.world.switch(false);
                     }
                 }
                 Action::Read => {

@@ -68,8 +68,8 @@ struct State {
     violations: Vec<String>,
     /// By how much the wall clock is ahead of the virtual time, since the beginning.
     clock_ahead_ns: i64,
-    /// A person has switched Checkrein off.
-    is_off: bool,
+    /// How many have Checkrein switched off.
+    off_by: u32,
     /// Calls that changed what is outside, by their sessions: when they began, and when they were reported.
     outside_calls: Vec<(String, Time, Option<Time>)>,
     /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
@@ -443,16 +443,21 @@ impl World {
 
     /// Whether a person has switched Checkrein off.
     pub(crate) fn is_off(&self) -> bool {
-        self.state().is_off
+        self.state().off_by > 0
     }
 
-    /// Switches it off or on again.
+    /// Switches it off, or on again unless somebody else wants it off.
     pub(crate) fn switch(&self, is_off: bool) {
         self.tell(format!(
             "a person switches {}",
             if is_off { "off" } else { "on" }
         ));
-        self.state().is_off = is_off;
+        let mut state = self.state();
+        state.off_by = match is_off {
+            true => state.off_by + 1,
+            false => state.off_by.saturating_sub(1),
+        };
+        drop(state);
         self.did();
     }
 
