@@ -473,11 +473,20 @@ impl State {
     /// How far the newest call of this conversation may have reached, if it was an act, nobody has said what came of
     /// it, and the conversation has neither been prompted nor asked to stop since.
     pub fn unreported_act(&self, scope: &ScopeId) -> Option<Reach> {
-        let newest = self.scope(scope)?.window.back()?;
+        let known = self.scope(scope)?;
+        let newest = known.window.back()?;
+        // A call that was halted or struck did not run.
+        let ran = !known.halted && !known.struck && self.task.as_ref().is_some_and(|t| !t.halted);
         let is_newest = newest.outcome.is_none()
             && self.newest_stop(scope).is_none()
             && self.newest_prompt().is_none();
-        newest.reach.filter(|_| is_newest)
+        newest.reach.filter(|_| is_newest && ran)
+    }
+
+    /// Whether this came back of a call that is known and had not come back before.
+    pub fn knows_call(&self, returned: &ToolReturned) -> bool {
+        let scope = self.scope(&returned.scope);
+        scope.is_some_and(|scope| scope.open_call(returned).is_some())
     }
 
     /// The task, if it is open.

@@ -123,7 +123,10 @@ pub(crate) fn reach_of(state: &State, input: &Input) -> Option<Reach> {
 pub(crate) fn unreported(state: &State, input: &Input) -> Option<Reach> {
     match input {
         Input::ToolRequested(request) => state.unreported_act(&request.scope),
-        Input::PromptSubmitted(_) => state.unreported_act(&ScopeId::main()),
+        Input::StopFailed(failed) => state.unreported_act(&failed.scope),
+        Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
+            state.unreported_act(&ScopeId::main())
+        }
         _ => None,
     }
 }

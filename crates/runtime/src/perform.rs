@@ -589,7 +589,9 @@ impl<'a> Batch<'a> {
         let mut tries = 1;
         while tries <= spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
             tries += 1;
+            let before_ms = report.duration_ms;
             report = self.system().verify(verifier, &job);
+            report.duration_ms = report.duration_ms.saturating_add(before_ms);
         }
         Finished {
             report,

@@ -10,7 +10,9 @@ use checkrein_core::event::{self, EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
 use checkrein_core::explain::Why;
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, VerifierName};
-use checkrein_core::input::{Input, SessionSource, Stamped, TokenUse, TreeFact, TreeUnknown};
+use checkrein_core::input::{
+    Input, Reach, SessionSource, Stamped, TokenUse, TreeFact, TreeUnknown,
+};
 use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
 use checkrein_core::state::{Pending, State};
 use checkrein_core::step::{Step, step};
@@ -408,7 +410,12 @@ impl Runtime {
             }
             _ => None,
         };
-        let reach = acts::reach_of(&state, &stamped.input);
+        let reach = match &stamped.input {
+            Input::ToolReturned(returned) if !state.knows_call(returned) => {
+                self.reach_of_stray(&policy, delivery)
+            }
+            input => acts::reach_of(&state, input),
+        };
         let unreported = acts::unreported(&state, &stamped.input);
         let made = step(&policy, &mut state, stamped);
         let reach = reach.filter(|_| acts::may_run(made.decision.as_ref()));
@@ -553,6 +560,19 @@ impl Runtime {
             _ => {}
         }
         input
+    }
+
+    /// How far a call may have reached of which only the outcome is known: it was asked for while Checkrein was switched
+    /// off, or is forgotten.
+    fn reach_of_stray(&self, policy: &Policy, delivery: &Delivery<'_>) -> Option<Reach> {
+        let place = CallPlace {
+            root: &self.place.root,
+            here: delivery.works_in.unwrap_or(&self.place.root),
+            patch: None,
+        };
+        let facts = &delivery.facts;
+        let known = facts.facts((None, policy), "", place, &self.redactor);
+        facts.reach(place, known.outside, true)
     }
 
     fn effect_rows(

@@ -595,6 +595,7 @@ impl Agent {
         world.tell(format!("{} is over", self.session));
         self.accepted_at = None;
         self.tell(serde_json::json!({"type": "end", "session": self.session}));
+        world.end_outside_calls(&self.session);
         checkrein_runtime::cancel_session(&self.stage.state, &SessionId::new(self.session.clone()));
         world.scheduler.sleep(AFTERLIFE);
         let is_alone = self.stage.plan.agents.len() == 1;
@@ -786,7 +787,8 @@ impl Agent {
             Reason::TaskComplete => {
                 let from = last_look.max(before.1);
                 // What is under way is taken in once it is done.
-                let is_under_way = world.is_call_under_way(&self.session, from, after);
+                let is_under_way = world.is_call_under_way(&self.session, from, after)
+                    && world.passed_but_outside_within(from, after);
                 if !world.passed_within(from, after) && !is_under_way {
                     world.violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"

@@ -50,6 +50,8 @@ struct State {
     changes: u64,
     /// From when on all checks would pass, or would not.
     passes: Vec<(Time, bool)>,
+    /// The same if all were well outside.
+    passes_but_outside: Vec<(Time, bool)>,
     /// Which checks are running, by whom.
     running: Vec<(String, Process)>,
     /// How often each process has begun to read the tree, and when it did last.
@@ -236,41 +238,37 @@ impl World {
     fn note_passes(&self) {
         let now = self.scheduler.now();
         let mut state = self.state();
-        let is_good = |subject: &Subject| state.is_good(&self.root, subject);
+        let passes = self.passes(|subject| state.is_good(&self.root, subject));
+        let but_outside = self
+            .passes(|subject| *subject == Subject::Outside || state.is_good(&self.root, subject));
+        note(&mut state.passes, now, passes);
+        note(&mut state.passes_but_outside, now, but_outside);
+    }
+
+    fn passes(&self, is_good: impl Fn(&Subject) -> bool) -> bool {
         let mut passing = self
             .checks
             .iter()
-            .map(|check| check.reads.iter().all(is_good));
-        let passes = match self.any_is_enough {
+            .map(|check| check.reads.iter().all(&is_good));
+        match self.any_is_enough {
             true => passing.any(|passes| passes),
             false => passing.all(|passes| passes),
-        };
-        if state.passes.last().is_none_or(|(_, last)| *last != passes) {
-            state.passes.push((now, passes));
         }
+    }
+
+    /// Whether all checks would have passed at some moment of this span, were all well outside.
+    pub(crate) fn passed_but_outside_within(&self, from: Time, to: Time) -> bool {
+        any_within(&self.state().passes_but_outside, from, to, true)
     }
 
     /// Whether all checks would have passed at some moment of this span.
     pub(crate) fn passed_within(&self, from: Time, to: Time) -> bool {
-        self.any_within(from, to, true)
+        any_within(&self.state().passes, from, to, true)
     }
 
     /// Whether some check would have failed at some moment of this span.
     pub(crate) fn failed_within(&self, from: Time, to: Time) -> bool {
-        self.any_within(from, to, false)
-    }
-
-    fn any_within(&self, from: Time, to: Time, wanted: bool) -> bool {
-        let state = self.state();
-        let mut at_start = None;
-        for (since, passes) in &state.passes {
-            if *since <= from {
-                at_start = Some(*passes);
-            } else if *since <= to && *passes == wanted {
-                return true;
-            }
-        }
-        at_start == Some(wanted)
+        any_within(&self.state().passes, from, to, false)
     }
 
     /// A check begins; the number is this run's.
@@ -549,6 +547,24 @@ impl World {
             at: 0,
         }))
     }
+}
+
+fn note(all: &mut Vec<(Time, bool)>, now: Time, passes: bool) {
+    if all.last().is_none_or(|(_, last)| *last != passes) {
+        all.push((now, passes));
+    }
+}
+
+fn any_within(all: &[(Time, bool)], from: Time, to: Time, wanted: bool) -> bool {
+    let mut at_start = None;
+    for (since, passes) in all {
+        if *since <= from {
+            at_start = Some(*passes);
+        } else if *since <= to && *passes == wanted {
+            return true;
+        }
+    }
+    at_start == Some(wanted)
 }
 
 impl State {

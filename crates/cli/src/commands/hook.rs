@@ -42,6 +42,8 @@ const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
 /// How long a hook waits at a time for a store that others keep busy: less than the margin
 /// before the agent's deadline.
 const LONGEST_BUSY: Duration = Duration::from_secs(4);
+/// And while it is switched off.
+const LONGEST_BUSY_WHILE_OFF: Duration = Duration::from_millis(500);
 /// How long a message is waited for where no deadline is said: no agent gives a hook less.
 const UNSAID: Duration = Duration::from_secs(5);
 /// How long a stop waits for a transcript that lags.
@@ -526,14 +528,18 @@ fn show(desk: Option<&Desk>, news: Progress) {
     }
 }
 
-/// A tool call while switched off: it counts as an act. It goes ahead also where that cannot be recorded.
+/// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
 fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) {
     let patience = Patience {
         deadline: None,
         cancelled: &signals::CANCELLED,
     };
-    if let Ok((runtime, _)) = runtime(args, located, knock, desk, LONGEST_BUSY, patience) {
-        let _ = runtime.call_while_off(&knock.session);
+    let counted = runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience)
+        .and_then(|(runtime, _)| Ok(runtime.call_while_off(&knock.session)?));
+    if let Err(error) = counted {
+        ui::say(&format!(
+            "checkrein: a call while switched off could not be recorded: {error}"
+        ));
     }
 }
 

@@ -568,6 +568,40 @@ fn what_was_done_while_switched_off_takes_a_pass_away() {
     assert_eq!(world.runs("tests"), 2);
 }
 
+/// A call that was asked for while it was off does its work later.
+#[test]
+fn an_outcome_of_a_call_that_is_not_known_counts() {
+    let world = World::new();
+    let service = world.outside("service");
+    std::fs::write(&service, "up").unwrap();
+    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
+    Terminal::new(&world).says(&off);
+    let id = agent.next_id();
+    agent.tell(&agent.call(&id, "servicectl stop"));
+    Terminal::new(&world).says(&["on"]);
+    assert_eq!(agent.stop(), Answer::Nothing);
+    assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
+    std::fs::write(&service, "down").unwrap();
+    agent.tell(&agent.result(&id, "servicectl stop", ""));
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 2);
+}
+
+/// It did not run, so what passed before stands.
+#[test]
+fn a_call_that_is_halted_takes_no_pass_away() {
+    let world = World::new();
+    let agent = at_work(&world, "[caps]\ntool_calls = 2\n", "true");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    agent.shell("ls", "");
+    agent.shell("ls -l", "");
+    agent.tell(&agent.call(&agent.next_id(), "./reset.sh"));
+    agent.tell(&agent.call(&agent.next_id(), "./reset.sh"));
+    agent.stop();
+    assert_eq!(ended(&world), ("task_complete/tool_calls".to_owned(), 1));
+}
+
 #[test]
 fn what_another_session_does_counts_where_it_is_known_to_reach_further() {
     let world = World::new();
