@@ -1,42 +1,41 @@
 //! A hook whose agent is gone: nobody waits for its answer, and what it started must not go on.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use checkrein_runtime::{RealSystem, System as _};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::signals::CANCELLED;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
 /// From here on the end of the agent above this process cancels what it does, as a signal would. The agent has ended
-/// if its process is gone and nobody reads our output any more: a helper that starts hooks may end before them.
+/// if nobody reads our output any more and its process is gone: a helper that starts hooks may end before them, and an
+/// agent may want the exit status only. Kernels before 5.3 cannot tell.
 pub(crate) fn listen() {
-    let Some(agent) = RealSystem.agent() else {
-        return;
-    };
+    let agent = RealSystem.agent();
+    let pid = agent.and_then(|agent| Pid::from_raw(i32::try_from(agent.pid()).ok()?));
+    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    // Its number may have become another's before it was opened.
+    let process = process.filter(|_| agent.is_some_and(|agent| RealSystem.lives(agent)));
+    let Some(process) = process else { return };
     // It ends with this process.
     std::thread::spawn(move || {
-        while RealSystem.lives(agent) || is_read() {
-            std::thread::sleep(LOOK_AGAIN);
+        // Of a pipe without a reader there is an error, of a socket without a peer a hang-up; both are told unasked.
+        let heard = wait_for(std::io::stdout().as_fd(), PollFlags::empty())
+            .and_then(|()| wait_for(process.as_fd(), PollFlags::IN));
+        if heard.is_ok() {
+            CANCELLED.store(true, Ordering::Relaxed);
         }
-        CANCELLED.store(true, Ordering::Relaxed);
     });
 }
 
-/// Whether somebody may read what is printed. What is no pipe always may be read.
-fn is_read() -> bool {
-    let stdout = std::io::stdout();
-    let mut output = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
-    let at_once = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    let _ = poll(&mut output, Some(&at_once));
-    // Of a pipe without a reader it says the one, of a socket without a peer the other.
-    !output[0]
-        .revents()
-        .intersects(PollFlags::ERR | PollFlags::HUP)
+fn wait_for(of: BorrowedFd<'_>, event: PollFlags) -> Result<(), Errno> {
+    loop {
+        match poll(&mut [PollFd::from_borrowed_fd(of, event)], None) {
+            Err(Errno::INTR) => {}
+            heard => return heard.map(|_| ()),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! written by agents, checks, neighbours and persons at any moment, and processes are killed. What must never
 //! happen is looked for; a seed that shows it is made smaller and told as a story. Never shipped.
 
+mod agent;
 mod link;
 #[cfg(target_os = "linux")]
 mod one_processor;

@@ -1,25 +1,23 @@
-//! One simulation: starts everybody, lets them take turns, and looks at what must not happen.
+//! One simulation: starts everybody, lets them take turns, and looks at what must not have happened when all are gone.
+//! What an agent is told is looked at where it is told, in `agent`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use checkrein_core::decision::{Decision, Feedback, StopDecision};
-use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::{Because, Why};
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{Input, StanceAt, StanceUsed};
 use checkrein_core::policy::Stance;
-use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{
     Decided, Delivery, OwnerLink, Patience, Place, Runtime, RuntimeError, ToolFactsBuilder, replay,
 };
 use checkrein_store::{Chain, MemoryStore, SqliteStore, Store};
 
+use crate::agent::Agent;
 use crate::link;
-use crate::plan::{Action, CheckPlan, Habit, Incident, Plan, Subject};
+use crate::plan::{CheckPlan, Habit, Incident, Plan, Subject};
 use crate::scheduler::{Process, Scheduler, Time};
 use crate::store::SimulatedStore;
 use crate::system::{LockedFiles, SimulatedSystem};
@@ -27,17 +25,8 @@ use crate::world::World;
 
 /// A stamp of this age is believed.
 const AT_REST: Duration = Duration::from_secs(70);
-/// Oftener no agent is sent back in one task.
-const MOST_STOPS: u32 = 40;
-/// By so much an answer may be late.
-const LATE: Duration = Duration::from_secs(2);
 /// After its agent or its session nothing of ours lives longer.
-const AFTERLIFE: Duration = Duration::from_secs(5);
-/// A hook that only notes something has so long.
-const SHORT: Duration = Duration::from_secs(30);
-
-/// What was found so long ago is found out anew.
-const FRESH_NS: u64 = 15 * 60 * 1_000_000_000;
+pub(crate) const AFTERLIFE: Duration = Duration::from_secs(5);
 
 /// Names of what does not count.
 pub(crate) const IGNORED: &str = ".env\nlocal/\n";
@@ -102,23 +91,23 @@ pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
 }
 
 /// What everybody shares.
-struct Stage {
-    world: Arc<World>,
-    store: Arc<dyn Store>,
-    plan: Plan,
-    state: std::path::PathBuf,
-    root: std::path::PathBuf,
+pub(crate) struct Stage {
+    pub(crate) world: Arc<World>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) plan: Plan,
+    pub(crate) state: std::path::PathBuf,
+    pub(crate) root: std::path::PathBuf,
     epoch: Instant,
     locked: LockedFiles,
     processes: Mutex<u32>,
     owners: Mutex<Vec<Process>>,
     /// How often a person sealed.
-    seals: AtomicU64,
+    pub(crate) seals: AtomicU64,
     endings: Mutex<Vec<String>>,
 }
 
 /// What a hook answered; nothing if it was killed, or while a person has it switched off.
-type Answer = Option<Result<Decided, RuntimeError>>;
+pub(crate) type Answer = Option<Result<Decided, RuntimeError>>;
 
 impl Stage {
     fn new_process(&self) -> Process {
@@ -223,7 +212,7 @@ impl Stage {
     }
 
     /// What an agent's hook is told, as its own process. `killed_after`: by the agent, or whoever.
-    fn hook(
+    pub(crate) fn hook(
         self: &Arc<Self>,
         agent: Process,
         line: serde_json::Value,
@@ -468,7 +457,7 @@ impl Stage {
         }
     }
 
-    fn ended(&self, how: &str) {
+    pub(crate) fn ended(&self, how: &str) {
         let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
         endings.push(how.to_owned());
     }
@@ -484,369 +473,14 @@ fn stands_in() -> Input {
     })
 }
 
-fn session(number: usize) -> SessionId {
+pub(crate) fn session(number: usize) -> SessionId {
     SessionId::new(format!("session-{number}"))
-}
-
-/// An agent, and what it knows of its own session.
-struct Agent {
-    stage: Arc<Stage>,
-    process: Process,
-    session: String,
-    calls: u32,
-    stops: u32,
-    /// The task ended so before.
-    gave_up: bool,
-    /// What had been changed when a stop was accepted.
-    accepted_at: Option<Unchanged>,
-}
-
-/// As long as it is so, nothing is run again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Unchanged {
-    changes: u64,
-    renewals: u64,
-}
-
-impl Unchanged {
-    fn of(world: &World) -> Self {
-        Self {
-            changes: world.changes(),
-            renewals: world.renewals(),
-        }
-    }
-}
-
-impl Agent {
-    fn new(stage: Arc<Stage>, process: Process, number: usize) -> Self {
-        Self {
-            stage,
-            process,
-            session: session(number).to_string(),
-            // Ids are no other agent's.
-            calls: process.0 * 1000,
-            stops: 0,
-            gave_up: false,
-            accepted_at: None,
-        }
-    }
-
-    fn act(&mut self, actions: &[Action]) {
-        for action in actions {
-            match action {
-                Action::Prompt => self.prompt(),
-                Action::Wait(span) => self.stage.world.scheduler.sleep(*span),
-                Action::Tool {
-                    subject,
-                    good,
-                    reports,
-                    while_off,
-                } => {
-                    if *while_off {
-                        self.stage.world.switch(true);
-                    }
-                    self.tool(subject, *good, *reports);
-                    if *while_off {
-                        self.stage.world.switch(false);
-                    }
-                }
-                Action::Read => {
-                    let call = self.next_call();
-                    self.request(&call, "Read", serde_json::json!({"file_path": "a.txt"}));
-                }
-                Action::Stop {
-                    killed_after,
-                    deadline,
-                    insists,
-                } => {
-                    let mut ending = self.stop(*deadline, *killed_after);
-                    for _ in 0..*insists {
-                        if ending.is_none() {
-                            ending = self.stop(*deadline, None);
-                        }
-                    }
-                }
-                Action::End => self.end(),
-            }
-        }
-    }
-
-    fn tell(&self, line: serde_json::Value) {
-        let (_, answer) = self.stage.hook(self.process, line, SHORT, None);
-        if let Some(Err(error)) = answer {
-            self.stage.world.violation(format!("a hook fails: {error}"));
-        }
-    }
-
-    fn prompt(&mut self) {
-        self.stage
-            .world
-            .tell(format!("{} is prompted", self.session));
-        self.accepted_at = None;
-        (self.stops, self.gave_up) = (0, false);
-        self.tell(serde_json::json!({
-            "type": "user", "session": self.session, "text": format!("do it, {}", self.calls),
-        }));
-        self.stage.world.end_outside_calls(&self.session);
-    }
-
-    fn end(&mut self) {
-        let world = Arc::clone(&self.stage.world);
-        world.tell(format!("{} is over", self.session));
-        self.accepted_at = None;
-        self.tell(serde_json::json!({"type": "end", "session": self.session}));
-        world.end_outside_calls(&self.session);
-        checkrein_runtime::cancel_session(&self.stage.state, &SessionId::new(self.session.clone()));
-        world.scheduler.sleep(AFTERLIFE);
-        let is_alone = self.stage.plan.agents.len() == 1;
-        if is_alone && world.is_anything_running() {
-            world.violation("a check runs 5 s after the end of its session");
-        }
-    }
-
-    fn next_call(&mut self) -> String {
-        self.calls += 1;
-        format!("call-{}", self.calls)
-    }
-
-    fn request(&self, id: &str, tool: &str, args: serde_json::Value) -> bool {
-        let line = serde_json::json!({
-            "type": "tool_call", "session": self.session, "id": id, "tool": tool, "args": args,
-        });
-        let (_, answer) = self.stage.hook(self.process, line, SHORT, None);
-        self.stage.world.end_outside_calls(&self.session);
-        match answer {
-            Some(Ok(decided)) => matches!(decided.decision, Decision::Tool(decision) if !matches!(
-                decision,
-                checkrein_core::decision::ToolDecision::Deny { .. }
-                    | checkrein_core::decision::ToolDecision::Halt { .. }
-            )),
-            Some(Err(error)) => {
-                self.stage.world.violation(format!("a hook fails: {error}"));
-                false
-            }
-            None => true,
-        }
-    }
-
-    fn tool(&mut self, subject: &Subject, good: bool, reports: bool) {
-        let id = self.next_call();
-        let command = match subject {
-            Subject::File(name) if name != "conf/.env" => None,
-            Subject::File(name) => Some(format!("echo x > {name}")),
-            Subject::Program(name) => Some(format!("install-it {name}")),
-            Subject::Outside => Some("systemctl restart service".to_owned()),
-        };
-        let (tool, args) = match (&command, subject) {
-            (None, Subject::File(name)) => (
-                "Write",
-                serde_json::json!({"file_path": self.stage.root.join(name), "content": "x"}),
-            ),
-            (command, _) => ("Bash", serde_json::json!({"command": command})),
-        };
-        if !self.request(&id, tool, args.clone()) {
-            return;
-        }
-        if *subject == Subject::Outside {
-            self.stage.world.begin_outside_call(&self.session);
-        }
-        let scheduler = &self.stage.world.scheduler;
-        scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(400))));
-        self.stage.world.change(subject, good, &self.session);
-        if reports {
-            self.tell(serde_json::json!({
-                "type": "tool_result", "session": self.session, "id": id, "tool": tool,
-                "args": args, "result": "ok",
-            }));
-            self.stage.world.end_outside_calls(&self.session);
-        }
-    }
-
-    /// Stops; says how the task ended, if it did.
-    fn stop(&mut self, deadline: Duration, killed_after: Option<Duration>) -> Option<String> {
-        let world = Arc::clone(&self.stage.world);
-        self.stops += 1;
-        let seals = self.stage.seals.load(Ordering::Relaxed);
-        let before = (Unchanged::of(&world), world.scheduler.now());
-        let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
-        let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
-        let after = world.scheduler.now();
-        let seals = self.stage.seals.load(Ordering::Relaxed) - seals;
-        self.look_at_work(hook, seals);
-        match answer {
-            Some(_) => world.end_outside_calls(&self.session),
-            None => self.accepted_at = None,
-        }
-        let decided = match answer? {
-            Ok(decided) => decided,
-            // Whoever seals again and again while a stop is judged has it begin again each time.
-            Err(RuntimeError::Deadline) if seals > 1 => return None,
-            Err(error) => {
-                world.violation(format!("{}: {error}", self.session));
-                return None;
-            }
-        };
-        if after > before.1 + deadline + LATE {
-            let late = after.saturating_sub(before.1);
-            world.violation(format!("an answer due in {deadline:?} came after {late:?}"));
-        }
-        let Decision::Stop(decision) = &decided.decision else {
-            return None;
-        };
-        match decision {
-            StopDecision::Continue { feedback } => {
-                world.tell(format!(
-                    "{} is sent back: {}",
-                    self.session,
-                    said(&decided.why)
-                ));
-                self.look_at_feedback(feedback, before.1);
-                if self.stops > MOST_STOPS {
-                    world.violation("a task does not end");
-                }
-                self.accepted_at = None;
-                None
-            }
-            StopDecision::Accept { transition } => {
-                let transition = transition.as_ref()?;
-                self.look_at_ending(transition.reason, hook, before, after);
-                let detail = transition.detail.as_deref().unwrap_or("");
-                self.gave_up |= transition.reason == Reason::GaveUp;
-                world.tell(format!(
-                    "{} ends: {:?} {detail}: {}",
-                    self.session,
-                    transition.reason,
-                    said(&decided.why)
-                ));
-                self.stage
-                    .ended(&format!("{:?} {detail}", transition.reason));
-                let is_complete = transition.reason == Reason::TaskComplete;
-                self.accepted_at = is_complete.then(|| Unchanged::of(&world));
-                Some(transition.reason.as_str().to_owned())
-            }
-            StopDecision::Halt { .. } => None,
-        }
-    }
-
-    /// What an agent is told of a check is what a run of it found, and no newer one had ended when it stopped.
-    fn look_at_feedback(&self, feedback: &Feedback, stopped: Time) {
-        let world = &self.stage.world;
-        for check in &feedback.checks {
-            let kept = self.stage.store.evidence(&check.key).ok().flatten();
-            let evidence = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes));
-            let Some(evidence) = evidence.filter(|_| check.verdict == Verdict::Fail) else {
-                continue;
-            };
-            let run = evidence
-                .excerpt
-                .strip_prefix("run ")
-                .and_then(|run| run.parse().ok());
-            let name = check.verifier.as_str();
-            let found = run.and_then(|run| world.findings_of(name, run, stopped));
-            let told = evidence
-                .findings
-                .iter()
-                .map(|finding| finding.id.clone())
-                .collect();
-            // What ran beside a stash says otherwise, and is not believed.
-            if found != Some(told) && !self.stage.plan.has_stash() {
-                world.violation(format!(
-                    "the agent is told of {run:?} of {name}, which is outdated"
-                ));
-            }
-        }
-    }
-
-    /// A stop takes so many looks and runs, and no more; each seal has it begin again.
-    fn look_at_work(&self, hook: Process, seals: u64) {
-        let world = &self.stage.world;
-        let checks = u32::try_from(self.stage.plan.checks.len()).unwrap_or(u32::MAX);
-        let times = 1 + u32::try_from(seals).unwrap_or(u32::MAX);
-        let (looks, _) = world.looks_of(hook);
-        if looks > (4 * checks + 4) * times {
-            world.violation(format!("{looks} looks for {checks} checks"));
-        }
-        for check in &self.stage.plan.checks {
-            let runs = world.runs_of(hook, &check.name);
-            if runs > 4 * times {
-                world.violation(format!("{} ran {runs} times in one stop", check.name));
-            }
-        }
-    }
-
-    fn look_at_ending(
-        &self,
-        reason: Reason,
-        hook: Process,
-        before: (Unchanged, Time),
-        after: Time,
-    ) {
-        let world = &self.stage.world;
-        let (_, last_look) = world.looks_of(hook);
-        match reason {
-            Reason::TaskComplete => {
-                let from = last_look.max(before.1);
-                // What is under way is taken in once it is done.
-                let is_under_way = world.is_call_under_way(&self.session, from, after)
-                    && world.passed_but_outside_within(from, after);
-                if !world.passed_within(from, after) && !is_under_way {
-                    world.violation(format!(
-                        "a wrong task_complete: nothing passed between {from:?} and {after:?}"
-                    ));
-                }
-            }
-            Reason::GaveUp => {
-                let may_be_told = self.gave_up || self.stage.plan.has_stash();
-                if !may_be_told && !world.failed_within(before.1, after) {
-                    world.violation("gave up, although everything passed all the time");
-                }
-            }
-            _ => {}
-        }
-        let checks = self.stage.plan.checks.iter();
-        let is_fresh = |check: &CheckPlan| {
-            let began = world.newest_began_ns(&check.name);
-            began.is_some_and(|began| world.wall_ns().abs_diff(began) < FRESH_NS)
-        };
-        if self.accepted_at == Some(before.0)
-            && Unchanged::of(world) == before.0
-            && checks.clone().all(is_fresh)
-            && !self.stage.plan.has_stash()
-            // A check that failed beside the one that was enough is asked anew in the next task.
-            && !self.stage.plan.any_is_enough
-        {
-            let runs: u32 = checks.map(|check| world.runs_of(hook, &check.name)).sum();
-            if runs > 0 {
-                world.violation(format!("nothing was changed, and {runs} checks ran"));
-            }
-        }
-    }
-}
-
-/// What was known of the checks.
-fn said(why: &Why) -> String {
-    let lines = why.iter().filter_map(|because| match because {
-        Because::Verdict {
-            verifier,
-            verdict,
-            cause,
-            cached,
-            ..
-        } => {
-            let cause = cause.map_or(String::new(), |cause| format!(" {cause:?}"));
-            let cached = if *cached { " known" } else { "" };
-            Some(format!("{verifier} {verdict:?}{cause}{cached}"))
-        }
-        Because::AlreadyEnded => Some("ended before".to_owned()),
-        _ => None,
-    });
-    lines.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Deed;
+    use crate::plan::{Action, Deed};
 
     fn plan(lasts_ms: u64, neighbour: Deed) -> Plan {
         let notes = Subject::File("notes.txt".to_owned());

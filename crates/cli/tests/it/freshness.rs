@@ -1,6 +1,7 @@
 //! What a verdict is about: a pass that was found before something changed is not believed after it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,36 @@ fn at_work<'w>(world: &'w World, more: &str, check: &str) -> Agent<'w> {
     agent.prompt("mend it");
     world.write("work", "1");
     agent
+}
+
+/// Something that a check asks and that no file of the tree shows.
+struct Service(PathBuf);
+
+impl Service {
+    fn running(world: &World) -> Self {
+        let service = Self(world.outside("service"));
+        service.is_now("up");
+        service
+    }
+
+    fn is_now(&self, what: &str) {
+        std::fs::write(&self.0, what).unwrap();
+    }
+
+    fn check(&self) -> String {
+        format!("grep -q up {}", self.0.display())
+    }
+}
+
+fn switch_off(world: &World) {
+    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
+    let said = Terminal::new(world).says(&off);
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+fn switch_on(world: &World) {
+    let said = Terminal::new(world).says(&["on"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
 }
 
 /// The newest task's end and its check's runs.
@@ -283,11 +314,10 @@ fn a_later_run_takes_the_place_of_an_earlier_one() {
 #[test]
 fn what_another_session_found_out_since_takes_the_place_of_a_pass() {
     let world = World::new();
-    let service = world.outside("service");
-    std::fs::write(&service, "up").unwrap();
-    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    let service = Service::running(&world);
+    let agent = at_work(&world, "", &service.check());
     assert_eq!(agent.stop(), Answer::Nothing);
-    std::fs::write(&service, "down").unwrap();
+    service.is_now("down");
     let other = Agent::named(&world, "claude-code", "b");
     other.prompt("something else");
     other.shell("./a-program-of-theirs", "");
@@ -526,9 +556,8 @@ fn a_program_behind_a_wrapper_and_linked_packages_are_what_a_check_runs_with() {
 #[test]
 fn what_was_done_since_takes_a_pass_away() {
     let world = World::new();
-    let service = world.outside("service");
-    std::fs::write(&service, "up").unwrap();
-    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    let service = Service::running(&world);
+    let agent = at_work(&world, "", &service.check());
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
     // Who only reads has done nothing.
@@ -540,11 +569,11 @@ fn what_was_done_since_takes_a_pass_away() {
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(world.runs("tests"), 1);
     agent.shell("servicectl stop", "");
-    std::fs::write(&service, "down").unwrap();
+    service.is_now("down");
     agent.stop().sent_back();
     assert_eq!(world.runs("tests"), 2);
     agent.shell("servicectl start", "");
-    std::fs::write(&service, "up").unwrap();
+    service.is_now("up");
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 3));
     world.replays("claude-code-session");
@@ -554,16 +583,14 @@ fn what_was_done_since_takes_a_pass_away() {
 #[test]
 fn what_was_done_while_switched_off_takes_a_pass_away() {
     let world = World::new();
-    let service = world.outside("service");
-    std::fs::write(&service, "up").unwrap();
-    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
+    let service = Service::running(&world);
+    let agent = at_work(&world, "", &service.check());
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
-    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
-    Terminal::new(&world).says(&off);
+    switch_off(&world);
     assert_eq!(agent.shell("servicectl stop", ""), Answer::Nothing);
-    std::fs::write(&service, "down").unwrap();
-    Terminal::new(&world).says(&["on"]);
+    service.is_now("down");
+    switch_on(&world);
     agent.stop().sent_back();
     assert_eq!(world.runs("tests"), 2);
 }
@@ -572,17 +599,15 @@ fn what_was_done_while_switched_off_takes_a_pass_away() {
 #[test]
 fn an_outcome_of_a_call_that_is_not_known_counts() {
     let world = World::new();
-    let service = world.outside("service");
-    std::fs::write(&service, "up").unwrap();
-    let agent = at_work(&world, "", &format!("grep -q up {}", service.display()));
-    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
-    Terminal::new(&world).says(&off);
+    let service = Service::running(&world);
+    let agent = at_work(&world, "", &service.check());
+    switch_off(&world);
     let id = agent.next_id();
     agent.tell(&agent.call(&id, "servicectl stop"));
-    Terminal::new(&world).says(&["on"]);
+    switch_on(&world);
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 1));
-    std::fs::write(&service, "down").unwrap();
+    service.is_now("down");
     agent.tell(&agent.result(&id, "servicectl stop", ""));
     agent.stop().sent_back();
     assert_eq!(world.runs("tests"), 2);

@@ -26,6 +26,8 @@ pub(super) const CASE: Case = Case {
 const MOMENTS_MS: [u64; 5] = [200, 3_000, 6_500, 8_000, 9_500];
 /// After so long nothing of it runs any more.
 const AFTERLIFE: Duration = Duration::from_secs(5);
+/// No event tells of another's processes.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// A check begins within this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PROMPT: &str = "Make fixed.txt.";
@@ -59,8 +61,9 @@ fn killed_after(stage: &Stage<'_>, report: &mut Report, moment: u64) -> Result<(
     let mut agent = start(&world)?;
     let until = Instant::now() + PATIENCE;
     while !begun.exists() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(BETWEEN_LOOKS);
     }
+    // The moment is what the case is about: there is no event to wait for.
     std::thread::sleep(Duration::from_millis(moment));
     report.check(
         &format!("after {moment} ms the agent is at work"),
@@ -69,8 +72,12 @@ fn killed_after(stage: &Stage<'_>, report: &mut Report, moment: u64) -> Result<(
     );
     agent.kill()?;
     agent.wait()?;
-    std::thread::sleep(AFTERLIFE);
-    let left = processes_that_name(&lock)?;
+    let killed = Instant::now();
+    let mut left = processes_that_name(&lock)?;
+    while !left.is_empty() && killed.elapsed() < AFTERLIFE {
+        std::thread::sleep(BETWEEN_LOOKS);
+        left = processes_that_name(&lock)?;
+    }
     report.check("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
     let ran = world.headless(PROMPT)?;
