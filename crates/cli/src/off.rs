@@ -4,6 +4,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use checkrein_core::ids::{Millis, ScopeId};
 use checkrein_core::input::{Input, StanceAt, StanceUsed};
@@ -12,8 +15,13 @@ use checkrein_runtime::whole;
 use serde::{Deserialize, Serialize};
 
 use crate::person::Checked;
+use crate::signals::CANCELLED;
 use crate::ui::style;
 
+/// How often a hook looks whether it is still to judge.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// What [`listen`] heard.
+static CANCELLED_BY: OnceLock<Off> = OnceLock::new();
 /// How the reason of such a stance begins, in the log too.
 const STAND_IN: &str = "is switched off until ";
 
@@ -90,6 +98,27 @@ pub(crate) fn look(state: &Path) -> Result<Option<Off>, String> {
     let Some(bytes) = bytes else { return Ok(None) };
     let off: Off = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     Ok((checkrein_runtime::now() < off.until).then_some(off))
+}
+
+/// From here on switching off cancels what this process does, as a signal would.
+pub(crate) fn listen(state: PathBuf) {
+    // It ends with this process.
+    std::thread::spawn(move || {
+        let off = loop {
+            match in_force(&state) {
+                Some(off) => break off,
+                None => std::thread::sleep(LOOK_AGAIN),
+            }
+        };
+        // Nobody else sets it.
+        let _ = CANCELLED_BY.set(off);
+        CANCELLED.store(true, Ordering::Relaxed);
+    });
+}
+
+/// What cancelled this process, if it was this.
+pub(crate) fn cancelled_by() -> Option<&'static Off> {
+    CANCELLED_BY.get()
 }
 
 pub(crate) fn write(state: &Path, off: &Off) -> io::Result<()> {

@@ -145,13 +145,27 @@ impl Plan {
         let checks: Vec<CheckPlan> = (0..r.u32(1..=3)).map(|at| check(r, at)).collect();
         let subjects: Vec<Subject> = checks.iter().flat_map(|c| c.reads.clone()).collect();
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
-        let agents = (0..sessions).map(|_| agent(r, &subjects)).collect();
-        let neighbour = match r.u32(0..6) {
+        let mut agents: Vec<_> = (0..sessions).map(|_| agent(r, &subjects)).collect();
+        let mut neighbour = match r.u32(0..6) {
             0 | 2 => Vec::new(),
             1 => vec![steady(r, &subjects)],
             3 => vec![meddler(r, &subjects)],
             _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
         };
+        // What chance alone brings about too rarely.
+        match r.u32(0..16) {
+            0 => {
+                if let Some(spoilt) = subjects.iter().find(|subject| is_uncounted(subject)) {
+                    agents = vec![insistent(r, spoilt)];
+                    neighbour = vec![mender(r, spoilt)];
+                }
+            }
+            1 if subjects.contains(&Subject::Outside) => {
+                agents = vec![reckless(r), watchful(r)];
+                neighbour.clear();
+            }
+            _ => {}
+        }
         let any_is_enough = r.u32(0..6) == 0;
         let incidents = match r.u32(0..4) {
             0 => (0..r.u32(1..=3)).map(|_| incident(r)).collect(),
@@ -345,13 +359,74 @@ fn stop(r: &mut Rng) -> Action {
     }
 }
 
-fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    let is_uncounted = |subject: &&Subject| match subject {
+/// Whether it changes although no file that counts does, and without a tool call.
+fn is_uncounted(subject: &Subject) -> bool {
+    match subject {
         Subject::File(name) => name == "conf/.env",
         Subject::Program(_) => true,
         Subject::Outside => false,
+    }
+}
+
+fn plain_stop() -> Action {
+    Action::Stop {
+        killed_after: None,
+        deadline: Duration::from_secs(60),
+        insists: 0,
+    }
+}
+
+/// It spoils something, and stops until it is let go.
+fn insistent(r: &mut Rng, spoilt: &Subject) -> Vec<Action> {
+    let spoils = Action::Tool {
+        subject: spoilt.clone(),
+        good: false,
+        reports: true,
+        while_off: false,
     };
-    let mut files: Vec<&Subject> = subjects.iter().filter(is_uncounted).collect();
+    let mut actions = vec![Action::Prompt, spoils];
+    for _ in 0..4 {
+        actions.push(plain_stop());
+        actions.push(Action::Wait(Duration::from_millis(r.u64(1_000..20_000))));
+    }
+    actions
+}
+
+/// Somebody mends it meanwhile.
+fn mender(r: &mut Rng, spoilt: &Subject) -> Deed {
+    Deed {
+        after: Duration::from_millis(r.u64(1_000..60_000)),
+        subject: spoilt.clone(),
+        good: true,
+        mapped: false,
+        times: 1,
+    }
+}
+
+/// It spoils what only calls reach, and stops without a word of what came of that.
+fn reckless(r: &mut Rng) -> Vec<Action> {
+    let spoils = Action::Tool {
+        subject: Subject::Outside,
+        good: false,
+        reports: false,
+        while_off: false,
+    };
+    let waits = Action::Wait(Duration::from_millis(r.u64(100..3_000)));
+    vec![Action::Prompt, waits, spoils, plain_stop()]
+}
+
+/// Beside it, another one's checks run all the time.
+fn watchful(r: &mut Rng) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for _ in 0..8 {
+        actions.extend([Action::Prompt, plain_stop()]);
+        actions.push(Action::Wait(Duration::from_millis(r.u64(0..300))));
+    }
+    actions
+}
+
+fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
+    let mut files: Vec<&Subject> = subjects.iter().filter(|at| is_uncounted(at)).collect();
     if files.is_empty() || r.u32(0..3) > 0 {
         let is_here = |subject: &&Subject| **subject != Subject::Outside;
         files = subjects.iter().filter(is_here).collect();

@@ -8,6 +8,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use checkrein_adapters::{
@@ -363,8 +364,10 @@ fn judge(
     let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
     if knock.event == EventKind::Stop {
         signals::listen();
-        #[cfg(target_os = "linux")]
+        // What cancels one stop would cancel the whole run.
         if desk.is_none() {
+            off::listen(located.place.state.clone());
+            #[cfg(target_os = "linux")]
             crate::abandoned::listen();
         }
     }
@@ -450,6 +453,12 @@ fn judge(
                 stances: Stances::default(),
                 why,
             });
+        }
+        if matches!(taken, Err(RuntimeError::Cancelled))
+            && let Some(off) = off::cancelled_by()
+        {
+            signals::CANCELLED.store(false, Ordering::Relaxed);
+            return Ok(let_through(adapter, args, &knock, &located, off, desk));
         }
         let decided = taken.map_err(|error| {
             let failure = Failure {

@@ -9,14 +9,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::agent::{Agent, Answer, read};
 use crate::crash::{Dice, kills};
+use crate::terminal::Terminal;
 use crate::world::{Said, World, gone, read_line, signal, start, text};
 
 /// The hook of a stop has this long: a fifth of it is its margin.
 const DEADLINE: &str = "2";
 
+/// With so long, the hook runs the check itself.
+const LONG_ENOUGH: &str = "3000";
+
 /// A task at work, whose check says so in `up`, waits for a line in `go`, and then runs `check`.
 struct Long {
     world: World,
+    deadline: &'static str,
 }
 
 impl Long {
@@ -26,7 +31,10 @@ impl Long {
         let waits = format!("echo > {}; cat {}; {check}", up.display(), go.display());
         world.config(&world.counted("tests", &waits));
         world.commit();
-        let long = Self { world };
+        let long = Self {
+            world,
+            deadline: DEADLINE,
+        };
         long.agent().prompt("mend it");
         long.world.write("work", "1");
         long
@@ -34,7 +42,7 @@ impl Long {
 
     fn agent(&self) -> Agent<'_> {
         let mut agent = Agent::new(&self.world, "claude-code");
-        agent.extra = vec!["--deadline".to_owned(), DEADLINE.to_owned()];
+        agent.extra = vec!["--deadline".to_owned(), self.deadline.to_owned()];
         agent
     }
 
@@ -164,6 +172,33 @@ fn it_ends_with_the_session() {
     agent.tell(&over);
     long.ended();
     assert!(asked.elapsed() < Duration::from_secs(5));
+}
+
+/// A person does not wait for a check that is not to decide anything, whoever runs it.
+#[test]
+fn a_stop_that_is_switched_off_meanwhile_is_let_through() {
+    for deadline in ["20", LONG_ENOUGH] {
+        let long = Long {
+            deadline,
+            ..Long::new("true")
+        };
+        let hook = long.stopping(false);
+        read_line(&long.world.outside("up"));
+        let asked = Instant::now();
+        let off = ["off", "--for", "1h", "--reason", "a demonstration"];
+        let said = Terminal::new(&long.world).says(&off);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let Answer::Notice(told) = long.answer(hook) else {
+            panic!("not let through");
+        };
+        assert!(told.contains("switched off until"), "{told}");
+        long.ended();
+        assert!(asked.elapsed() < Duration::from_secs(5));
+        assert_eq!(
+            (long.world.ending(), long.runs()),
+            ("unverified/passed_over".to_owned(), 1)
+        );
+    }
 }
 
 /// Nobody wants to know any more.
