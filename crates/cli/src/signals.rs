@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once the person or the system wants us gone.
+/// Set when this process is to give up what it does: a signal says so, its agent is gone, or it was switched off.
 pub(crate) static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// From here on the signals set the flag instead of killing us.

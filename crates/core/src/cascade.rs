@@ -513,7 +513,7 @@ fn refuse(
         judged.subjects,
     );
     let is_last = task.met(set) + 1 >= policy.caps.attempts
-        || soft::continues(policy, scope, pending) >= soft::continues_limit(policy, pending);
+        || soft::spent_continues(draft, scope, pending).is_some();
     if main && held_up.is_none() && is_last {
         let again = to_run_once_more(policy, task, pending, judged);
         if !again.is_empty() {
@@ -556,8 +556,8 @@ fn refuse(
 }
 
 /// What fails by what was found at an earlier stop, or by somebody else's run, where the task would be given up
-/// for it: who mended it may have done so where nobody looks. Once for each subject, since what runs longer
-/// than its hook comes back at a later stop.
+/// for it: who mended it may have done so where nobody looks. Once for what earlier stops have counted, since what
+/// runs longer than its hook comes back at a later stop.
 fn to_run_once_more(
     policy: &Policy,
     task: &Task,

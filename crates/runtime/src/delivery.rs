@@ -86,7 +86,7 @@ pub struct RequiredRun {
 pub struct Patience<'a> {
     /// When the answer is due.
     pub deadline: Option<Instant>,
-    /// Set on SIGTERM or Ctrl-C.
+    /// Set on SIGTERM or Ctrl-C, and where the caller says so: a hook is cancelled by `off` and by the end of its agent.
     pub cancelled: &'a AtomicBool,
 }
 

@@ -224,6 +224,12 @@ impl<'a> ToolFactsBuilder<'a> {
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
+        // Some tools take these for somewhere else.
+        let is_odd =
+            |path: &str| path.starts_with(['~', '@']) || !cfg!(windows) && path.contains('\\');
+        if named.clone().any(is_odd) {
+            return Some(Reach::Outside);
+        }
         let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
         let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
         paths.extend(patched.map(|path| place.root.join(path)));
@@ -248,16 +254,16 @@ impl<'a> ToolFactsBuilder<'a> {
         if !is_known {
             return Some(Reach::Unknown);
         }
-        let plain = facts.commands.len() < MOST_COMMANDS
-            && facts.commands.iter().all(|command| {
-                let program = command.argv.first().map_or("", String::as_str);
-                ONLY_WRITE.contains(&program) || is_reader(&command.argv)
-            });
         let files = touched.files.iter();
         // Told from where the command starts, or from the root on: both have to count.
         let paths: Vec<PathBuf> = files
             .flat_map(|file| [place.here, place.root].map(|from| from.join(&file.path)))
             .collect();
+        let are_new = paths.iter().all(|path| path.symlink_metadata().is_err());
+        let plain = facts.commands.len() < MOST_COMMANDS
+            && facts.commands.iter().all(|command| {
+                only_writes_named(&command.argv, are_new) || is_reader(&command.argv)
+            });
         let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
         (!counts).then_some(Reach::Elsewhere)
     }
@@ -295,10 +301,19 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 }
 
-/// Programs that do nothing but to the files that they name.
-const ONLY_WRITE: &[&str] = &[
-    "cp", "ln", "mkdir", "mv", "rm", "sed", "tee", "touch", "truncate",
-];
+/// Whether this command does nothing but to the content of files that it names. Times and modes are no part of what
+/// counts: whoever changes only those does something else, and so does who makes folders, links and copies of folders.
+fn only_writes_named(argv: &[String], are_new: bool) -> bool {
+    let Some((program, words)) = argv.split_first() else {
+        return false;
+    };
+    match program.as_str() {
+        "mv" | "rm" | "sed" | "tee" | "truncate" => true,
+        "cp" => !words.iter().any(|word| word.starts_with('-')),
+        "touch" => are_new,
+        _ => false,
+    }
+}
 
 fn is_in(root: &Path, path: &Path) -> bool {
     path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)

@@ -49,6 +49,10 @@ mod repeats;
 pub mod replay;
 mod retain;
 mod run_environment;
+#[cfg(unix)]
+#[cfg(test)]
+#[path = "tests/set_clock.rs"]
+mod set_clock;
 mod settle;
 mod shown;
 mod standing;

@@ -265,7 +265,8 @@ mod tests {
             reads.fetch_add(1, Ordering::Relaxed);
             Ok(look())
         };
-        let checks: Vec<_> = (0..4).map(|_| looks.begin_check()).collect();
+        let last = looks.begin_check();
+        let checks: Vec<_> = (0..3).map(|_| looks.begin_check()).collect();
         std::thread::scope(|scope| {
             for check in checks {
                 scope.spawn(|| {
@@ -273,23 +274,62 @@ mod tests {
                     looks.after(check, read).unwrap();
                 });
             }
+            // They wait for it.
+            std::thread::sleep(Duration::from_millis(100));
+            looks.found_out();
+            looks.after(last, read).unwrap();
         });
         assert_eq!(reads.load(Ordering::Relaxed), 1);
         assert!(looks.last().is_some(), "nothing was found out since");
     }
 
+    #[cfg(unix)]
     #[test]
-    fn a_slow_check_is_not_waited_for_longer_than_a_part_of_a_look() {
-        let took = Duration::from_millis(4);
-        let looks = Looks::new(
-            Arc::new(RealSystem),
-            Some(Arc::new(Look { took, ..look() })),
-            Duration::ZERO,
-        );
-        let _slow = looks.begin_check();
-        let quick = looks.begin_check();
-        let after = looks.after(quick, || Ok(look())).unwrap();
-        assert_eq!(after.took, Duration::from_secs(3600), "it was read");
+    fn a_slow_check_is_waited_for_for_a_part_of_a_look_and_at_most_a_second() {
+        let waited = |took: Duration, is_alone: bool| {
+            let first = Arc::new(Look { took, ..look() });
+            let clock = crate::set_clock::SetClock::new();
+            let looks = Looks::new(clock.clone(), Some(first), Duration::ZERO);
+            let slow = looks.begin_check();
+            let quick = looks.begin_check();
+            let _slow = (!is_alone).then_some(slow);
+            let mut reads = 0;
+            let read = || {
+                reads += 1;
+                Ok(look())
+            };
+            looks.after(quick, read).unwrap();
+            assert_eq!(reads, 1);
+            clock.passed().as_millis()
+        };
+        assert_eq!(waited(Duration::from_millis(40), false), 10);
+        assert_eq!(waited(Duration::from_millis(3_600), false), 900);
+        assert_eq!(waited(Duration::from_secs(3_600), false), 1_000);
+        assert_eq!(waited(Duration::from_secs(3_600), true), 0);
+    }
+
+    /// What a check of another process may have written is no neighbour's.
+    #[test]
+    fn a_look_is_at_rest_if_no_check_has_been_running_elsewhere_since() {
+        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
+        assert!(looks.newest_at_rest().is_none(), "there is none");
+        let look_again = || looks.next(|| Ok(look())).unwrap();
+        look_again();
+        assert!(looks.newest_at_rest().is_some());
+        looks.found_elsewhere();
+        assert!(looks.newest_at_rest().is_none());
+        let newest = look_again();
+        assert!(Arc::ptr_eq(&looks.newest_at_rest().unwrap(), &newest));
+        looks.goes_on_elsewhere();
+        look_again();
+        assert!(looks.newest_at_rest().is_none());
+    }
+
+    #[test]
+    fn neighbours_are_waited_for_once() {
+        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
+        assert!(!looks.begin_wait());
+        assert!(looks.begin_wait());
     }
 
     #[test]

@@ -138,3 +138,187 @@ fn file(place: &Place) -> PathBuf {
     name.truncate(24);
     place.state.join("neighbours").join(name)
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use checkrein_verifiers::file_system::FileSystem as _;
+
+    use super::*;
+    use crate::set_clock::SetClock;
+
+    /// A tree whose files may change while somebody sleeps.
+    struct Tree {
+        place: Place,
+        clock: Arc<SetClock>,
+        cancelled: AtomicBool,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Tree {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let clock = SetClock::new();
+            let mut place = Place::here(folder.path());
+            place.state = folder.path().join("state");
+            place.system = clock.clone();
+            Self {
+                place,
+                clock,
+                cancelled: AtomicBool::new(false),
+                _folder: folder,
+            }
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.place.root.join(name), text).unwrap();
+        }
+
+        /// An answer that is due in so long.
+        fn due(&self, seconds: Option<u64>) -> Patience<'_> {
+            let due = seconds.map(|s| self.clock.monotonic() + Duration::from_secs(s));
+            Patience {
+                deadline: due,
+                cancelled: &self.cancelled,
+            }
+        }
+
+        fn passed(&self) -> u128 {
+            self.clock.passed().as_millis()
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_was_seen_is_known_for_an_hour() {
+        let tree = Tree::new();
+        remember(&tree.place, &[]);
+        assert!(!file(&tree.place).exists());
+        remember(&tree.place, &names(&["a", "two\nlines", "b c"]));
+        assert_eq!(known(&tree.place), ["a", "b c"]);
+        tree.clock.sleep(FORGOTTEN - Duration::from_secs(1));
+        remember(&tree.place, &names(&["a"]));
+        assert_eq!(known(&tree.place), ["b c", "a"]);
+        tree.clock.sleep(Duration::from_secs(1));
+        assert_eq!(known(&tree.place), ["a"]);
+    }
+
+    #[test]
+    fn the_newest_are_known_and_no_more_than_so_many() {
+        let tree = Tree::new();
+        let many: Vec<String> = (0..MOST + 2).map(|at| at.to_string()).collect();
+        remember(&tree.place, &many);
+        assert_eq!(known(&tree.place), many[2..]);
+    }
+
+    #[test]
+    fn who_writes_is_found_at_once_and_who_does_not_in_vain() {
+        let tree = Tree::new();
+        tree.write("a", "1");
+        tree.write("b", "1");
+        let both = names(&["a", "b"]);
+        let time = Duration::from_secs(1);
+        let found = look_for(&tree.place, &both, time, tree.due(None));
+        assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
+        let found = look_for(&tree.place, &[], time, tree.due(None));
+        assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
+        std::fs::remove_file(tree.place.root.join("b")).unwrap();
+        let gone = names(&["b"]);
+        assert!(look_for(&tree.place, &gone, time, tree.due(None)).is_empty());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while tree.passed() < 2_500 {
+                    std::thread::yield_now();
+                }
+                tree.write("b", "1");
+            });
+            let found = look_for(
+                &tree.place,
+                &gone,
+                Duration::from_secs(1 << 30),
+                tree.due(None),
+            );
+            assert_eq!(found, gone);
+        });
+    }
+
+    #[test]
+    fn no_longer_than_until_the_answer_is_due() {
+        let tree = Tree::new();
+        let time = Duration::from_secs(100);
+        look_for(&tree.place, &names(&["a"]), time, tree.due(Some(3)));
+        assert_eq!(tree.passed(), 3_000);
+        tree.cancelled
+            .store(true, std::sync::atomic::Ordering::Relaxed);
+        look_for(&tree.place, &names(&["a"]), time, tree.due(None));
+        assert_eq!(tree.passed(), 3_000);
+    }
+
+    #[test]
+    fn a_stop_waits_for_a_quarter_of_its_time() {
+        let tree = Tree::new();
+        let longest = |due| longest_wait(&tree.place, tree.due(due)).as_secs();
+        assert_eq!(
+            (longest(None), longest(Some(600)), longest(Some(20))),
+            (60, 10, 5)
+        );
+    }
+
+    #[test]
+    fn what_holds_still_for_two_seconds_is_waited_for() {
+        let tree = Tree::new();
+        // The file is older by then than it is by this clock, but for the time that this takes.
+        tree.clock.sleep(Duration::from_secs(1));
+        tree.write("a", "1");
+        let wait = |most_ms: u64| {
+            let until = tree.clock.monotonic() + Duration::from_millis(most_ms);
+            let paths = names(&["a", "gone"]);
+            wait_for_stillness(&tree.place, &paths, until, tree.due(None))
+        };
+        assert!(!wait(500));
+        assert_eq!(tree.passed(), 1_500);
+        assert!(wait(10_000));
+        let passed = tree.passed();
+        assert!((2_000..3_000).contains(&passed), "{passed}");
+        assert!(wait(0), "it does already");
+    }
+
+    #[test]
+    fn stillness_is_not_waited_for_after_the_answer_is_due() {
+        let tree = Tree::new();
+        tree.clock.sleep(Duration::from_millis(500));
+        tree.write("a", "1");
+        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        let a = names(&["a"]);
+        assert!(!wait_for_stillness(
+            &tree.place,
+            &a,
+            until,
+            tree.due(Some(1))
+        ));
+        assert_eq!(tree.passed(), 1_500);
+        tree.cancelled
+            .store(true, std::sync::atomic::Ordering::Relaxed);
+        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        assert!(!wait_for_stillness(&tree.place, &a, until, tree.due(None)));
+        assert_eq!(tree.passed(), 1_500);
+    }
+
+    /// A clock that is behind the file's tells nothing.
+    #[test]
+    fn what_is_yet_to_come_holds_still() {
+        let tree = Tree::new();
+        std::thread::sleep(Duration::from_millis(20));
+        tree.write("a", "1");
+        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        let a = names(&["a"]);
+        assert!(wait_for_stillness(&tree.place, &a, until, tree.due(None)));
+        assert_eq!(tree.passed(), 0);
+    }
+}

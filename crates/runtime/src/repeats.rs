@@ -32,8 +32,8 @@ pub(crate) fn native_key(delivery: &Delivery<'_>) -> Option<String> {
     }
 }
 
-/// Whether an entry that delivered this call at `first` means another one now: the newest
-/// call of its kind has come back already, so an agent's ids have begun anew.
+/// Whether an entry that delivered this at `first` means another call now, or what came back of another: some agents
+/// begin their ids anew. That is so once the call is over or forgotten, or the agent has stopped or was prompted since.
 pub(crate) fn begins_anew(
     session: &SessionId,
     tail: &dyn Tail,
@@ -41,25 +41,35 @@ pub(crate) fn begins_anew(
     delivery: &Delivery<'_>,
     state: &State,
 ) -> Result<bool, RuntimeError> {
-    let Input::ToolRequested(request) = &delivery.input else {
-        return Ok(false);
+    let is_over = match &delivery.input {
+        Input::ToolRequested(request) => {
+            let window = state.scope(&request.scope).map(|scope| &scope.window);
+            let newest = window.and_then(|window| {
+                let mut calls = window.iter().rev();
+                calls.find(|known| known.call == request.call)
+            });
+            newest.is_none_or(|call| call.outcome.is_some())
+        }
+        Input::ToolReturned(returned) if state.knows_call(returned) => true,
+        _ => return Ok(false),
     };
-    let newest = state.scope(&request.scope).and_then(|scope| {
-        scope
-            .window
-            .iter()
-            .rev()
-            .find(|known| known.call == request.call)
-    });
-    if newest.is_none_or(|call| call.outcome.is_none()) {
-        return Ok(false);
+    let mut is_of_this_entry = false;
+    for raw in tail.events_after(Seq(first.0.saturating_sub(1)))? {
+        let Some(Event::Input(stamped)) = load::decode(session, &raw)? else {
+            continue;
+        };
+        if raw.seq == first {
+            is_of_this_entry = stamped.source == delivery.source;
+        }
+        let goes_on = matches!(
+            stamped.input,
+            Input::StopRequested(_) | Input::PromptSubmitted(_)
+        );
+        if !is_of_this_entry || is_over || goes_on {
+            return Ok(is_of_this_entry);
+        }
     }
-    let recorded = tail.events_after(Seq(first.0.saturating_sub(1)))?;
-    let known = recorded
-        .first()
-        .map(|raw| load::decode(session, raw))
-        .transpose()?;
-    Ok(matches!(known.flatten(), Some(Event::Input(stamped)) if stamped.source == delivery.source))
+    Ok(false)
 }
 
 /// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of

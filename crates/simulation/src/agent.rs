@@ -189,7 +189,11 @@ impl Agent {
             self.stage.world.begin_outside_call(&self.session);
         }
         let scheduler = &self.stage.world.scheduler;
-        scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(400))));
+        let longest = match scheduler.random(3) {
+            0 => 4_000,
+            _ => 400,
+        };
+        scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(longest))));
         self.stage.world.change(subject, good, &self.session);
         if reports {
             self.tell(serde_json::json!({

@@ -142,7 +142,7 @@ impl Plan {
         let mut random = Rng::with_seed(seed);
         let r = &mut random;
         let tick = *pick(r, &[1_u64, 1_000, 4_000_000, 10_000_000]);
-        let checks: Vec<CheckPlan> = (0..r.u32(1..=3)).map(|at| check(r, at)).collect();
+        let mut checks: Vec<CheckPlan> = (0..r.u32(1..=3)).map(|at| check(r, at)).collect();
         let subjects: Vec<Subject> = checks.iter().flat_map(|c| c.reads.clone()).collect();
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
         let mut agents: Vec<_> = (0..sessions).map(|_| agent(r, &subjects)).collect();
@@ -153,18 +153,21 @@ impl Plan {
             _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
         };
         // What chance alone brings about too rarely.
-        match r.u32(0..16) {
-            0 => {
-                if let Some(spoilt) = subjects.iter().find(|subject| is_uncounted(subject)) {
-                    agents = vec![insistent(r, spoilt)];
-                    neighbour = vec![mender(r, spoilt)];
+        let scene = r.u32(0..12);
+        let asks_outside = checks.iter_mut().find(|check| !check.declares_inputs);
+        if let Some(check) = asks_outside.filter(|_| scene < 2) {
+            check.reads.push(Subject::Outside);
+            check.reads.dedup();
+            match scene {
+                0 => {
+                    agents = vec![insistent(r)];
+                    neighbour = vec![mender(r)];
+                }
+                _ => {
+                    agents = vec![reckless(r), watchful(r)];
+                    neighbour.clear();
                 }
             }
-            1 if subjects.contains(&Subject::Outside) => {
-                agents = vec![reckless(r), watchful(r)];
-                neighbour.clear();
-            }
-            _ => {}
         }
         let any_is_enough = r.u32(0..6) == 0;
         let incidents = match r.u32(0..4) {
@@ -359,15 +362,6 @@ fn stop(r: &mut Rng) -> Action {
     }
 }
 
-/// Whether it changes although no file that counts does, and without a tool call.
-fn is_uncounted(subject: &Subject) -> bool {
-    match subject {
-        Subject::File(name) => name == "conf/.env",
-        Subject::Program(_) => true,
-        Subject::Outside => false,
-    }
-}
-
 fn plain_stop() -> Action {
     Action::Stop {
         killed_after: None,
@@ -376,10 +370,10 @@ fn plain_stop() -> Action {
     }
 }
 
-/// It spoils something, and stops until it is let go.
-fn insistent(r: &mut Rng, spoilt: &Subject) -> Vec<Action> {
+/// It spoils what only calls reach, and stops until it is let go.
+fn insistent(r: &mut Rng) -> Vec<Action> {
     let spoils = Action::Tool {
-        subject: spoilt.clone(),
+        subject: Subject::Outside,
         good: false,
         reports: true,
         while_off: false,
@@ -392,18 +386,18 @@ fn insistent(r: &mut Rng, spoilt: &Subject) -> Vec<Action> {
     actions
 }
 
-/// Somebody mends it meanwhile.
-fn mender(r: &mut Rng, spoilt: &Subject) -> Deed {
+/// A person mends it meanwhile, and nobody is told.
+fn mender(r: &mut Rng) -> Deed {
     Deed {
         after: Duration::from_millis(r.u64(1_000..60_000)),
-        subject: spoilt.clone(),
+        subject: Subject::Outside,
         good: true,
         mapped: false,
         times: 1,
     }
 }
 
-/// It spoils what only calls reach, and stops without a word of what came of that.
+/// It spoils the same, and stops without a word of what came of that.
 fn reckless(r: &mut Rng) -> Vec<Action> {
     let spoils = Action::Tool {
         subject: Subject::Outside,
@@ -415,18 +409,29 @@ fn reckless(r: &mut Rng) -> Vec<Action> {
     vec![Action::Prompt, waits, spoils, plain_stop()]
 }
 
-/// Beside it, another one's checks run all the time.
+/// Beside it, another one asks again and again whether it is done.
 fn watchful(r: &mut Rng) -> Vec<Action> {
-    let mut actions = Vec::new();
-    for _ in 0..8 {
-        actions.extend([Action::Prompt, plain_stop()]);
+    let writes = Action::Tool {
+        subject: Subject::File("notes.txt".to_owned()),
+        good: true,
+        reports: true,
+        while_off: false,
+    };
+    let mut actions = vec![Action::Prompt, writes];
+    for _ in 0..12 {
+        actions.push(plain_stop());
         actions.push(Action::Wait(Duration::from_millis(r.u64(0..300))));
     }
     actions
 }
 
 fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    let mut files: Vec<&Subject> = subjects.iter().filter(|at| is_uncounted(at)).collect();
+    let is_uncounted = |subject: &&Subject| match subject {
+        Subject::File(name) => name == "conf/.env",
+        Subject::Program(_) => true,
+        Subject::Outside => false,
+    };
+    let mut files: Vec<&Subject> = subjects.iter().filter(is_uncounted).collect();
     if files.is_empty() || r.u32(0..3) > 0 {
         let is_here = |subject: &&Subject| **subject != Subject::Outside;
         files = subjects.iter().filter(is_here).collect();

@@ -28,7 +28,7 @@ pub struct Job<'a> {
     pub deadline: Option<Instant>,
     /// Where the full output goes, in a file named after the verifier and a nonce.
     pub log_dir: &'a Path,
-    /// Set on SIGTERM or Ctrl-C: kill and come back.
+    /// Set when what asks for the check is cancelled: kill and come back.
     pub cancelled: &'a AtomicBool,
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,

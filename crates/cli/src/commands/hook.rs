@@ -331,28 +331,10 @@ fn judge(
             stances: Stances::default(),
         });
     }
-    let off = off::look(&located.place.state).unwrap_or_else(|why| {
-        ui::say(&format!("checkrein: {why}"));
-        None
-    });
-    if let Some(off) = off {
-        match knock.event {
-            EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
-                if knock.event != EventKind::Round {
-                    count_call(args, &knock, &located, desk);
-                }
-                let decision = match knock.form {
-                    ReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
-                    _ => Decision::Noted,
-                };
-                return Ok(adapter.reply(knock.form, &Answer::new(decision)));
-            }
-            EventKind::Stop => {
-                return Ok(let_through(adapter, args, &knock, &located, &off, desk));
-            }
-            // Tasks begin and end all the same.
-            _ => {}
-        }
+    if let Some(off) = off_here(args, &knock, &located, desk)
+        && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
+    {
+        return Ok(reply);
     }
     let fail = |why: String| Failure {
         why,
@@ -364,13 +346,12 @@ fn judge(
     let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
     if knock.event == EventKind::Stop {
         signals::listen();
-        // What cancels one stop would cancel the whole run.
+        #[cfg(target_os = "linux")]
         if desk.is_none() {
-            off::listen(located.place.state.clone());
-            #[cfg(target_os = "linux")]
             crate::abandoned::listen();
         }
     }
+    let looked_in = located.place.state.clone();
     let patience = Patience {
         deadline: started.checked_add(due),
         cancelled: &signals::CANCELLED,
@@ -384,6 +365,16 @@ fn judge(
         }
         Err(error) => return Err(fail(error.to_string())),
     };
+    if located.place.state != looked_in
+        && let Some(off) = off_in(&located)
+        && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
+    {
+        return Ok(reply);
+    }
+    // What cancels one stop would cancel the whole run.
+    if knock.event == EventKind::Stop && desk.is_none() {
+        off::listen(located.place.state.clone());
+    }
 
     if let Some(Input::PromptSubmitted(prompt)) = &knock.input {
         let ours = runtime.is_our_feedback(&knock.session, &prompt.text);
@@ -534,6 +525,51 @@ fn runtime(
 fn show(desk: Option<&Desk>, news: Progress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
+    }
+}
+
+/// What switches off in the folder of this session. Its agent may work in another one by now; where that cannot be told, it is
+/// the one that the agent works in.
+fn off_here(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) -> Option<Off> {
+    let off = off_in(located)?;
+    let patience = Patience {
+        deadline: None,
+        cancelled: &signals::CANCELLED,
+    };
+    let home = runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience);
+    let is_elsewhere = home.is_ok_and(|(_, home)| home.place.state != located.place.state);
+    (!is_elsewhere).then_some(off)
+}
+
+fn off_in(located: &Located) -> Option<Off> {
+    off::look(&located.place.state).unwrap_or_else(|why| {
+        ui::say(&format!("checkrein: {why}"));
+        None
+    })
+}
+
+/// What is answered while switched off, if this is something to judge: tasks begin and end all the same.
+fn reply_while_off(
+    adapter: &dyn Adapter,
+    args: &Hook,
+    knock: &Knock,
+    located: &Located,
+    off: &Off,
+    desk: Option<&Desk>,
+) -> Option<Reply> {
+    match knock.event {
+        EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
+            if knock.event != EventKind::Round {
+                count_call(args, knock, located, desk);
+            }
+            let decision = match knock.form {
+                ReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
+                _ => Decision::Noted,
+            };
+            Some(adapter.reply(knock.form, &Answer::new(decision)))
+        }
+        EventKind::Stop => Some(let_through(adapter, args, knock, located, off, desk)),
+        _ => None,
     }
 }
 

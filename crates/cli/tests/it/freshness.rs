@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::agent::{Agent, Answer, read};
 use crate::terminal::Terminal;
 use crate::world::{Said, World, read_line, start};
@@ -565,7 +567,10 @@ fn what_was_done_since_takes_a_pass_away() {
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(world.runs("tests"), 1);
     // Nor who changes files that count: the tree says so itself.
-    agent.shell("sed -i s/1/1/ work; touch work", "");
+    let work = world.root().join("work").display().to_string();
+    written(&agent, &work, || ());
+    agent.shell("sed -i s/1/1/ work", "");
+    agent.shell("touch none-yet", "");
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(world.runs("tests"), 1);
     agent.shell("servicectl stop", "");
@@ -577,6 +582,110 @@ fn what_was_done_since_takes_a_pass_away() {
     assert_eq!(agent.stop(), Answer::Nothing);
     assert_eq!(ended(&world), ("task_complete".to_owned(), 3));
     world.replays("claude-code-session");
+}
+
+/// A file tool that has done `does` by the time that it comes back.
+fn written(agent: &Agent<'_>, path: &str, does: impl FnOnce()) {
+    let id = agent.next_id();
+    let call = |event: &str| {
+        let input = json!({ "file_path": path, "content": "x" });
+        let call = json!({
+            "tool_name": "Write", "tool_input": input, "tool_use_id": id, "tool_response": {},
+        });
+        agent.message(event, call)
+    };
+    agent.tell(&call("PreToolUse"));
+    does();
+    agent.tell(&call("PostToolUse"));
+}
+
+/// What says of others whether they count, files of two names, and folders are no files that merely count.
+#[test]
+fn a_write_that_changes_more_than_its_file_takes_a_pass_away() {
+    let check = "grep -q good data/fixture && test ! -d out";
+    for (first, then) in [
+        (".gitignore", "data/fixture"),
+        ("sub/.GITIGNORE", "data/fixture"),
+        ("Cargo.toml", "data/fixture"),
+        ("twin", "twin"),
+        ("out", "out"),
+        ("~/x", "~/x"),
+        ("data\\fixture", "data\\fixture"),
+    ] {
+        let world = World::new();
+        world.write(".gitignore", "data/\nout/\n");
+        world.write("data/fixture", "good");
+        world.write("sub/a", "1");
+        let fixture = world.root().join("data/fixture");
+        if first == "twin" {
+            std::fs::hard_link(&fixture, world.root().join("twin")).unwrap();
+        }
+        let agent = at_work(&world, "", check);
+        assert_eq!(agent.stop(), Answer::Nothing);
+        written(&agent, first, || ());
+        written(&agent, then, || match then {
+            "out" => std::fs::create_dir(world.root().join("out")).unwrap(),
+            _ => std::fs::write(&fixture, "bad").unwrap(),
+        });
+        if first == "twin" {
+            std::fs::remove_file(world.root().join("twin")).unwrap();
+            std::fs::write(world.root().join("twin"), "good").unwrap();
+        }
+        agent.stop().sent_back();
+        assert_eq!(world.runs("tests"), 2, "{first}");
+    }
+}
+
+/// Times and modes are no part of the tree, and a shell changes them.
+#[test]
+fn a_shell_that_only_touches_files_takes_a_pass_away() {
+    let world = World::new();
+    world.write("src", "1");
+    world.write("made", "1");
+    let agent = at_work(&world, "", "test ! made -ot src");
+    assert_eq!(agent.stop(), Answer::Nothing);
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    let src = std::fs::File::options()
+        .write(true)
+        .open(world.root().join("src"));
+    src.unwrap().set_modified(later).unwrap();
+    agent.shell("touch src", "");
+    agent.stop().sent_back();
+    assert_eq!(world.runs("tests"), 2);
+}
+
+/// Some agents number their calls from nought in each turn.
+#[test]
+fn a_call_whose_id_was_used_before_is_a_call() {
+    for (between, reports) in [("a prompt", true), ("31 calls", true), ("a stop", false)] {
+        let world = World::new();
+        let service = Service::running(&world);
+        let check = world.counted("tests", &service.check());
+        world.config(&format!("verify_on = \"always\"\n{check}"));
+        world.commit();
+        let agent = Agent::new(&world, "claude-code");
+        agent.prompt("mend it");
+        world.write("work", "1");
+        let make = || {
+            agent.tell(&agent.call("call-0", "make gen"));
+            if reports {
+                agent.tell(&agent.result("call-0", "make gen", ""));
+            }
+        };
+        make();
+        if between == "31 calls" {
+            for at in 0..31 {
+                agent.shell(&format!("ls {at}"), "");
+            }
+        }
+        assert_eq!(agent.stop(), Answer::Nothing);
+        if between == "a prompt" {
+            agent.prompt("and this");
+        }
+        service.is_now("down");
+        make();
+        agent.stop().sent_back();
+    }
 }
 
 /// Nothing is judged while a person has it switched off, and what was found before is not believed after.
@@ -653,7 +762,13 @@ fn what_another_session_does_counts_where_it_is_known_to_reach_further() {
 /// Of some calls no agent says that they came back. They have done their work when their conversation goes on.
 #[test]
 fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
-    for next in ["another call", "a prompt", "a stop"] {
+    for (next, goes_on) in [
+        ("another call", true),
+        ("a prompt", true),
+        ("a stop", true),
+        ("a stop that fails", false),
+        ("the end", false),
+    ] {
         let world = World::new();
         let agent = at_work(&world, "", "true");
         let other = Agent::named(&world, "claude-code", "b");
@@ -667,6 +782,14 @@ fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
                 other.tell(&other.call(&other.next_id(), "ls"));
             }
             "a prompt" => other.prompt("and this"),
+            "a stop that fails" => {
+                let why = json!({ "error": "rate_limit" });
+                other.tell(&other.message("StopFailure", why));
+            }
+            "the end" => {
+                let why = json!({ "reason": "exit" });
+                other.tell(&other.message("SessionEnd", why));
+            }
             _ => {
                 other.stop();
             }
@@ -676,9 +799,11 @@ fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
         assert_eq!(agent.stop(), Answer::Nothing);
         assert_eq!(world.runs("tests"), 2, "{next}: {runs}");
         // Once.
-        other.stop();
-        assert_eq!(agent.stop(), Answer::Nothing);
-        assert_eq!(world.runs("tests"), 2, "{next}");
+        if goes_on {
+            other.stop();
+            assert_eq!(agent.stop(), Answer::Nothing);
+            assert_eq!(world.runs("tests"), 2, "{next}");
+        }
     }
 }
 
@@ -719,7 +844,7 @@ fn a_write_to_an_ignored_file_takes_a_pass_away() {
         let runs = world.runs("tests");
         let id = agent.next_id();
         let mut call = agent.call(&id, command);
-        call["cwd"] = serde_json::json!(world.root().join(folder));
+        call["cwd"] = json!(world.root().join(folder));
         agent.tell(&call);
         world.write("data/fixture", "bad");
         agent.stop().sent_back();

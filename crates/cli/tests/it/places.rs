@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::{Answer, read};
+use crate::terminal::Terminal;
 use crate::world::{Said, World, feed};
 
 /// A conversation of Claude Code that works in some folder.
@@ -133,8 +134,20 @@ fn a_stop_in_another_repo_is_judged_where_its_session_began() {
     at(other.clone(), "moves").stop().sent_back();
     assert_eq!(world.runs("tests"), 1);
     std::fs::write(other.join("work"), "1").unwrap();
-    assert_eq!(at(other, "theirs").stop(), Answer::Nothing);
+    assert_eq!(at(other.clone(), "theirs").stop(), Answer::Nothing);
     assert_eq!(world.runs("tests"), 1);
+    // And it is switched off where it is judged.
+    let off = ["off", "--for", "1h", "--reason", "a demonstration"];
+    assert_eq!(Terminal::new(&world).says(&off).code, Some(0));
+    let told = at(other.clone(), "moves").stop();
+    assert!(
+        matches!(&told, Answer::Notice(said) if said.contains("switched off")),
+        "{told:?}"
+    );
+    std::fs::remove_file(other.join("fixed")).unwrap();
+    at(other.clone(), "theirs").prompt();
+    std::fs::write(other.join("work"), "2").unwrap();
+    at(other, "theirs").stop().sent_back();
 }
 
 /// Who speaks the generic protocol names the session: "main" may begin in every repo.

@@ -81,32 +81,36 @@ pub(super) fn not_worth_it(
         Some(held) => Transition::new(Reason::Unverified, held.detail),
         None => Transition::new(Reason::GaveUp, "continues"),
     };
-    let limit = continues_limit(policy, pending);
-    let given = continues(policy, scope, pending);
     let below = pending.continues_below();
     if !scope.is_main() && below >= half(policy) {
         let (given, limit) = (below, half(policy));
         why.push(Because::Continues { given, limit });
         return Some(ended());
     }
-    if given >= limit {
-        why.push(Because::Continues { given, limit });
-        return Some(ended());
-    }
-    // Since the stop was asked for, both totals grew by the same.
-    let before_task = draft
-        .state
-        .totals
-        .continues
-        .saturating_sub(task.totals.continues);
-    let given = before_task + given;
-    if let Some(limit) = policy.session_caps.continues
-        && given >= limit
-    {
-        why.push(Because::Continues { given, limit });
+    if let Some(spent) = spent_continues(draft, scope, pending) {
+        why.push(spent);
         return Some(ended());
     }
     token_budget(policy, task, pending, why)
+}
+
+/// Which limit of the times that the agent is sent back is reached, that of the task or that of the session.
+pub(super) fn spent_continues(
+    draft: &Draft<'_>,
+    scope: &ScopeId,
+    pending: &Pending,
+) -> Option<Because> {
+    let (policy, state) = (draft.policy, &*draft.state);
+    let task = state.task.as_ref()?;
+    let given = continues(policy, scope, pending);
+    let of_task = (given, continues_limit(policy, pending));
+    // Since the stop was asked for, both totals grew by the same.
+    let before_task = state.totals.continues.saturating_sub(task.totals.continues);
+    let in_session = |limit| (before_task + given, limit);
+    let of_session = policy.session_caps.continues.map(in_session);
+    let mut limits = [Some(of_task), of_session].into_iter().flatten();
+    let (given, limit) = limits.find(|(given, limit)| given >= limit)?;
+    Some(Because::Continues { given, limit })
 }
 
 /// A program that was there when the policy was sealed is gone, and the agent has not been told:

@@ -76,6 +76,7 @@ impl State {
             Event::FailureSetMet { set, subjects } => {
                 if let Some(task) = &mut self.task {
                     task.meet(*set, *subjects);
+                    task.count_run_once_more();
                 }
             }
             Event::DecisionMade(made) => self.decide(made),

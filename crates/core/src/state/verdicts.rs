@@ -7,7 +7,7 @@
 use super::{Held, MAX_TOLD, OnceMore, Pending, Task, Told};
 use crate::digest::Short;
 use crate::evidence::{Cause, EvidenceFact, MAX_FINDINGS, Verdict};
-use crate::ids::{Millis, VerifierName};
+use crate::ids::{Millis, ScopeId, VerifierName};
 use crate::input::EvidenceArrived;
 
 impl Task {
@@ -74,6 +74,23 @@ impl Task {
                 self.ran_once_more.push(new);
             }
         }
+    }
+
+    /// A main stop is refused for what is known by now: what ran once more for it is known from before to the next.
+    pub(super) fn count_run_once_more(&mut self) {
+        let Some(pending) = self
+            .scope(&ScopeId::main())
+            .and_then(|main| main.pending.as_ref())
+        else {
+            return;
+        };
+        let is_counted = |more: &OnceMore| {
+            pending
+                .held(&more.verifier)
+                .is_some_and(|held| !held.is_cut() && held.began.is_some_and(|at| at >= more.at))
+        };
+        let left = self.ran_once_more.iter().filter(|more| !is_counted(more));
+        self.ran_once_more = left.cloned().collect();
     }
 
     /// Remembers that these findings were told; forgets first what is no longer found.

@@ -61,6 +61,31 @@ fn what_fails_runs_once_more_before_the_task_is_given_up() {
     assert_eq!(stop(&mut world), "gave_up/same_failures");
 }
 
+/// The run that was the one more found something else, which was mended since.
+#[test]
+fn what_ran_once_more_runs_again_when_the_task_would_be_given_up_for_what_it_found() {
+    let mut world = changed(policy("tests", ""));
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    assert_eq!(stop(&mut world), "continue");
+    say(&mut world, "tests", Saying::fail(&[2]));
+    assert_eq!(stop(&mut world), "tests! continue");
+    assert_eq!(stop(&mut world), "continue");
+    say(&mut world, "tests", Saying::pass());
+    assert_eq!(stop(&mut world), "tests! look task_complete");
+}
+
+#[test]
+fn the_limit_of_the_session_is_one_for_which_a_task_is_given_up() {
+    let mut policy = policy("tests", "");
+    policy.session_caps.continues = Some(1);
+    let mut world = changed(policy);
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    say(&mut world, "tests", Saying::pass());
+    assert_eq!(stop(&mut world), "tests! look task_complete");
+}
+
 #[test]
 fn what_failed_at_this_very_stop_does_not_run_once_more() {
     let mut world = changed(policy("tests", ""));

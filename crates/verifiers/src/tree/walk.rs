@@ -328,7 +328,8 @@ pub(crate) fn listed(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::
 }
 
 /// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
-/// not. A folder does not, nor does what a link leads to: it may lie elsewhere.
+/// not. A folder does not, nor does what a link leads to or what has another name, too: that may lie elsewhere. Nor
+/// does what says of others whether they count.
 pub fn would_count(root: &Path, name: &Path) -> bool {
     let Some(text) = name.to_str() else {
         return false;
@@ -340,9 +341,38 @@ pub fn would_count(root: &Path, name: &Path) -> bool {
     };
     let mut folders = name.ancestors().skip(1);
     is_ours_to_count(text)
+        && !decides_what_counts(name)
+        && !has_another_name(&root.join(name))
         && folders.all(|folder| is(folder, FileKind::Folder))
         && is(name, FileKind::File)
         && !is_left_out(files, root, text)
+        // A tool may make a folder of that name.
+        && (root.join(name).exists() || !is_left_out(files, root, &format!("{text}/")))
+}
+
+/// Whether other files may count or not for what this one holds, or for its being there.
+fn decides_what_counts(name: &Path) -> bool {
+    let name = name.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let deciding = [".gitignore", "Cargo.toml"];
+    // A file system may not tell `.GITIGNORE` from it.
+    deciding
+        .iter()
+        .any(|decides| name.eq_ignore_ascii_case(decides))
+}
+
+/// Whether the file there is also one of another place. Where that cannot be told it is not.
+fn has_another_name(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        path.symlink_metadata()
+            .is_ok_and(|found| found.is_file() && found.nlink() > 1)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
 }
 
 /// Whether this is the plain name of something that may be part of the tree.

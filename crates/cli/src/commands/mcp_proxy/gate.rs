@@ -99,6 +99,11 @@ impl Gate {
     pub(super) fn judge(&self, call: mcp::ServerCall, against: Option<String>) -> Judged {
         if let Some(off) = off::in_force(&self.located.place.state) {
             ui::say(&off.words());
+            if let Err(error) = self.runtime.call_while_off(&self.session) {
+                ui::say(&format!(
+                    "checkrein: a call while switched off could not be recorded: {error}"
+                ));
+            }
             return Judged::Runs(Passed::new(call, None));
         }
         // Also what cannot be right is counted, and looked at by the detectors.

@@ -1,0 +1,125 @@
+//! For tests: the real machine with a clock of its own, which only those move who sleep or wait.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use checkrein_core::digest::Digest;
+use checkrein_verifiers::file_system::{FileStat, FileSystem, Links, OpenFile, OpenFolder};
+use checkrein_verifiers::{Job, Report, Verifier};
+
+use crate::owner::ProcessId;
+use crate::system::{MayBlock, RealSystem, System};
+
+/// Who waits looks again after so long.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SetClock {
+    began: (SystemTime, Instant),
+    passed: Mutex<Duration>,
+}
+
+impl SetClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            began: (SystemTime::now(), Instant::now()),
+            passed: Mutex::default(),
+        })
+    }
+
+    /// How much time has passed on it.
+    pub(crate) fn passed(&self) -> Duration {
+        *self.passed.lock().unwrap()
+    }
+}
+
+impl FileSystem for SetClock {
+    fn now(&self) -> SystemTime {
+        self.began.0 + self.passed()
+    }
+
+    fn monotonic(&self) -> Instant {
+        self.began.1 + self.passed()
+    }
+
+    fn sleep(&self, time: Duration) {
+        *self.passed.lock().unwrap() += time;
+    }
+
+    fn threads(&self) -> usize {
+        RealSystem.threads()
+    }
+
+    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
+        RealSystem.open_folder(folder)
+    }
+
+    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat> {
+        RealSystem.stat(path, links)
+    }
+
+    fn open_file(&self, path: &Path, links: Links) -> io::Result<Box<dyn OpenFile>> {
+        RealSystem.open_file(path, links)
+    }
+
+    fn read_link(&self, link: &Path) -> io::Result<PathBuf> {
+        RealSystem.read_link(link)
+    }
+}
+
+impl System for SetClock {
+    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
+        while !ready(MayBlock::No) {
+            self.sleep(AGAIN);
+        }
+    }
+
+    fn thread_created(&self) -> u64 {
+        RealSystem.thread_created()
+    }
+
+    fn thread_started(&self, thread: u64) {
+        RealSystem.thread_started(thread);
+    }
+
+    fn thread_ended(&self, thread: u64) {
+        RealSystem.thread_ended(thread);
+    }
+
+    fn wait_for_threads(&self, threads: &[u64]) {
+        RealSystem.wait_for_threads(threads);
+    }
+
+    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report {
+        RealSystem.verify(verifier, job)
+    }
+
+    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+        RealSystem.programs(script, root, env)
+    }
+
+    #[cfg(unix)]
+    fn agent(&self) -> Option<ProcessId> {
+        RealSystem.agent()
+    }
+
+    #[cfg(unix)]
+    fn lives(&self, process: ProcessId) -> bool {
+        RealSystem.lives(process)
+    }
+
+    fn unique_name(&self) -> String {
+        RealSystem.unique_name()
+    }
+
+    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+        RealSystem.keep_locked(file)
+    }
+}
