@@ -174,3 +174,19 @@ pub fn evidence_of(bytes: &[u8]) -> Option<Evidence> {
     let kept = serde_json::from_slice::<Kept>(bytes).ok()?;
     Some(kept.evidence)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_under_a_key_says_when_it_was_found() {
+        let newest = Newest {
+            at: Millis(7),
+            run: "ab".to_owned(),
+        };
+        let bytes = serde_json::to_vec(&newest).unwrap();
+        assert_eq!(found_at(&bytes), Some(Millis(7)));
+        assert_eq!(found_at(b"{}"), None);
+    }
+}

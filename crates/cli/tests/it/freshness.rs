@@ -372,6 +372,36 @@ fn a_neighbour_that_writes_is_no_attempt_and_hides_none() {
     assert_eq!(world.ending(), "gave_up/same_failures");
 }
 
+/// Whose check it is that writes there: a neighbour is somebody who writes while none runs.
+#[test]
+fn what_the_check_of_another_process_writes_is_no_neighbours() {
+    let world = World::new();
+    let lint = "for _ in $(seq 50); do date +%N > made.txt; sleep 0.1; done";
+    let checks = format!(
+        "accept = \"tests\"\n{}{}",
+        world.counted("tests", "sleep 0.5"),
+        world.counted("lint", lint)
+    );
+    world.config(&checks);
+    world.commit();
+    let mut agent = Agent::new(&world, "claude-code");
+    agent.extra = vec!["--deadline".to_owned(), "90".to_owned()];
+    agent.prompt("mend it");
+    world.write("work", "1");
+    let by_hand = start(&mut world.checkrein(&["check", "lint"]), b"");
+    while world.runs("lint") == 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let told = agent.stop();
+    by_hand.wait_with_output().unwrap();
+    let disturbed = world.runs("tests") > 1
+        || matches!(&told, Answer::SentBack(said) if said.contains("made.txt"));
+    assert!(disturbed, "{told:?}");
+    let known = world.store_folder().join("neighbours");
+    let known = std::fs::read_dir(known).map_or(0, Iterator::count);
+    assert_eq!(known, 0, "{told:?}");
+}
+
 /// What holds without the check that a neighbour disturbs has to hold after it was waited for, too.
 #[test]
 fn an_edit_while_a_neighbour_is_waited_for_is_seen() {

@@ -174,6 +174,14 @@ fn it_ends_with_the_session() {
     assert!(asked.elapsed() < Duration::from_secs(5));
 }
 
+#[test]
+fn it_ends_with_the_tree() {
+    let long = Long::new("true");
+    long.left_running();
+    std::fs::rename(long.world.root(), long.world.outside("elsewhere")).unwrap();
+    long.ended();
+}
+
 /// A person does not wait for a check that is not to decide anything, whoever runs it.
 #[test]
 fn a_stop_that_is_switched_off_meanwhile_is_let_through() {

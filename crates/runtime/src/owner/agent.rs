@@ -31,9 +31,13 @@ impl ProcessId {
     /// The nearest process above this one that is no shell. `None` where that cannot be known, and where
     /// nobody is left but the first process of all.
     pub(crate) fn of_agent() -> Option<Self> {
-        let mut pid = Status::of(std::process::id())?.parent;
+        Self::above(std::process::id(), &Status::of)
+    }
+
+    fn above(pid: u32, status_of: &dyn Fn(u32) -> Option<Status>) -> Option<Self> {
+        let mut pid = status_of(pid)?.parent;
         for _ in 0..MOST_SHELLS {
-            let status = Status::of(pid)?;
+            let status = status_of(pid)?;
             if !SHELLS.contains(&status.name.as_str()) {
                 let started = status.started;
                 return (pid > 1).then_some(Self { pid, started });
@@ -89,5 +93,51 @@ mod tests {
         assert_eq!((status.started, status.is_dead), (9876, false));
         assert!(Status::read("42 (a").is_none());
         assert!(Status::read("").is_none());
+    }
+
+    /// The agent above a process, where each has a name and the next one is its parent.
+    fn above(names: &[&str], first: u32) -> Option<u32> {
+        let status = |pid: u32| {
+            let name = names.get(usize::try_from(first - pid).unwrap())?;
+            Some(Status {
+                name: (*name).to_owned(),
+                parent: pid - 1,
+                started: 0,
+                is_dead: false,
+            })
+        };
+        ProcessId::above(first, &status).map(ProcessId::pid)
+    }
+
+    #[test]
+    fn the_agent_is_the_nearest_that_is_no_shell() {
+        assert_eq!(above(&["checkrein", "agent", "sh"], 42), Some(41));
+        assert_eq!(above(&["checkrein", "sh", "bash", "agent"], 42), Some(39));
+        // All of the others are gone, and so is who tells of them.
+        assert_eq!(above(&["checkrein", "init"], 2), None);
+        assert_eq!(above(&["checkrein", "sh"], 42), None);
+        let shells = |count| [vec!["checkrein"], vec!["sh"; count], vec!["agent"]].concat();
+        assert_eq!(above(&shells(MOST_SHELLS - 1), 42), Some(42 - 8));
+        assert_eq!(above(&shells(MOST_SHELLS), 42), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn who_has_ended_or_was_another_does_not_live() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let of = |pid: u32| {
+            let started = Status::of(pid).unwrap().started;
+            ProcessId::new(pid, started)
+        };
+        let (ours, theirs) = (of(std::process::id()), of(child.id()));
+        assert!(ours.lives());
+        assert!(!ProcessId::new(ours.pid, ours.started + 1).lives());
+        // It has ended, and nobody has asked how.
+        while !Status::of(child.id()).unwrap().is_dead {
+            std::thread::yield_now();
+        }
+        assert!(!theirs.lives());
+        child.wait().unwrap();
+        assert!(!theirs.lives());
     }
 }

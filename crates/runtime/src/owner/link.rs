@@ -181,4 +181,13 @@ mod tests {
         drop(there);
         assert_eq!(link.hear::<HookSays>(), Heard::End);
     }
+
+    #[test]
+    fn half_a_line_is_none() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        there.write_all(b"\"keep\"").unwrap();
+        drop(there);
+        let mut link = OwnerLink::new(here).unwrap();
+        assert_eq!(link.hear::<HookSays>(), Heard::End);
+    }
 }

@@ -183,3 +183,114 @@ pub(crate) fn forget_lost(state: &Path, before: SystemTime, dry: bool) -> usize 
     }
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::OwnedCheck;
+    use super::*;
+    use crate::config::{self, Driver, Source};
+    use crate::owner::ProcessId;
+    use crate::set_clock::SetClock;
+
+    fn batch(state: &Path, id: &str) -> OwnedBatch {
+        OwnedBatch {
+            id: id.to_owned(),
+            root: PathBuf::from("/project"),
+            state: state.to_owned(),
+            addresses: true,
+            session: SessionId::new("a session"),
+            policy: Digest::of(b"a policy"),
+            since: None,
+            checks: vec![OwnedCheck {
+                verifier: "tests".into(),
+                content: Digest::of(b"files"),
+                acts: 0,
+                again: None,
+            }],
+            longest_wait_ms: 0,
+            agent: ProcessId::new(1, 1),
+        }
+    }
+
+    fn spec(name: &str) -> VerifierSpec {
+        let text = format!("[[verifier]]\nname = \"{name}\"\nrun = \"true\"\n");
+        let source = Source {
+            name: PathBuf::from("checkrein.toml"),
+            text,
+        };
+        let compiled = config::compile(Some(&source), None, Driver::Hook).unwrap();
+        compiled.policy.verifiers[0].clone()
+    }
+
+    #[test]
+    fn what_runs_is_of_this_tree_this_check_and_these_files() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let registered = register(&batch(state.path(), "one"), &*clock).unwrap();
+        let runs = |root: &str, name: &str, files: &[u8]| {
+            running(
+                state.path(),
+                Path::new(root),
+                &spec(name),
+                Digest::of(files),
+            )
+            .is_some()
+        };
+        assert!(runs("/project", "tests", b"files"));
+        assert!(!runs("/other", "tests", b"files"));
+        assert!(!runs("/project", "lint", b"files"));
+        assert!(!runs("/project", "tests", b"other files"));
+        drop(registered);
+        assert!(!runs("/project", "tests", b"files"));
+    }
+
+    #[test]
+    fn who_is_to_end_is_waited_for_for_five_seconds() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let registered = register(&batch(state.path(), "one"), &*clock).unwrap();
+        let found = entered(state.path());
+        assert!(!registered.is_cancelled());
+        found[0].cancel(&*clock);
+        assert!(registered.is_cancelled());
+        assert_eq!(clock.passed(), ENDING);
+        drop(registered);
+        found[0].cancel(&*clock);
+        assert_eq!(clock.passed(), ENDING, "it has ended");
+        let left = std::fs::read_dir(state.path().join(FOLDER)).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn only_those_of_the_session_are_to_end_with_it() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let other = OwnedBatch {
+            session: SessionId::new("another"),
+            ..batch(state.path(), "two")
+        };
+        let ours = register(&batch(state.path(), "one"), &*clock).unwrap();
+        let theirs = register(&other, &*clock).unwrap();
+        cancel_session(state.path(), &SessionId::new("a session"));
+        assert!(ours.is_cancelled() && !theirs.is_cancelled());
+        cancel_all(state.path());
+        assert!(theirs.is_cancelled());
+    }
+
+    #[test]
+    fn what_old_lost_owners_left_is_forgotten() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let lives = register(&batch(state.path(), "lives"), &*clock).unwrap();
+        let lost = register(&batch(state.path(), "lost"), &*clock).unwrap();
+        let text = std::fs::read(&lost.path).unwrap();
+        let path = lost.path.clone();
+        drop(lost);
+        std::fs::write(&path, text).unwrap();
+        let forget = |before, dry| forget_lost(state.path(), before, dry);
+        let (long_ago, later) = (
+            SystemTime::now() - Duration::from_secs(60),
+            SystemTime::now() + Duration::from_secs(60),
+        );
+        assert_eq!(forget(long_ago, false), 0);
+        assert_eq!((forget(later, true), path.exists()), (1, true));
+        assert_eq!((forget(later, false), path.exists()), (1, false));
+        assert!(lives.path.exists());
+    }
+}
