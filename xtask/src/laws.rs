@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::copy::Copy;
+use crate::refresh;
 
 /// The laws, in the order and words of the design.
 const LAWS: &[&str] = &[
@@ -83,8 +84,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
                 .collect();
             break_all(&root, &chosen)
         }
+        Some((flag, revision)) if flag == "--refresh" => {
+            refresh::run(&root, revision.first().map_or("HEAD", String::as_str))
+        }
         Some((other, _)) => Err(format!(
-            "unknown argument '{other}'; there is --break [LAW]..."
+            "unknown argument '{other}'; there are --break [LAW]... and --refresh [REV]"
         )),
     }
 }

@@ -15,6 +15,7 @@ mod install;
 mod laws;
 mod parity;
 mod policy_table;
+mod refresh;
 mod rows;
 mod simulate;
 mod targets;
@@ -65,7 +66,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ),
     (
         "laws",
-        "which test keeps which law; --break [LAW]... breaks them and sees each test go red",
+        "which test keeps which law; --break [LAW]... breaks them and sees each test go red; --refresh [REV] carries what breaks them over from there",
         laws::run,
     ),
     (

@@ -1,0 +1,345 @@
+//! `laws --refresh [REV]`: patches that break something on purpose, carried over to the checkout as it stands. At REV
+//! (HEAD, unless said) each applies; what it does there to the words of a file is done to the same words of today's,
+//! by whatever names they go now. Whether a test goes red by it is for `laws --break` to show.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// Folders of patches.
+const FOLDERS: &[&str] = &["laws", "crates/simulation/planted"];
+
+/// The command.
+pub(crate) fn run(root: &Path, revision: &str) -> Result<ExitCode, String> {
+    let names = renamed_files(root, revision)?;
+    let mut failed = false;
+    for folder in FOLDERS {
+        let mut patches: Vec<_> = std::fs::read_dir(root.join(folder))
+            .map_err(|error| format!("{folder}: {error}"))?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|end| end == "patch"))
+            .collect();
+        patches.sort();
+        for patch in patches {
+            let text = std::fs::read_to_string(&patch);
+            let text = text.map_err(|error| format!("{}: {error}", patch.display()))?;
+            let name = patch.strip_prefix(root).unwrap_or(&patch).display();
+            match refreshed(root, revision, &names, &text) {
+                Ok(fresh) if fresh == text => {}
+                Ok(fresh) => {
+                    std::fs::write(&patch, fresh).map_err(|error| format!("{name}: {error}"))?;
+                    println!("{name}: refreshed");
+                }
+                Err(why) => {
+                    failed = true;
+                    println!("{name}: NOT REFRESHED: {why}");
+                }
+            }
+        }
+    }
+    Ok(match failed {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Where files of that revision lie now, if elsewhere.
+fn renamed_files(root: &Path, revision: &str) -> Result<BTreeMap<String, String>, String> {
+    let status = [
+        "diff",
+        "--name-status",
+        "-M30%",
+        "--diff-filter=R",
+        revision,
+    ];
+    let listed = git(root, &status)?;
+    let rows = listed.lines().filter_map(|line| {
+        let mut fields = line.split('\t').skip(1);
+        Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
+    });
+    Ok(rows.collect())
+}
+
+/// The patch for today's files, with the header that it has.
+fn refreshed(
+    root: &Path,
+    revision: &str,
+    names: &BTreeMap<String, String>,
+    patch: &str,
+) -> Result<String, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let touched = |patch: &str| -> Vec<String> {
+        let paths = patch.lines().filter_map(|line| line.strip_prefix("+++ b/"));
+        paths.map(|path| path.trim_end().to_owned()).collect()
+    };
+    let mut before = Vec::new();
+    let mut is_as_it_was = true;
+    for path in touched(patch) {
+        let text = git(root, &["show", &format!("{revision}:{path}")])?;
+        is_as_it_was &= read(root, &path).is_ok_and(|now| now == text);
+        write(folder.path(), &path, &text)?;
+        before.push((path, text));
+    }
+    if is_as_it_was {
+        return Ok(patch.to_owned());
+    }
+    write(folder.path(), "breach.patch", patch)?;
+    // Outside of any repository, paths are taken as they are.
+    git(folder.path(), &["apply", "breach.patch"])?;
+    let mut fresh: String = patch
+        .split_inclusive('\n')
+        .take_while(|line| line.starts_with('#'))
+        .collect();
+    for (path, old) in before {
+        let broken = read(folder.path(), &path)?;
+        let now_at = names.get(&path).unwrap_or(&path);
+        let now = read(root, now_at)?;
+        let carried = formatted(root, &carried(&old, &broken, &now))?;
+        write(folder.path(), "a", &now)?;
+        write(folder.path(), "b", &carried)?;
+        let compared = Command::new("git")
+            .args(["diff", "--no-index", "--", "a", "b"])
+            .current_dir(folder.path())
+            .output();
+        let compared = compared.map_err(|error| format!("git diff: {error}"))?;
+        let compared = String::from_utf8_lossy(&compared.stdout).into_owned();
+        let hunks = compared
+            .find("\n@@")
+            .ok_or("nothing is left of what it does")?;
+        fresh.push_str(&format!("--- a/{now_at}\n+++ b/{now_at}"));
+        fresh.push_str(compared.get(hunks..).unwrap_or_default());
+    }
+    Ok(fresh)
+}
+
+/// `now` with done to it what makes `broken` of `old`. All three are alike but for that and for names.
+fn carried(old: &str, broken: &str, now: &str) -> String {
+    let (old, broken, now) = (Words::of(old), Words::of(broken), Words::of(now));
+    let places = Places::of(&old, &now);
+    let mut text = String::new();
+    let mut done = 0;
+    for change in capture_diff_slices(Algorithm::Myers, &old.words, &broken.words) {
+        if matches!(change, DiffOp::Equal { .. }) {
+            continue;
+        }
+        let (of_old, of_broken) = (change.old_range(), change.new_range());
+        let from = places.of_boundary(of_old.start);
+        text.push_str(now.text(done..from));
+        for at in of_broken {
+            let word = broken.words.get(at).copied().unwrap_or_default();
+            text.push_str(places.name_of(word, of_old.start).unwrap_or(word));
+            text.push_str(broken.blank_after(at));
+        }
+        done = places.of_boundary(of_old.end).max(from);
+        // A comment before it ends where its line does.
+        if now.text(from..done).ends_with(['\n', ' ']) && now.text(from..done).contains('\n') {
+            text.push('\n');
+        }
+    }
+    text.push_str(now.text(done..now.words.len()));
+    text
+}
+
+/// A text in words, each a name, a number, an operator or a sign, and what is blank after each.
+struct Words<'t> {
+    text: &'t str,
+    words: Vec<&'t str>,
+    /// Where each begins; one more, for the end.
+    begins: Vec<usize>,
+}
+
+impl<'t> Words<'t> {
+    fn of(text: &'t str) -> Self {
+        let (mut words, mut begins) = (Vec::new(), Vec::new());
+        let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+        let is_of_operator = |c: char| "=!<>&|+-*/:.^%".contains(c);
+        let mut rest = text.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let end_of = |is_of_word: &dyn Fn(char) -> bool| {
+                rest.find(|c| !is_of_word(c)).unwrap_or(rest.len())
+            };
+            let length = match first {
+                first if is_of_name(first) => end_of(&is_of_name),
+                first if is_of_operator(first) => end_of(&is_of_operator),
+                first => first.len_utf8(),
+            };
+            let (word, after) = rest.split_at(length);
+            begins.push(text.len() - rest.len());
+            words.push(word);
+            rest = after.trim_start();
+        }
+        begins.push(text.len());
+        Self {
+            text,
+            words,
+            begins,
+        }
+    }
+
+    fn begin(&self, at: usize) -> usize {
+        self.begins.get(at).copied().unwrap_or(self.text.len())
+    }
+
+    /// These words, with what is blank between and after them.
+    fn text(&self, words: std::ops::Range<usize>) -> &'t str {
+        let from = match words.start {
+            0 => 0,
+            at => self.begin(at),
+        };
+        self.text
+            .get(from..self.begin(words.end))
+            .unwrap_or_default()
+    }
+
+    fn blank_after(&self, at: usize) -> &'t str {
+        let word = self.words.get(at).map_or(0, |word| word.len());
+        self.text
+            .get(self.begin(at) + word..self.begin(at + 1))
+            .unwrap_or_default()
+    }
+}
+
+/// Which words of one text are which of another.
+struct Places<'t> {
+    /// Of each boundary between words, that in the other text.
+    boundaries: Vec<usize>,
+    /// Words that are called otherwise there, by where they stand here.
+    names: BTreeMap<&'t str, Vec<(usize, &'t str)>>,
+}
+
+impl<'t> Places<'t> {
+    fn of(here: &Words<'t>, there: &Words<'t>) -> Self {
+        let mut boundaries = vec![0; here.words.len() + 1];
+        let mut names: BTreeMap<&'t str, Vec<(usize, &'t str)>> = BTreeMap::new();
+        for change in capture_diff_slices(Algorithm::Myers, &here.words, &there.words) {
+            let (old, new) = (change.old_range(), change.new_range());
+            let is_alike = old.len() == new.len();
+            for at in old.clone() {
+                let step = at - old.start;
+                let to = match is_alike {
+                    true => new.start + step,
+                    // Somewhere in what takes its place.
+                    false => (new.start + step).min(new.end),
+                };
+                if let Some(boundary) = boundaries.get_mut(at) {
+                    *boundary = to;
+                }
+                if let (true, Some(word), Some(name)) =
+                    (is_alike, here.words.get(at), there.words.get(to))
+                {
+                    names.entry(word).or_default().push((at, name));
+                }
+            }
+            if let Some(end) = boundaries.get_mut(old.end) {
+                *end = new.end;
+            }
+        }
+        Self { boundaries, names }
+    }
+
+    fn of_boundary(&self, at: usize) -> usize {
+        self.boundaries.get(at).copied().unwrap_or_default()
+    }
+
+    /// What the nearest word of this text is called there.
+    fn name_of(&self, word: &str, near: usize) -> Option<&'t str> {
+        let all = self.names.get(word)?.iter();
+        all.min_by_key(|(at, _)| at.abs_diff(near))
+            .map(|(_, name)| *name)
+    }
+}
+
+fn formatted(root: &Path, text: &str) -> Result<String, String> {
+    use std::io::Write as _;
+    let mut rustfmt = Command::new("rustfmt")
+        .args(["--edition", "2024"])
+        .current_dir(root)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("rustfmt: {error}"))?;
+    if let Some(mut input) = rustfmt.stdin.take() {
+        input
+            .write_all(text.as_bytes())
+            .map_err(|error| format!("rustfmt: {error}"))?;
+    }
+    let output = rustfmt.wait_with_output();
+    said_by("rustfmt", output)
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    said_by("git", output)
+}
+
+fn said_by(program: &str, output: std::io::Result<std::process::Output>) -> Result<String, String> {
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{program}: {}", why.lines().next().unwrap_or("")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn read(folder: &Path, path: &str) -> Result<String, String> {
+    std::fs::read_to_string(folder.join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+fn write(folder: &Path, path: &str, text: &str) -> Result<(), String> {
+    let file = folder.join(path);
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| format!("{path}: {error}"))?;
+    }
+    std::fs::write(&file, text).map_err(|error| format!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "fn read(of: &Told) -> bool {\n    let told = of.look();\n    told.is_some() && of.is_new()\n}\n";
+
+    /// By words: what is blank is rustfmt's business.
+    fn check(broken: &str, now: &str, expected: &str) {
+        let carried = carried(OLD, broken, now);
+        assert_eq!(Words::of(&carried).words, Words::of(expected).words);
+    }
+
+    #[test]
+    fn what_breaks_it_is_done_to_the_same_words_by_other_names() {
+        let now = "fn read_answer(answer: &UserAnswer) -> bool {\n    let text = answer.find_text();\n    text.is_some() && answer.is_new()\n}\n";
+        check(&OLD.replace("&&", "||"), now, &now.replace("&&", "||"));
+        check(
+            &OLD.replace(" && of.is_new()", ""),
+            now,
+            &now.replace(" && answer.is_new()", ""),
+        );
+        // What it puts in is called by today's names.
+        check(
+            &OLD.replace("told.is_some()", "of.look().is_none()"),
+            now,
+            &now.replace("text.is_some()", "answer.find_text().is_none()"),
+        );
+    }
+
+    #[test]
+    fn lines_that_are_broken_otherwise_are_the_same() {
+        let now = "fn read(\n    of: &UserAnswer,\n) -> bool {\n    let told = of.look();\n    told.is_some()\n        && of.is_new()\n}\n";
+        check(
+            &OLD.replace("is_some", "is_none"),
+            now,
+            &now.replace("is_some", "is_none"),
+        );
+    }
+
+    #[test]
+    fn a_patch_of_today_is_as_it_is() {
+        check(&OLD.replace("&&", "||"), OLD, &OLD.replace("&&", "||"));
+    }
+}
