@@ -20,8 +20,8 @@ pub(crate) fn listen() {
     // Its number may have become another's before it was opened.
     let process = process.filter(|_| agent.is_some_and(|agent| RealSystem.lives(agent)));
     let Some(process) = process else { return };
-    // It ends with this process.
-    std::thread::spawn(move || {
+    // It ends with this process. Where no thread can be had, the answer's deadline ends it.
+    let _ = std::thread::Builder::new().spawn(move || {
         // Of a pipe without a reader there is an error, of a socket without a peer a hang-up; both are told unasked.
         let heard = wait_for(std::io::stdout().as_fd(), PollFlags::empty())
             .and_then(|()| wait_for(process.as_fd(), PollFlags::IN));

@@ -102,8 +102,8 @@ pub(crate) fn look(state: &Path) -> Result<Option<Off>, String> {
 
 /// From here on switching off cancels what this process does, as a signal would.
 pub(crate) fn listen(state: PathBuf) {
-    // It ends with this process.
-    std::thread::spawn(move || {
+    // It ends with this process. Where no thread can be had, the stop is judged to its end.
+    let _ = std::thread::Builder::new().spawn(move || {
         let off = loop {
             match in_force(&state) {
                 Some(off) => break off,

@@ -225,8 +225,9 @@ impl<'a> ToolFactsBuilder<'a> {
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
         // Some tools take these for somewhere else.
-        let is_odd =
-            |path: &str| path.starts_with(['~', '@']) || !cfg!(windows) && path.contains('\\');
+        let is_odd = |path: &str| {
+            path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
+        };
         if named.clone().any(is_odd) {
             return Some(Reach::Outside);
         }

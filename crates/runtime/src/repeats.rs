@@ -6,7 +6,7 @@ use checkrein_core::event::{DecisionMade, Event, Repeatable};
 use checkrein_core::evidence::FRESH_MS;
 use checkrein_core::explain::{Because, Why};
 use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{Input, StopRequested, TreeFact, TreeUnknown};
+use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeFact, TreeUnknown};
 use checkrein_core::state::State;
 use checkrein_store::{Stands, Tail};
 
@@ -32,44 +32,63 @@ pub(crate) fn native_key(delivery: &Delivery<'_>) -> Option<String> {
     }
 }
 
-/// Whether an entry that delivered this at `first` means another call now, or what came back of another: some agents
-/// begin their ids anew. That is so once the call is over or forgotten, or the agent has stopped or was prompted since.
+/// Whether what was delivered at `first` is over, so that this is another call of the same id, or what came back of
+/// one: some agents begin their ids anew. An agent waits for all of its entries before it goes on, so what an entry delivers after
+/// that is new whichever delivered the first.
 pub(crate) fn begins_anew(
     session: &SessionId,
     tail: &dyn Tail,
     first: Seq,
     delivery: &Delivery<'_>,
-    state: &State,
+    (state, now): (&State, Millis),
 ) -> Result<bool, RuntimeError> {
+    let newest = |request: &ToolRequested| {
+        let scope = state.scope(&request.scope)?;
+        let mut calls = scope.window.iter().rev();
+        calls.find(|known| known.call == request.call)
+    };
     let is_over = match &delivery.input {
-        Input::ToolRequested(request) => {
-            let window = state.scope(&request.scope).map(|scope| &scope.window);
-            let newest = window.and_then(|window| {
-                let mut calls = window.iter().rev();
-                calls.find(|known| known.call == request.call)
-            });
-            newest.is_none_or(|call| call.outcome.is_some())
-        }
-        Input::ToolReturned(returned) if state.knows_call(returned) => true,
+        // It came back or is forgotten, or was denied: then another entry may be about to deliver it.
+        Input::ToolRequested(request) => newest(request).is_none_or(|call| call.outcome.is_some()),
+        Input::ToolReturned(returned) if state.knows_call(returned) => return Ok(true),
+        Input::ToolReturned(_) => false,
         _ => return Ok(false),
     };
-    let mut is_of_this_entry = false;
+    let scope = scope_of(&delivery.input);
+    let mut is_of_another_entry = false;
     for raw in tail.events_after(Seq(first.0.saturating_sub(1)))? {
         let Some(Event::Input(stamped)) = load::decode(session, &raw)? else {
             continue;
         };
         if raw.seq == first {
-            is_of_this_entry = stamped.source == delivery.source;
+            let together = now.0.abs_diff(stamped.at.0) <= TOGETHER_MS;
+            is_of_another_entry = stamped.source != delivery.source && together;
         }
-        let goes_on = matches!(
-            stamped.input,
-            Input::StopRequested(_) | Input::PromptSubmitted(_)
-        );
-        if !is_of_this_entry || is_over || goes_on {
-            return Ok(is_of_this_entry);
+        let goes_on = match &stamped.input {
+            Input::StopRequested(stop) => stop.scope == scope,
+            Input::PromptSubmitted(_) => true,
+            _ => false,
+        };
+        if goes_on || is_over && !is_of_another_entry {
+            return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Whether this call was put to a person: what it is then is for [`after_a_person`] to say.
+pub(crate) fn was_put_to_a_person(
+    session: &SessionId,
+    tail: &dyn Tail,
+    first: Seq,
+    input: &Input,
+) -> Result<bool, RuntimeError> {
+    let answer = recorded_answer(session, tail, first, input)?;
+    Ok(answer.is_some_and(|(decision, why)| {
+        let asks = matches!(decision, Decision::Tool(ToolDecision::Ask { .. }));
+        let is_approved = |why: &Because| matches!(why, Because::Approved { .. });
+        asks || why.iter().any(is_approved)
+    }))
 }
 
 /// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of

@@ -30,6 +30,7 @@ use crate::layers::AsItCame;
 use crate::looks::Look;
 use crate::repeats::{
     after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
+    was_put_to_a_person,
 };
 use crate::workspace::PROMPT_LIMIT;
 use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
@@ -349,21 +350,30 @@ impl Runtime {
             Some(key) => tail.find_key(key)?,
             None => repeats(session, tail, delivery, &state, &scope, now)?,
         };
-        if let Some(first) = known
-            && begins_anew(session, tail, first, delivery, &state)?
-        {
-            (key, known) = (None, None);
-        }
-        if let Beside::Call(asked) = beside {
-            while let (Some(first), Some(before)) = (known, key.as_deref()) {
-                let about = (first, asked.key, now);
-                let Some(next) = after_a_person(session, tail, about, delivery)? else {
-                    break;
-                };
-                let next = format!("{before}+{next}");
-                known = tail.find_key(&next)?;
-                key = Some(next);
-            }
+        // From what was delivered under this id first to what was delivered under it last.
+        while let (Some(first), Some(before)) = (known, key.as_deref()) {
+            let asked = match beside {
+                Beside::Call(asked) => {
+                    after_a_person(session, tail, (first, asked.key, now), delivery)?
+                }
+                _ => None,
+            };
+            let next = match asked {
+                Some(approval) => format!("{before}+{approval}"),
+                None => {
+                    let next = format!("{before}#{}", first.0);
+                    let is_newest = tail.find_key(&next)?.is_none();
+                    if is_newest
+                        && (was_put_to_a_person(session, tail, first, &delivery.input)?
+                            || !begins_anew(session, tail, first, delivery, (&state, now))?)
+                    {
+                        break;
+                    }
+                    next
+                }
+            };
+            known = tail.find_key(&next)?;
+            key = Some(next);
         }
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;

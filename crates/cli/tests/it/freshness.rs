@@ -684,37 +684,60 @@ fn a_shell_that_only_touches_files_takes_a_pass_away() {
     assert_eq!(world.runs("tests"), 2);
 }
 
-/// Some agents number their calls from nought in each turn.
+/// Some agents number their calls from nought in each turn, and have hooks in two settings.
 #[test]
 fn a_call_whose_id_was_used_before_is_a_call() {
-    for (between, reports) in [("a prompt", true), ("31 calls", true), ("a stop", false)] {
+    let both = &["user", "project"][..];
+    for (between, reports, first, then) in [
+        ("a prompt", true, both, both),
+        ("a prompt", true, both, &both[1..]),
+        ("31 calls", true, both, both),
+        ("a stop", false, both, both),
+        ("a stop", false, both, &both[1..]),
+    ] {
         let world = World::new();
         let service = Service::running(&world);
         let check = world.counted("tests", &service.check());
         world.config(&format!("verify_on = \"always\"\n{check}"));
         world.commit();
-        let agent = Agent::new(&world, "claude-code");
+        let entries = |names: &[&'static str]| -> Vec<Agent<'_>> {
+            let entry = |name| Agent::source(&world, "claude-code", name);
+            names.iter().map(|name| entry(name)).collect()
+        };
+        let all = entries(both);
+        let agent = &all[0];
         agent.prompt("mend it");
         world.write("work", "1");
-        let make = || {
-            agent.tell(&agent.call("call-0", "make gen"));
-            if reports {
-                agent.tell(&agent.result("call-0", "make gen", ""));
+        let make = |sources: &[&'static str]| {
+            let call = agent.call("call-0", "make gen");
+            let result = agent.result("call-0", "make gen", "");
+            for entry in entries(sources) {
+                assert_eq!(entry.tell(&call), Answer::Nothing);
+            }
+            for entry in entries(sources).iter().filter(|_| reports) {
+                entry.tell(&result);
             }
         };
-        make();
+        make(first);
         if between == "31 calls" {
             for at in 0..31 {
                 agent.shell(&format!("ls {at}"), "");
             }
         }
+        let calls = || world.task()["tool_calls"].as_u64().unwrap();
         assert_eq!(agent.stop(), Answer::Nothing);
         if between == "a prompt" {
             agent.prompt("and this");
         }
+        let before = match between {
+            "a prompt" => 0,
+            _ => calls(),
+        };
         service.is_now("down");
-        make();
+        make(then);
         agent.stop().sent_back();
+        assert_eq!(calls(), before + 1, "{between}, {then:?}");
+        world.replays(&agent.session);
     }
 }
 

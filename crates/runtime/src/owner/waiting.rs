@@ -283,6 +283,57 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_wanted_check_is_joined_outdated_stale_or_apart() {
+        let check = |verifier: &str, content: &[u8], acts, again: Option<u64>| OwnedCheck {
+            verifier: verifier.into(),
+            content: Digest::of(content),
+            acts,
+            again: again.map(Millis),
+        };
+        let policy = Digest::of(b"a policy");
+        let owner = OwnerRecord {
+            since: Millis(100),
+            batch: OwnedBatch {
+                id: "one".to_owned(),
+                root: "/project".into(),
+                state: "/state".into(),
+                addresses: true,
+                session: checkrein_core::ids::SessionId::new("a session"),
+                policy,
+                since: None,
+                checks: vec![check("tests", b"files", 5, None)],
+                longest_wait_ms: 0,
+                agent: crate::owner::ProcessId::new(1, 1),
+            },
+        };
+        let beside = |wanted: OwnedCheck, policy| match wanted.beside(&owner, policy) {
+            Beside::Joined => "joined",
+            Beside::Outdated => "outdated",
+            Beside::Stale => "stale",
+            Beside::Apart => "apart",
+        };
+        assert_eq!(beside(check("lint", b"files", 5, None), policy), "apart");
+        assert_eq!(
+            beside(check("tests", b"others", 5, None), policy),
+            "outdated"
+        );
+        let other = Digest::of(b"another");
+        assert_eq!(beside(check("tests", b"files", 5, None), other), "outdated");
+        assert_eq!(beside(check("tests", b"files", 6, None), policy), "stale");
+        assert_eq!(beside(check("tests", b"files", 5, None), policy), "joined");
+        assert_eq!(beside(check("tests", b"files", 4, None), policy), "joined");
+        // It began before what it is to find was asked for.
+        assert_eq!(
+            beside(check("tests", b"files", 5, Some(101)), policy),
+            "apart"
+        );
+        assert_eq!(
+            beside(check("tests", b"files", 5, Some(100)), policy),
+            "joined"
+        );
+    }
+
+    #[test]
     fn words_say_how_long_it_has_been_running() {
         let of = |ms| still_running_words(ms).split(';').next().map(str::to_owned);
         assert_eq!(of(999).as_deref(), Some("still running for 0 s"));
