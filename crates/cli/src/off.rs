@@ -18,7 +18,7 @@ use crate::person::Checked;
 use crate::signals::CANCELLED;
 use crate::ui::style;
 
-/// How often a hook looks whether it is still to judge.
+/// How often a hook looks whether it is still to judge. No event tells of a file on all systems, and an owner looks as often.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// What [`listen`] heard.
 static CANCELLED_BY: OnceLock<Off> = OnceLock::new();

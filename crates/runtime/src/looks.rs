@@ -274,8 +274,9 @@ mod tests {
                     looks.after(check, read).unwrap();
                 });
             }
-            // They wait for it.
-            std::thread::sleep(Duration::from_millis(100));
+            // They have ended, and wait for it.
+            let others = lock(&looks.busy);
+            drop(looks.one_ended.wait_while(others, |busy| *busy > 1));
             looks.found_out();
             looks.after(last, read).unwrap();
         });

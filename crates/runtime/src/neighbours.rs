@@ -160,8 +160,11 @@ mod tests {
 
     impl Tree {
         fn new() -> Self {
+            Self::with(SetClock::new())
+        }
+
+        fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let clock = SetClock::new();
             let mut place = Place::here(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
@@ -313,8 +316,7 @@ mod tests {
     /// A clock that is behind the file's tells nothing.
     #[test]
     fn what_is_yet_to_come_holds_still() {
-        let tree = Tree::new();
-        std::thread::sleep(Duration::from_millis(20));
+        let tree = Tree::with(SetClock::behind(Duration::from_secs(1)));
         tree.write("a", "1");
         let until = tree.clock.monotonic() + Duration::from_secs(10);
         let a = names(&["a"]);

@@ -23,7 +23,7 @@ const TOGETHER_MS: u64 = 30_000;
 
 /// The key by which the same tool event is known, whichever entry delivers it: the native
 /// id with the call, since some agents begin their ids anew with every turn.
-pub(crate) fn native_key(delivery: &Delivery<'_>) -> Option<String> {
+fn native_key(delivery: &Delivery<'_>) -> Option<String> {
     let key = delivery.key.as_ref()?;
     match &delivery.input {
         Input::ToolRequested(request) => Some(format!("{key}:{:x}", request.call.0)),
@@ -32,10 +32,55 @@ pub(crate) fn native_key(delivery: &Delivery<'_>) -> Option<String> {
     }
 }
 
+/// What is known of a delivery.
+pub(crate) struct Known {
+    /// The key that it is to be filed under.
+    pub(crate) key: Option<String>,
+    /// Where it was delivered first, if it was.
+    pub(crate) first: Option<Seq>,
+}
+
+/// Whether the same was delivered before. What was delivered later under the same id is filed behind it: from the
+/// first under this id to the last. `asked`: what a person is asked about this call.
+pub(crate) fn find_known(
+    session: &SessionId,
+    tail: &dyn Tail,
+    delivery: &Delivery<'_>,
+    (state, scope, now): (&State, &ScopeId, Millis),
+    asked: Option<Digest>,
+) -> Result<Known, RuntimeError> {
+    let Some(mut key) = native_key(delivery) else {
+        let first = repeats(session, tail, delivery, state, scope, now)?;
+        return Ok(Known { key: None, first });
+    };
+    let mut known = tail.find_key(&key)?;
+    while let Some(first) = known {
+        let approval = match asked {
+            Some(asked) => after_a_person(session, tail, (first, asked, now), delivery)?,
+            None => None,
+        };
+        let next = match &approval {
+            Some(approval) => format!("{key}+{approval}"),
+            None => format!("{key}#{}", first.0),
+        };
+        let behind = tail.find_key(&next)?;
+        let is_the_last = approval.is_none() && behind.is_none();
+        if is_the_last
+            && (was_put_to_a_person(session, tail, first, &delivery.input)?
+                || !begins_anew(session, tail, first, delivery, (state, now))?)
+        {
+            break;
+        }
+        (key, known) = (next, behind);
+    }
+    let (key, first) = (Some(key), known);
+    Ok(Known { key, first })
+}
+
 /// Whether what was delivered at `first` is over, so that this is another call of the same id, or what came back of
 /// one: some agents begin their ids anew. An agent waits for all of its entries before it goes on, so what an entry delivers after
 /// that is new whichever delivered the first.
-pub(crate) fn begins_anew(
+fn begins_anew(
     session: &SessionId,
     tail: &dyn Tail,
     first: Seq,
@@ -77,7 +122,7 @@ pub(crate) fn begins_anew(
 }
 
 /// Whether this call was put to a person: what it is then is for [`after_a_person`] to say.
-pub(crate) fn was_put_to_a_person(
+fn was_put_to_a_person(
     session: &SessionId,
     tail: &dyn Tail,
     first: Seq,
@@ -94,7 +139,7 @@ pub(crate) fn was_put_to_a_person(
 /// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of
 /// the question. A recorded question that nobody can answer any more is no answer; and a call
 /// that a person let through is let through once, for all entries that deliver it together.
-pub(crate) fn after_a_person(
+fn after_a_person(
     session: &SessionId,
     tail: &dyn Tail,
     (first, key, now): (Seq, Digest, Millis),
@@ -132,7 +177,7 @@ pub(crate) fn after_a_person(
 /// says "Done." four times sends the same bytes four times: only the newest one, delivered
 /// by other entries and with no work since, can be meant. An agent goes on when all of its entries have
 /// answered, so a stop may come by the next one long after the first: when that has waited for its checks.
-pub(crate) fn repeats(
+fn repeats(
     session: &SessionId,
     tail: &dyn Tail,
     delivery: &Delivery<'_>,

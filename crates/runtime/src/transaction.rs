@@ -28,10 +28,7 @@ use crate::guard::Sealing;
 use crate::known_scope::KnownScope;
 use crate::layers::AsItCame;
 use crate::looks::Look;
-use crate::repeats::{
-    after_a_person, begins_anew, native_key, recorded_answer, repeated, repeats, scope_of,
-    was_put_to_a_person,
-};
+use crate::repeats::{Known, find_known, recorded_answer, repeated, scope_of};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
 
@@ -345,36 +342,12 @@ impl Runtime {
             });
         }
         let now = self.place.system.millis();
-        let mut key = native_key(delivery);
-        let mut known = match &key {
-            Some(key) => tail.find_key(key)?,
-            None => repeats(session, tail, delivery, &state, &scope, now)?,
+        let asked = match beside {
+            Beside::Call(asked) => Some(asked.key),
+            _ => None,
         };
-        // From what was delivered under this id first to what was delivered under it last.
-        while let (Some(first), Some(before)) = (known, key.as_deref()) {
-            let asked = match beside {
-                Beside::Call(asked) => {
-                    after_a_person(session, tail, (first, asked.key, now), delivery)?
-                }
-                _ => None,
-            };
-            let next = match asked {
-                Some(approval) => format!("{before}+{approval}"),
-                None => {
-                    let next = format!("{before}#{}", first.0);
-                    let is_newest = tail.find_key(&next)?.is_none();
-                    if is_newest
-                        && (was_put_to_a_person(session, tail, first, &delivery.input)?
-                            || !begins_anew(session, tail, first, delivery, (&state, now))?)
-                    {
-                        break;
-                    }
-                    next
-                }
-            };
-            known = tail.find_key(&next)?;
-            key = Some(next);
-        }
+        let Known { key, first: known } =
+            find_known(session, tail, delivery, (&state, &scope, now), asked)?;
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
             if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {

@@ -370,15 +370,18 @@ fn plain_stop() -> Action {
     }
 }
 
-/// It spoils what only calls reach, and stops until it is let go.
-fn insistent(r: &mut Rng) -> Vec<Action> {
-    let spoils = Action::Tool {
+fn spoils_outside(reports: bool) -> Action {
+    Action::Tool {
         subject: Subject::Outside,
         good: false,
-        reports: true,
+        reports,
         while_off: false,
-    };
-    let mut actions = vec![Action::Prompt, spoils];
+    }
+}
+
+/// It spoils what only calls reach, and stops until it is let go.
+fn insistent(r: &mut Rng) -> Vec<Action> {
+    let mut actions = vec![Action::Prompt, spoils_outside(true)];
     for _ in 0..4 {
         actions.push(plain_stop());
         actions.push(Action::Wait(Duration::from_millis(r.u64(1_000..20_000))));
@@ -399,14 +402,8 @@ fn mender(r: &mut Rng) -> Deed {
 
 /// It spoils the same, and stops without a word of what came of that.
 fn reckless(r: &mut Rng) -> Vec<Action> {
-    let spoils = Action::Tool {
-        subject: Subject::Outside,
-        good: false,
-        reports: false,
-        while_off: false,
-    };
     let waits = Action::Wait(Duration::from_millis(r.u64(100..3_000)));
-    vec![Action::Prompt, waits, spoils, plain_stop()]
+    vec![Action::Prompt, waits, spoils_outside(false), plain_stop()]
 }
 
 /// Beside it, another one asks again and again whether it is done.

@@ -532,13 +532,23 @@ fn show(desk: Option<&Desk>, news: Progress) {
 /// the one that the agent works in.
 fn off_here(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) -> Option<Off> {
     let off = off_in(located)?;
+    let home = runtime_while_off(args, located, knock, desk);
+    let is_elsewhere = home.is_ok_and(|(_, home)| home.place.state != located.place.state);
+    (!is_elsewhere).then_some(off)
+}
+
+/// Nobody waits long for what is not judged.
+fn runtime_while_off(
+    args: &Hook,
+    located: &Located,
+    knock: &Knock,
+    desk: Option<&Desk>,
+) -> Result<(Runtime, Located), RuntimeError> {
     let patience = Patience {
         deadline: None,
         cancelled: &signals::CANCELLED,
     };
-    let home = runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience);
-    let is_elsewhere = home.is_ok_and(|(_, home)| home.place.state != located.place.state);
-    (!is_elsewhere).then_some(off)
+    runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience)
 }
 
 fn off_in(located: &Located) -> Option<Off> {
@@ -575,11 +585,7 @@ fn reply_while_off(
 
 /// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
 fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) {
-    let patience = Patience {
-        deadline: None,
-        cancelled: &signals::CANCELLED,
-    };
-    let counted = runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience)
+    let counted = runtime_while_off(args, located, knock, desk)
         .and_then(|(runtime, _)| Ok(runtime.call_while_off(&knock.session)?));
     if let Err(error) = counted {
         ui::say(&format!(

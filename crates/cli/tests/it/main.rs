@@ -47,6 +47,7 @@ mod mcp_client;
 mod mcp_proxy;
 mod middleware;
 mod modes;
+mod neighbours;
 #[cfg(target_os = "linux")]
 mod owner;
 mod patch;

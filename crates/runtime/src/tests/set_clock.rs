@@ -28,8 +28,13 @@ pub(crate) struct SetClock {
 
 impl SetClock {
     pub(crate) fn new() -> Arc<Self> {
+        Self::behind(Duration::ZERO)
+    }
+
+    /// One by which it is earlier than it is.
+    pub(crate) fn behind(by: Duration) -> Arc<Self> {
         Arc::new(Self {
-            began: (SystemTime::now(), Instant::now()),
+            began: (SystemTime::now() - by, Instant::now()),
             passed: Mutex::default(),
         })
     }
