@@ -152,7 +152,8 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
-    if let (true, Some(last)) = (lines.is_empty(), last_line(&found.excerpt)) {
+    let last = last_line(&found.excerpt).or(found.note.as_deref());
+    if let (true, Some(last)) = (lines.is_empty(), last) {
         lines.push(timeline::quote(last));
     }
     lines.extend(found.log.map(|log| format!("full output: {log}")));

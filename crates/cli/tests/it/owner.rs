@@ -78,6 +78,9 @@ impl Long {
             told.contains("stop again when you have nothing else to do"),
             "{told}"
         );
+        // Said once, as what is to be known of the check, and not as its output.
+        assert_eq!(told.matches("still running").count(), 1, "{told}");
+        assert!(!told.contains("another process"), "{told}");
         assert_eq!(self.runs(), 1);
     }
 
@@ -126,7 +129,10 @@ fn a_stop_that_waits_in_vain_says_so_again() {
     let long = Long::new("true");
     long.left_running();
     let told = long.answer(long.stopping(true));
-    assert!(told.sent_back().contains("still running for"), "{told:?}");
+    // Counted from when the owner began.
+    let seconds = told.sent_back().split("still running for ").nth(1);
+    let seconds = seconds.and_then(|rest| rest.split_once(" s;")?.0.parse::<u64>().ok());
+    assert!(seconds.is_some_and(|seconds| seconds < 60), "{told:?}");
     assert_eq!(long.runs(), 1);
     long.go();
     long.ended();
@@ -147,6 +153,68 @@ fn changed_files_start_it_again() {
         ("task_complete".to_owned(), 2)
     );
     long.ended();
+}
+
+/// The check began before the call, whose effects it may not have seen.
+#[test]
+fn a_call_starts_its_own_sessions_check_again() {
+    let long = Long::new("true");
+    long.left_running();
+    assert_eq!(long.agent().shell("curl -X POST db", "ok"), Answer::Nothing);
+    let hook = long.stopping(true);
+    read_line(&long.world.outside("up"));
+    long.go();
+    assert_eq!(long.answer(hook), Answer::Nothing);
+    assert_eq!(
+        (long.world.ending(), long.runs()),
+        ("task_complete".to_owned(), 2)
+    );
+    long.ended();
+}
+
+/// That session's own stop may still believe what it finds.
+#[test]
+fn a_call_of_another_session_does_not_end_a_check() {
+    let long = Long::new("true");
+    let mut other = Agent::named(&long.world, "claude-code", "another");
+    other.extra = vec!["--deadline".to_owned(), DEADLINE.to_owned()];
+    other.prompt("ask the database");
+    long.world.write("work", "2");
+    long.left_running();
+    assert_eq!(other.shell("curl -X POST db", "ok"), Answer::Nothing);
+    let told = other.stop();
+    assert!(told.sent_back().contains("still running for"), "{told:?}");
+    assert_eq!(long.runs(), 1);
+    // The next one waits for its end.
+    long.go();
+    read_line(&long.world.outside("up"));
+    assert_eq!(long.runs(), 2);
+    long.go();
+    long.ended();
+}
+
+/// An owner does not know what its hook prints into, which grows while it looks at the tree.
+#[test]
+fn a_hook_that_prints_into_the_tree_has_no_owner() {
+    let long = Long {
+        deadline: "20",
+        ..Long::new("true")
+    };
+    let agent = long.agent();
+    let answer = long.world.root().join("answer.json");
+    let mut hook = agent.hook();
+    hook.stdin(Stdio::piped())
+        .stdout(std::fs::File::create(answer).unwrap());
+    let mut hook = hook.spawn().unwrap();
+    let message = agent.stop_message(false, "Done.").to_string();
+    let mut input = hook.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, message.as_bytes()).unwrap();
+    drop(input);
+    read_line(&long.world.outside("up"));
+    assert_eq!(long.owners(), 0);
+    long.go();
+    assert!(hook.wait().unwrap().success());
+    assert_eq!(long.world.ending(), "task_complete");
 }
 
 /// Esc, SIGTERM, kill -9: who did not say that it is to go on wants it to end.

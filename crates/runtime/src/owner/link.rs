@@ -74,7 +74,7 @@ pub(super) enum OwnerSays {
         command: String,
     },
     /// Evidence is kept under this id.
-    Done { verifier: VerifierName, run: Digest },
+    Done { run: Digest },
 }
 
 /// What a hook says after the batch.

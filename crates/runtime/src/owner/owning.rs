@@ -103,10 +103,7 @@ impl Runtime {
                 ),
                 &progress,
                 &mut |done: Done| {
-                    tell(OwnerSays::Done {
-                        verifier: done.evidence.verifier,
-                        run: done.key,
-                    });
+                    tell(OwnerSays::Done { run: done.key });
                     Ok(())
                 },
             );

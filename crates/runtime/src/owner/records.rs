@@ -185,7 +185,7 @@ pub(crate) fn forget_lost(state: &Path, before: SystemTime, dry: bool) -> usize 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::OwnedCheck;
     use super::*;
     use crate::config::{self, Driver, Source};
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    fn spec(name: &str) -> VerifierSpec {
+    pub(in crate::owner) fn spec(name: &str) -> VerifierSpec {
         let text = format!("[[verifier]]\nname = \"{name}\"\nrun = \"true\"\n");
         let source = Source {
             name: PathBuf::from("checkrein.toml"),

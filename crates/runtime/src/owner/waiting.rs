@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Origin, Retryable};
-use checkrein_core::ids::{Millis, VerifierName};
+use checkrein_core::ids::Millis;
 use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
 use checkrein_verifiers::Report;
 
@@ -146,18 +146,16 @@ impl<'a> Batch<'a> {
                 Heard::Said(OwnerSays::Started { verifier, command }) => {
                     (self.progress)(Progress::Started { verifier, command });
                 }
-                Heard::Said(OwnerSays::Done { verifier, run }) => {
-                    match self.found_by_owner(&wanted, &verifier, run) {
-                        Ok(Some(done)) => {
-                            wanted.retain(|want| want.verifier != verifier);
-                            self.looks.found_out();
-                            self.looks.found_elsewhere();
-                            send(Ok(Found::Done(Box::new(done))));
-                        }
-                        Ok(None) => {}
-                        Err(error) => return send(Err(error)),
+                Heard::Said(OwnerSays::Done { run }) => match self.found_by_owner(&wanted, run) {
+                    Ok(Some(done)) => {
+                        wanted.retain(|want| want.verifier != done.evidence.verifier);
+                        self.looks.found_out();
+                        self.looks.found_elsewhere();
+                        send(Ok(Found::Done(Box::new(done))));
                     }
-                }
+                    Ok(None) => {}
+                    Err(error) => return send(Err(error)),
+                },
                 Heard::Nothing => {}
                 Heard::End => break,
             }
@@ -170,17 +168,14 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn found_by_owner(
-        &self,
-        wanted: &[Wanted],
-        verifier: &VerifierName,
-        run: Digest,
-    ) -> Result<Option<Done>, RuntimeError> {
+    fn found_by_owner(&self, wanted: &[Wanted], run: Digest) -> Result<Option<Done>, RuntimeError> {
         let kept = self.runtime.store.evidence(&run)?;
         let found = kept.and_then(|kept| kept::run(run, &kept.bytes));
-        let asked = wanted.iter().any(|want| want.verifier == *verifier);
-        let found = found.filter(|run| asked && run.evidence.verifier == *verifier);
-        Ok(found.map(|run| Done {
+        let is_wanted = |run: &kept::Run| {
+            let mut wanted = wanted.iter();
+            wanted.any(|want| want.verifier == run.evidence.verifier)
+        };
+        Ok(found.filter(is_wanted).map(|run| Done {
             key: run.id,
             began: run.began,
             evidence: run.evidence,
@@ -206,10 +201,9 @@ impl<'a> Batch<'a> {
         since: Millis,
     ) -> Result<Done, RuntimeError> {
         let now = self.now();
-        let note = still_running_words(now.since(since));
         let report = Report {
-            note: Some(note.clone()),
-            ..Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, note)
+            note: Some(still_running_words(now.since(since))),
+            ..Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, "")
         };
         let none = Digest::of(b"");
         let evidence = self.evidence(spec, report, subject, subject, none, none);
@@ -331,6 +325,15 @@ mod tests {
             beside(check("tests", b"files", 5, Some(100)), policy),
             "joined"
         );
+    }
+
+    #[test]
+    fn a_check_may_outlast_what_its_timeout_and_retries_exceed() {
+        let mut spec = crate::owner::records::tests::spec("tests");
+        spec.timeout_ms = 10_000;
+        spec.retries = 2;
+        assert!(may_outlast(&spec, Duration::from_millis(29_999)));
+        assert!(!may_outlast(&spec, Duration::from_secs(30)));
     }
 
     #[test]

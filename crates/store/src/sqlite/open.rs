@@ -189,6 +189,10 @@ fn make_schema(conn: &Connection, file: &Path, patience: Patience) -> Result<(),
         let source = io::Error::other("this file system has no shared memory for SQLite's log");
         return Err(StoreError::io("make store", file, source));
     }
+    // Tables without rows can be made again: the first commit that must survive a power cut takes them
+    // with it.
+    conn.pragma_update(None, "synchronous", "NORMAL")
+        .map_err(|error| fault::of(file, error))?;
     let behavior = TransactionBehavior::Immediate;
     let tx = patience.wait(file, || {
         rusqlite::Transaction::new_unchecked(conn, behavior)
