@@ -130,6 +130,8 @@ impl<'a> Session<'a> {
             text: text.to_owned(),
             tree: None,
             tokens: None,
+            tells_calls: false,
+            acts: None,
         };
         self.take(Input::PromptSubmitted(prompt)).map(drop)
     }
@@ -140,6 +142,8 @@ impl<'a> Session<'a> {
             text: text.to_owned(),
             tree: None,
             tokens: None,
+            tells_calls: false,
+            acts: None,
         });
         let key = format!("prompt:{answers}");
         self.deliver(prompt, Some(key), None, None).map(drop)

@@ -166,7 +166,9 @@ fn nothing_changed(policy: &Policy, task: &Task, pending: &Pending) -> bool {
         .all(|spec| spec.subject == SubjectKind::Tree && !is_view(spec));
     let unchanged = match (&task.start, &pending.tree) {
         (Some(start), Ok(now)) => start.tree == now.tree && start.subjects == now.subjects,
-        _ => false,
+        // The start tree was too large to be read in time.
+        (None, Ok(now)) => task.acts_at_start.is_some() && task.acts_at_start == now.acts,
+        (_, Err(_)) => false,
     };
     // Judges may have sent it back since: that is no reason to run anything else.
     let sent_back = task
@@ -198,7 +200,15 @@ fn accept_unverified(
         let transition = accepted(draft.policy, task, judged);
         return finish(draft, pending.stop, scope, transition, why);
     }
-    let mut why = vec![Because::NoChange];
+    let start = draft
+        .state
+        .task
+        .as_ref()
+        .and_then(|task| task.start.as_ref());
+    let mut why = vec![match start {
+        Some(_) => Because::NoChange,
+        None => Because::OnlyRead,
+    }];
     let tree = pending.tree.as_ref().map(|tree| tree.tree).ok();
     if draft
         .state

@@ -8,7 +8,7 @@ use crate::digest::{Digest, Short};
 use crate::effect::Effect;
 use crate::explain::Why;
 use crate::ids::{DetectorName, ScopeId, Seq, SourceName, TaskId, VerifierName};
-use crate::input::{Input, Stamped, TreeFact};
+use crate::input::{Acts, Input, Stamped, TreeFact};
 use crate::transition::Transition;
 
 /// Version of the event vocabulary this build writes.
@@ -65,6 +65,9 @@ pub enum Event {
         by: OpenedBy,
         /// The tree at its start, if known.
         tree: Option<TreeFact>,
+        /// The newest acts at its start, if only they are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        acts: Option<Acts>,
     },
     /// Work went on after its transition, without a new prompt.
     TaskReopened {

@@ -113,6 +113,8 @@ pub enum Because {
     },
     /// Nothing changed since the prompt.
     NoChange,
+    /// The tree at the prompt is not known, and every call since only reads.
+    OnlyRead,
     /// The newest verdict on this very tree is a fail.
     KnownFailing,
     /// No verifier is configured.

@@ -168,6 +168,12 @@ pub struct PromptSubmitted {
     pub tree: Option<TreeFact>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
+    /// The agent is known to tell every call before it runs, whatever tool it is of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tells_calls: bool,
+    /// The newest acts at that moment, where the tree could not be read and calls are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acts: Option<Acts>,
 }
 
 /// What a tool does, as far as its adapter knows by its name.
@@ -297,6 +303,9 @@ pub struct ToolFacts {
     /// How far it may reach, if it is an act at all. Older logs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Reach>,
+    /// It is no act, and not known to only read: it may change files that count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counted: bool,
     /// What a model said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub veto: Option<Box<VetoFact>>,

@@ -20,7 +20,7 @@ use crate::event::{Cap, OpenedBy};
 use crate::evidence::{Cause, EvidenceFact, Retryable, Verdict};
 use crate::ids::{AgentName, Millis, ScopeId, Seq, TaskId, VerifierName};
 use crate::input::{
-    Calling, JudgeFact, NewestRun, Reach, Stamped, ToolReturned, TreeFact, TreeUnknown,
+    Acts, Calling, JudgeFact, NewestRun, Reach, Stamped, ToolReturned, TreeFact, TreeUnknown,
 };
 use crate::transition::Transition;
 
@@ -129,6 +129,8 @@ pub struct Task {
     pub prompt: Short,
     /// The tree at its start.
     pub start: Option<TreeFact>,
+    /// The newest acts at its start, where the tree is not known, as long as no call of the task may have changed a file.
+    pub acts_at_start: Option<Acts>,
     /// Since when the agent has been at work; `None` while we judge or it rests.
     pub working_since: Option<Millis>,
     /// How it ended; `None` while it is open.

@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::event::{Cap, DecisionMade, Event, OpenedBy};
 use crate::explain::{Because, Why};
 use crate::ids::{ScopeId, Seq, TaskId};
-use crate::input::{Input, PromptSubmitted, SessionSource, Stamped, StanceAt, TreeFact};
+use crate::input::{Acts, Input, PromptSubmitted, SessionSource, Stamped, StanceAt, TreeFact};
 use crate::policy::{Policy, Stance};
 use crate::state::{State, time};
 use crate::transition::{Reason, Transition};
@@ -198,12 +198,13 @@ impl Draft<'_> {
         self.end_open(Transition::new(Reason::Abandoned, detail));
     }
 
-    fn open(&mut self, by: OpenedBy, tree: Option<TreeFact>) {
+    fn open(&mut self, by: OpenedBy, tree: Option<TreeFact>, acts: Option<Acts>) {
         let last = self.state.task.as_ref().map_or(0, |task| task.id.0);
         self.emit(Event::TaskOpened {
             task: TaskId(last + 1),
             by,
             tree,
+            acts,
         });
     }
 
@@ -211,7 +212,7 @@ impl Draft<'_> {
         // Under `run` feedback comes back as a prompt; only what comes after the end is news.
         if !(self.policy.single_task && self.state.open_task().is_some()) {
             self.abandon("superseded");
-            self.open(OpenedBy::Prompt, prompt.tree);
+            self.open(OpenedBy::Prompt, prompt.tree, prompt.acts);
         }
         self.note();
     }
@@ -220,7 +221,7 @@ impl Draft<'_> {
     fn ensure_task(&mut self) {
         let reopen = match &self.state.task {
             None => {
-                self.open(OpenedBy::Work, None);
+                self.open(OpenedBy::Work, None, None);
                 return;
             }
             Some(task) => task.ended.is_some() && !task.halted,
@@ -234,7 +235,7 @@ impl Draft<'_> {
     fn halt_now(&mut self, seq: Seq, transition: Transition, because: Because) {
         if self.policy.single_task && self.state.task.is_none() {
             // `run` has exactly one task, also when its process never came to work.
-            self.open(OpenedBy::Work, None);
+            self.open(OpenedBy::Work, None, None);
         }
         if self.state.open_task().is_none() {
             self.note();

@@ -124,6 +124,8 @@ fn inputs() -> Vec<Stamped> {
             text: format!("find name {task}"),
             tree: None,
             tokens: None,
+            tells_calls: true,
+            acts: None,
         }));
         for n in task * CALLS..(task + 1) * CALLS {
             let args = format!("{{\"command\":\"rg -n name_{n} src | head -n 20\"}}");

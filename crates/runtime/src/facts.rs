@@ -45,6 +45,27 @@ pub(crate) struct CallPlace<'a> {
     pub(crate) patch: Option<&'a PatchFact>,
 }
 
+/// What a call may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallExtent {
+    /// It is known to only read.
+    Nothing,
+    /// Files that count, and nothing else that a check could find.
+    Counted,
+    /// More than that, as far as this.
+    Act(Reach),
+}
+
+impl CallExtent {
+    /// How far it may reach, if it is an act.
+    pub(crate) fn reach(self) -> Option<Reach> {
+        match self {
+            CallExtent::Act(reach) => Some(reach),
+            CallExtent::Nothing | CallExtent::Counted => None,
+        }
+    }
+}
+
 impl<'a> ToolFactsBuilder<'a> {
     /// Nothing is known yet of a call that does this.
     pub fn new(action: &'a ToolAction) -> Self {
@@ -199,28 +220,25 @@ impl<'a> ToolFactsBuilder<'a> {
         }
     }
 
-    /// How far the call may reach, if it is not known to leave alone all that a check could find beside
-    /// the files that count.
-    pub(crate) fn reach(
-        &self,
-        place: CallPlace<'_>,
-        outside: bool,
-        may_act: bool,
-    ) -> Option<Reach> {
+    /// What the call may change.
+    pub(crate) fn extent(&self, place: CallPlace<'_>, outside: bool, may_act: bool) -> CallExtent {
         let Some(action) = self.action else {
-            return may_act.then_some(Reach::Unknown);
+            return match may_act {
+                true => CallExtent::Act(Reach::Unknown),
+                false => CallExtent::Nothing,
+            };
         };
         if outside {
-            return Some(Reach::Outside);
+            return CallExtent::Act(Reach::Outside);
         }
         if only_reads_by(&self.scripts, action, place.root) {
-            return None;
+            return CallExtent::Nothing;
         }
         if self.command().is_some() {
-            return self.reach_of_command(place);
+            return self.extent_of_command(place);
         }
         if action.kind != ToolKind::Write || action.is_cut {
-            return Some(Reach::Unknown);
+            return CallExtent::Act(Reach::Unknown);
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
@@ -229,19 +247,19 @@ impl<'a> ToolFactsBuilder<'a> {
             path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
         };
         if named.clone().any(is_odd) {
-            return Some(Reach::Outside);
+            return CallExtent::Act(Reach::Outside);
         }
         let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
         let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
         paths.extend(patched.map(|path| place.root.join(path)));
-        Some(match paths.iter().all(|path| is_in(place.root, path)) {
-            true if !paths.is_empty() && all_count(&paths, place.root) => return None,
-            true => Reach::Elsewhere,
-            false => Reach::Outside,
-        })
+        match paths.iter().all(|path| is_in(place.root, path)) {
+            true if !paths.is_empty() && all_count(&paths, place.root) => CallExtent::Counted,
+            true => CallExtent::Act(Reach::Elsewhere),
+            false => CallExtent::Act(Reach::Outside),
+        }
     }
 
-    fn reach_of_command(&self, place: CallPlace<'_>) -> Option<Reach> {
+    fn extent_of_command(&self, place: CallPlace<'_>) -> CallExtent {
         // What our table of programs takes for ordinary work on files, all of it.
         let bounds = Bounds {
             unmatched: Unmatched::ByEffect,
@@ -253,7 +271,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let (facts, touched) = self.judge(&RuleSet::default().bounded(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
-            return Some(Reach::Unknown);
+            return CallExtent::Act(Reach::Unknown);
         }
         let files = touched.files.iter();
         // Told from where the command starts, or from the root on: both have to count.
@@ -266,7 +284,10 @@ impl<'a> ToolFactsBuilder<'a> {
                 only_writes_named(&command.argv, are_new) || is_reader(&command.argv)
             });
         let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
-        (!counts).then_some(Reach::Elsewhere)
+        match counts {
+            true => CallExtent::Counted,
+            false => CallExtent::Act(Reach::Elsewhere),
+        }
     }
 
     /// Whether a call could do harm: what our own table of programs does not take for ordinary

@@ -109,6 +109,7 @@ mod tests {
             task: TaskId(2),
             by: OpenedBy::Prompt,
             tree: None,
+            acts: None,
         });
         let told = |row, state: &State| {
             let known = known(row, state, &scope);

@@ -9,7 +9,7 @@ use checkrein_store::{RawEvent, StateCache, Store, StoreError, Tail};
 use crate::error::RuntimeError;
 
 /// Version of the folded state's shape; another one folds from the start.
-pub(crate) const CORE_VERSION: u32 = 22;
+pub(crate) const CORE_VERSION: u32 = 23;
 
 /// The state at the tail and the place of the cache it was folded from.
 pub(crate) struct Loaded {

@@ -23,7 +23,7 @@ use crate::approvals::{Beside, check_open};
 use crate::delivery::{Delivery, Patience, Rewritten};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::facts::CallPlace;
+use crate::facts::{CallExtent, CallPlace};
 use crate::guard::Sealing;
 use crate::known_scope::KnownScope;
 use crate::layers::AsItCame;
@@ -235,7 +235,11 @@ impl Runtime {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits(&*self.place.system)
                 };
+                // Before the tree, as at a stop: an act that comes meanwhile is one of the task.
+                let acts = self.acts(Some(&delivery.session))?;
                 let reading = self.place.read(&tracked, &policy, limits);
+                let is_too_slow = matches!(reading, Err(TreeError::TooSlow { .. }));
+                prompt.acts = (is_too_slow && prompt.tells_calls).then_some(acts.newest);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
@@ -534,7 +538,9 @@ impl Runtime {
                     .facts(under, &request.tool, place, &self.redactor);
                 (request.facts.veto, request.facts.progress) = (veto, progress);
                 let outside = request.facts.outside;
-                request.facts.reach = delivery.facts.reach(place, outside, request.may_act);
+                let extent = delivery.facts.extent(place, outside, request.may_act);
+                request.facts.reach = extent.reach();
+                request.facts.counted = extent == CallExtent::Counted;
                 fit::facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
@@ -555,7 +561,7 @@ impl Runtime {
         };
         let facts = &delivery.facts;
         let known = facts.facts((None, policy), "", place, &self.redactor);
-        facts.reach(place, known.outside, true)
+        facts.extent(place, known.outside, true).reach()
     }
 
     fn effect_rows(

@@ -40,6 +40,8 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
+        tells_calls: true,
+        acts: None,
     }));
 }
 

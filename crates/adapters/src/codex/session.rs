@@ -42,5 +42,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
+        tells_calls: false,
+        acts: None,
     }));
 }

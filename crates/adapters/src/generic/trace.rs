@@ -387,6 +387,8 @@ pub(super) fn prompt_input(text: &str) -> Input {
         text: text.to_owned(),
         tree: None,
         tokens: None,
+        tells_calls: false,
+        acts: None,
     })
 }
 

@@ -245,7 +245,9 @@ fn claude_code_sessions() {
         Input::PromptSubmitted(PromptSubmitted {
             text: "Do the smoke task.".into(),
             tree: None,
-            tokens: None
+            tokens: None,
+            tells_calls: true,
+            acts: None,
         })
     );
     // The end of a background task comes as a prompt, but nobody prompted.

@@ -273,6 +273,9 @@ pub(crate) fn because(because: &Because) -> String {
         Because::RanOut { approval } => format!("nobody answered {approval} in time"),
         Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
         Because::NoChange => "the tree is as it was at the prompt".to_owned(),
+        Because::OnlyRead => {
+            "the tree at the prompt is not known, and no call since could change a file".to_owned()
+        }
         Because::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),
         Because::NoChecks => "no verifier is configured".to_owned(),
         Because::Verdict {

@@ -302,3 +302,33 @@ fn five_thousand_files() {
     assert_eq!(world.says(&["check"]).code, Some(0));
     assert_eq!(world.runs("tests"), 2, "back again: that verdict is known");
 }
+
+/// Nobody knows then what the tree was at the prompt. What the agent did since, its calls say.
+#[test]
+fn a_question_in_a_tree_that_is_too_large_to_be_read_in_time_runs_nothing() {
+    for (command, ending, runs) in [
+        ("ls src", "unverified/no_change", 0),
+        ("touch src/new", "task_complete", 1),
+        ("./mend.sh", "task_complete", 1),
+    ] {
+        let world = World::with_check("true");
+        let large = |n: usize| world.root().join(format!("large-{n}.bin"));
+        // Holes are read as fast as memory is, and digested: far more than two seconds' work.
+        for n in 0..96 {
+            let file = std::fs::File::create(large(n)).unwrap();
+            file.set_len((512 << 20) - 1).unwrap();
+        }
+        let agent = Agent::new(&world, "claude-code");
+        agent.prompt("what is this?");
+        (0..96).for_each(|n| std::fs::remove_file(large(n)).unwrap());
+        assert_eq!(agent.shell(command, "said"), Answer::Nothing);
+        assert_eq!(agent.stop_saying("A project."), Answer::Nothing);
+        assert_eq!(
+            (world.ending(), world.runs("tests")),
+            (ending.to_owned(), runs)
+        );
+        let why = world.why().contains("the tree at the prompt is not known");
+        assert_eq!(why, runs == 0);
+        world.replays(&agent.session);
+    }
+}

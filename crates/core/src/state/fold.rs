@@ -14,7 +14,7 @@ use crate::evidence::{Cause, Origin, Verdict};
 use crate::explain::Because;
 use crate::ids::{Millis, ScopeId, Seq, TaskId};
 use crate::input::{
-    EvidenceArrived, Input, SessionSource, Stamped, StopRequested, TokenUse, ToolKind,
+    Acts, EvidenceArrived, Input, SessionSource, Stamped, StopRequested, TokenUse, ToolKind,
     ToolRequested, ToolReturned, TreeFact, TreeRead,
 };
 use crate::layers::{LayerFact, LayerSays};
@@ -52,7 +52,12 @@ impl State {
             }
             Event::Input(stamped) => self.take_in(stamped),
             Event::Repeated { of, source, .. } => self.deliveries.repeated(*of, source),
-            Event::TaskOpened { task, by, tree } => self.open(*task, *by, tree.clone()),
+            Event::TaskOpened {
+                task,
+                by,
+                tree,
+                acts,
+            } => self.open(*task, *by, tree.clone(), *acts),
             Event::TaskReopened { .. } => {
                 let now = self.now;
                 if let Some(task) = &mut self.task {
@@ -249,6 +254,10 @@ impl State {
             }
         }
         count(&mut task.totals.tool_calls, 1);
+        let facts = &request.facts;
+        if facts.counted || facts.reach.is_some() || request.kind == ToolKind::Write {
+            task.acts_at_start = None;
+        }
         task.working_since.get_or_insert(now);
         task.make_room(&request.scope);
         let scope = task.scope_mut(&request.scope);
@@ -276,6 +285,9 @@ impl State {
     /// know what was called: the request does.
     fn end_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
+        if returned.wrote {
+            task.acts_at_start = None;
+        }
         task.came_back(returned.call);
         let scope = task.scope_mut(&returned.scope);
         scope.wrote |= returned.wrote;
@@ -426,7 +438,13 @@ impl State {
         true
     }
 
-    fn open(&mut self, id: TaskId, opened_by: OpenedBy, start: Option<TreeFact>) {
+    fn open(
+        &mut self,
+        id: TaskId,
+        opened_by: OpenedBy,
+        start: Option<TreeFact>,
+        acts_at_start: Option<Acts>,
+    ) {
         // What a session used before its first prompt was for that one.
         let is_first = id.0 == 1 && opened_by == OpenedBy::Prompt;
         let used = self.totals.output_tokens;
@@ -440,6 +458,7 @@ impl State {
                 OpenedBy::Work => Short::default(),
             },
             start,
+            acts_at_start,
             working_since: Some(self.now),
             ended: None,
             spent: None,

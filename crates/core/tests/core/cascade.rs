@@ -234,6 +234,24 @@ fn no_change() {
         "unreadable | prompt | tree 1 | stop",
         "tests look task_complete",
     );
+    // Nor need it be where every call of the task is known to only read.
+    for (calls, expected) in [
+        ("call rg=1", "allow | unverified/no_change"),
+        ("call counted=1", "allow | tests look task_complete"),
+        ("call write=1", "allow | tests look task_complete"),
+        ("call reaching=1", "allow | tests look task_complete"),
+        ("call rg=1 | act", "allow | tests look task_complete"),
+        (
+            "call rg=1 | unreadable",
+            "allow | continue tests:tree_unreadable?0+0-0",
+        ),
+    ] {
+        check(
+            tests(),
+            &format!("act | unreadable | prompt | tree 1 | {calls} | stop"),
+            expected,
+        );
+    }
     // A refusal or an unanswered question is not a question answered.
     check(
         tests(),

@@ -12,7 +12,7 @@ use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
 use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
 use checkrein_core::input::{
     Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, NewestRun,
-    PromptSubmitted, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
+    PromptSubmitted, Reach, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
     ToolReturned, TreeFact, TreeRead, TreeUnknown,
 };
 use checkrein_core::layers::{LayerFact, LayerSays, Stage};
@@ -367,8 +367,10 @@ impl World {
         let tree = self.tree.map(|tree| self.tree_fact(tree));
         self.news(Input::PromptSubmitted(PromptSubmitted {
             text: "do it".to_owned(),
+            acts: Some(self.acts).filter(|acts| tree.is_none() && *acts != Acts::default()),
             tree,
             tokens: None,
+            tells_calls: false,
         }))
     }
 
@@ -400,6 +402,8 @@ impl World {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
                 outside: name.starts_with("install"),
+                counted: name.starts_with("counted"),
+                reach: name.starts_with("reaching").then_some(Reach::Unknown),
                 approval: self.approval.clone().map(Box::new),
                 ..ToolFacts::default()
             },
