@@ -1,5 +1,6 @@
 //! Stops: hard, soft, lazy; what is run, what is said, how it ends.
 
+use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::Origin;
@@ -343,6 +344,13 @@ fn a_check_that_was_cut_is_no_attempt() {
         "prompt | edit | tests reply_deadline | 8x stop",
         &expected.join(" | "),
     );
+    // Nor where another passes.
+    check(
+        policy("a b", ""),
+        "prompt | edit | a reply_deadline | 8x stop",
+        "a b continue a:reply_deadline?0+0-0 | a continue a:reply_deadline?0+0-0 x6
+         | a unverified/still_running",
+    );
     check(
         policy("tests", ""),
         "prompt | edit | tests claimed_elsewhere | stop | tests pass | stop",
@@ -392,6 +400,14 @@ fn a_token_budget_that_is_a_target() {
     );
     let many = passing(&["tokens=5000"; 8]);
     check(target(true), &many, &format!("{on} x7 | {done}"));
+    let mut world = World::new(target(true));
+    tell(&mut world, &passing(&["tokens=5000"; 3]));
+    let left = world.decisions().filter_map(|made| match &made.decision {
+        Decision::Stop(StopDecision::Continue { feedback }) => Some(feedback.continues_left),
+        _ => None,
+    });
+    let left: Vec<u32> = left.collect();
+    assert_eq!(left, [6, 5, 4]);
     // Unknown use is no reason to go on; under hooks the target is a limit.
     check(target(true), &passing(&[""]), done);
     check(target(false), &passing(&["tokens=5000"]), done);
@@ -553,6 +569,14 @@ fn subagents() {
          | tests pass | edit | @t stop | stop",
         "allow | accept | allow | tests continue tests:1+0-0 | tests look accept
          | tests look task_complete",
+    );
+    // Nobody is asked in the middle of a task.
+    check(
+        with(policy("tests p@", ""), |p| {
+            p.subagents.verify = SubagentVerify::Writers
+        }),
+        "prompt | edit | @t call write=1 | @t stop | stop",
+        "allow | tests look accept | tests p look task_complete",
     );
     // What a sub-agent was told, the main conversation was not: no attempt, nothing told,
     // and to the sub-agent itself nothing is cut short. Each of its stops asks for itself,

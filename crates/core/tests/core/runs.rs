@@ -6,7 +6,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{Cause, FRESH_MS, Verdict};
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::NewestRun;
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{Policy, SubjectKind};
 use checkrein_core::step::Step;
 
 use crate::world::{Saying, World, policy};
@@ -95,6 +95,18 @@ fn what_failed_at_this_very_stop_does_not_run_once_more() {
     assert_eq!(stop(&mut world), "tests continue");
     world.tree = Some(4);
     assert_eq!(stop(&mut world), "tests gave_up/same_failures");
+}
+
+/// Nobody mends a message.
+#[test]
+fn what_judges_no_files_does_not_run_once_more() {
+    let mut policy = policy("tests", "");
+    policy.verifiers[0].subject = SubjectKind::Message;
+    let mut world = changed(policy);
+    say(&mut world, "tests", Saying::fail(&[1]));
+    assert_eq!(stop(&mut world), "tests continue");
+    assert_eq!(stop(&mut world), "continue");
+    assert_eq!(stop(&mut world), "gave_up/same_failures");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Verbs: `prompt` `edit` `act` (what only declared inputs outlive) `installs` (what nothing does) `tree N` `unreadable` `moves N…` (what the next readings find)
 //! `NAME pass|fail ID…|CAUSE|on T CAUSE|after T VERDICT` `stop [cap=N] [tokens=N] [truncated] [over=WORD]`
 //! `call NAME[=OUTCOME] [tokens=N]` `!NAME` (forbidden) `?NAME` (ask) `returns NAME`
-//! `calling WORD` (what calls for judges) `says TEXT` (the final message) `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process` `interrupt`
+//! `calling WORD` (what calls for judges) `says TEXT` (the final message) `round` `wait SECONDS` `back SECONDS` `end` `clear` `failed WORD` `process [WORD]` `interrupt`
 //! `asks [ID [yes|no]]` (what is looked up about the next calls) `answered ID yes|no`
 //! `edited PATH…` (guarded files) `renewed` (sealed anew) `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
@@ -165,7 +165,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "process" => world.news(Input::ProcessFailed(ProcessFailed {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
-            native_reason: None,
+            native_reason: rest.first().map(ToString::to_string),
         })),
         "stance" => world.news(Input::StanceUsed(StanceUsed {
             scope: at,

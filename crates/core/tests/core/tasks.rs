@@ -87,6 +87,16 @@ fn idle_nights_are_nobody_s_work() {
 }
 
 #[test]
+fn what_the_agents_program_ended_with_stays_with_the_task() {
+    let mut world = World::new(with(policy("tests", ""), |policy| {
+        policy.single_task = true
+    }));
+    tell(&mut world, "prompt | process crashed");
+    let ended = world.state.task.and_then(|task| task.ended).unwrap();
+    assert_eq!(ended.native_reason.as_deref(), Some("crashed"));
+}
+
+#[test]
 fn under_run() {
     let run = || with(policy("tests", ""), |policy| policy.single_task = true);
     for (story, expected) in [
