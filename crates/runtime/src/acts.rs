@@ -124,6 +124,8 @@ pub(crate) fn unreported(state: &State, input: &Input) -> Option<Reach> {
     match input {
         Input::ToolRequested(request) => state.unreported_act(&request.scope),
         Input::StopFailed(failed) => state.unreported_act(&failed.scope),
+        // A stop that was let through: its session's next may be long after another's.
+        Input::StanceUsed(used) => state.unreported_act(&used.scope),
         Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
             state.unreported_act(&ScopeId::main())
         }

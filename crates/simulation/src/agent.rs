@@ -12,7 +12,7 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::RuntimeError;
 
-use crate::plan::{Action, CheckPlan, Subject};
+use crate::plan::{Action, Subject};
 use crate::run::{AFTERLIFE, Stage, session};
 use crate::scheduler::{Process, Time};
 use crate::world::World;
@@ -182,6 +182,8 @@ impl Agent {
             ),
             (command, _) => ("Bash", serde_json::json!({"command": command})),
         };
+        // Nothing is known of a call that is asked for while nobody judges and never comes back.
+        let reports = reports || self.stage.world.is_off();
         if !self.request(&id, tool, args.clone()) {
             return;
         }
@@ -214,6 +216,8 @@ impl Agent {
         self.stops += 1;
         let seals = self.stage.seals.load(Ordering::Relaxed);
         let before = (Unchanged::of(&world), world.scheduler.now());
+        let runs = self.newest_runs();
+        let were_fresh = self.are_fresh(&runs);
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
         let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
         let after = world.scheduler.now();
@@ -256,6 +260,10 @@ impl Agent {
             StopDecision::Accept { transition } => {
                 let transition = transition.as_ref()?;
                 self.look_at_ending(transition.reason, hook, before, after);
+                // By the runs there were before it: what it has run itself is always fresh.
+                if were_fresh && self.are_fresh(&runs) {
+                    self.look_at_runs(hook, before.0);
+                }
                 let detail = transition.detail.as_deref().unwrap_or("");
                 self.gave_up |= transition.reason == Reason::GaveUp;
                 world.tell(format!(
@@ -349,14 +357,29 @@ impl Agent {
             }
             _ => {}
         }
+    }
+
+    /// When the newest run of each check began, by the wall clock.
+    fn newest_runs(&self) -> Vec<Option<i64>> {
         let checks = self.stage.plan.checks.iter();
-        let is_fresh = |check: &CheckPlan| {
-            let began = world.newest_began_ns(&check.name);
-            began.is_some_and(|began| world.wall_ns().abs_diff(began) < FRESH_NS)
-        };
-        if self.accepted_at == Some(before.0)
-            && Unchanged::of(world) == before.0
-            && checks.clone().all(is_fresh)
+        checks
+            .map(|check| self.stage.world.newest_began_ns(&check.name))
+            .collect()
+    }
+
+    /// Whether what these runs found is young enough to be believed.
+    fn are_fresh(&self, runs: &[Option<i64>]) -> bool {
+        let now = self.stage.world.wall_ns();
+        let is_fresh = |began: i64| now.abs_diff(began) < FRESH_NS;
+        runs.iter().all(|began| began.is_some_and(is_fresh))
+    }
+
+    /// What passed is not run again where nothing was changed.
+    fn look_at_runs(&self, hook: Process, before: Unchanged) {
+        let world = &self.stage.world;
+        let checks = self.stage.plan.checks.iter();
+        if self.accepted_at == Some(before)
+            && Unchanged::of(world) == before
             && !self.stage.plan.has_stash()
             // A check that failed beside the one that was enough is asked anew in the next task.
             && !self.stage.plan.any_is_enough

@@ -669,6 +669,7 @@ fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
         ("another call", true),
         ("a prompt", true),
         ("a stop", true),
+        ("a stop that is let through", false),
         ("a stop that fails", false),
         ("the end", false),
     ] {
@@ -685,6 +686,11 @@ fn a_call_that_is_not_reported_counts_again_when_its_conversation_goes_on() {
                 other.tell(&other.call(&other.next_id(), "ls"));
             }
             "a prompt" => other.prompt("and this"),
+            "a stop that is let through" => {
+                switch_off(&world);
+                other.stop();
+                switch_on(&world);
+            }
             "a stop that fails" => {
                 let why = json!({ "error": "rate_limit" });
                 other.tell(&other.message("StopFailure", why));
