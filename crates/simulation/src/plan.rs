@@ -155,13 +155,21 @@ impl Plan {
         // What chance alone brings about too rarely.
         let scene = r.u32(0..12);
         let asks_outside = checks.iter_mut().find(|check| !check.declares_inputs);
-        if let Some(check) = asks_outside.filter(|_| scene < 2) {
+        if let Some(check) = asks_outside.filter(|_| scene < 3) {
             check.reads.push(Subject::Outside);
             check.reads.dedup();
             match scene {
                 0 => {
                     agents = vec![insistent(r)];
                     neighbour = vec![mender(r)];
+                }
+                1 => {
+                    // What it has found is old when the other check ends.
+                    check.lasts = Duration::from_millis(30);
+                    check.habit = Habit::OnlyReads;
+                    checks.push(slow_check(r));
+                    agents = vec![restless(r), watchful(r)];
+                    neighbour.clear();
                 }
                 _ => {
                     agents = vec![reckless(r), watchful(r)];
@@ -309,6 +317,19 @@ fn check(r: &mut Rng, at: u32) -> CheckPlan {
     }
 }
 
+/// It reads what nobody changes, for a few seconds.
+fn slow_check(r: &mut Rng) -> CheckPlan {
+    let lasts = Duration::from_millis(r.u64(1_000..4_000));
+    CheckPlan {
+        name: "check-d".to_owned(),
+        reads: vec![Subject::File("b.txt".to_owned())],
+        lasts,
+        timeout: lasts + Duration::from_secs(600),
+        habit: Habit::OnlyReads,
+        declares_inputs: false,
+    }
+}
+
 fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
     let mut actions = vec![Action::Prompt];
     for _ in 0..r.u32(1..=4) {
@@ -404,6 +425,21 @@ fn mender(r: &mut Rng) -> Deed {
 fn reckless(r: &mut Rng) -> Vec<Action> {
     let waits = Action::Wait(Duration::from_millis(r.u64(100..3_000)));
     vec![Action::Prompt, waits, spoils_outside(false), plain_stop()]
+}
+
+/// It spoils it and brings it back, over and over.
+fn restless(r: &mut Rng) -> Vec<Action> {
+    let mut actions = vec![Action::Prompt];
+    for good in [false, true].repeat(6) {
+        actions.push(Action::Tool {
+            subject: Subject::Outside,
+            good,
+            reports: true,
+            while_off: false,
+        });
+        actions.push(Action::Wait(Duration::from_millis(r.u64(0..3_000))));
+    }
+    actions
 }
 
 /// Beside it, another one asks again and again whether it is done.
