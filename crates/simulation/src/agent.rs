@@ -48,6 +48,10 @@ struct Unchanged {
 
 impl Unchanged {
     fn of(world: &World) -> Self {
+        // Whether it is counted yet nobody can say.
+        if world.is_act_counted_now() {
+            world.renew();
+        }
         Self {
             changes: world.changes(),
             renewals: world.renewals(),
@@ -184,7 +188,8 @@ impl Agent {
         };
         // Nothing is known of a call that is asked for while nobody judges and never comes back.
         let reports = reports || self.stage.world.is_off();
-        if !self.request(&id, tool, args.clone()) {
+        let runs = self.counting_acts(|agent| agent.request(&id, tool, args.clone()));
+        if !runs {
             return;
         }
         if *subject == Subject::Outside {
@@ -198,12 +203,22 @@ impl Agent {
         scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(longest))));
         self.stage.world.change(subject, good, &self.session);
         if reports {
-            self.tell(serde_json::json!({
+            let result = serde_json::json!({
                 "type": "tool_result", "session": self.session, "id": id, "tool": tool,
                 "args": args, "result": "ok",
-            }));
+            });
+            self.counting_acts(|agent| agent.tell(result));
             self.stage.world.end_outside_calls(&self.session);
         }
+    }
+
+    /// A call counts at its request and at its end: what passed before is asked anew.
+    fn counting_acts<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
+        let world = &self.stage.world;
+        world.begin_counting_act();
+        let answer = hook(self);
+        world.end_counting_act();
+        answer
     }
 
     /// Stops; says how the task ended, if it did.

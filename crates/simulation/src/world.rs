@@ -76,6 +76,7 @@ struct State {
     outside_calls: Vec<(String, Time, Option<Time>)>,
     /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
     renewals: u64,
+    acts_being_counted: u32,
 }
 
 /// A run that was not cut.
@@ -488,6 +489,22 @@ impl World {
     /// Whatever passed before is asked anew.
     pub(crate) fn renew(&self) {
         self.state().renewals += 1;
+    }
+
+    /// A hook counts an act from here on.
+    pub(crate) fn begin_counting_act(&self) {
+        self.state().acts_being_counted += 1;
+    }
+
+    /// It has, or nobody knows.
+    pub(crate) fn end_counting_act(&self) {
+        let mut state = self.state();
+        state.acts_being_counted -= 1;
+        state.renewals += 1;
+    }
+
+    pub(crate) fn is_act_counted_now(&self) -> bool {
+        self.state().acts_being_counted > 0
     }
 
     /// How often that was so.
