@@ -168,7 +168,7 @@ pub struct PromptSubmitted {
     pub tree: Option<TreeFact>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
-    /// The agent is known to tell every call before it runs, whatever tool it is of.
+    /// The agent is known to tell every call before it runs, whatever tool it is of. Said by its adapter, and not recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tells_calls: bool,
     /// The newest acts at that moment, where the tree could not be read and calls are told.
@@ -303,7 +303,8 @@ pub struct ToolFacts {
     /// How far it may reach, if it is an act at all. Older logs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Reach>,
-    /// It is no act, and not known to only read: it may change files that count.
+    /// It is no act, and not known to only read: it may change files that count. Said only where the tree at the task's
+    /// start is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
     /// What a model said of it.

@@ -239,7 +239,9 @@ impl Runtime {
                 let acts = self.acts(Some(&delivery.session))?;
                 let reading = self.place.read(&tracked, &policy, limits);
                 let is_too_slow = matches!(reading, Err(TreeError::TooSlow { .. }));
-                prompt.acts = (is_too_slow && prompt.tells_calls).then_some(acts.newest);
+                // Nothing else asks whether calls are told.
+                let tells_calls = std::mem::take(&mut prompt.tells_calls);
+                prompt.acts = (is_too_slow && tells_calls).then_some(acts.newest);
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
@@ -540,7 +542,9 @@ impl Runtime {
                 let outside = request.facts.outside;
                 let extent = delivery.facts.extent(place, outside, request.may_act);
                 request.facts.reach = extent.reach();
-                request.facts.counted = extent == CallExtent::Counted;
+                // Of a task whose start is known the tree itself says so.
+                let is_asked = state.open_task().is_some_and(|t| t.acts_at_start.is_some());
+                request.facts.counted = is_asked && extent == CallExtent::Counted;
                 fit::facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
