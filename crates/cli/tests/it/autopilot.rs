@@ -39,11 +39,13 @@ fn fly(world: &World, coder: &Coder) -> Said {
 
 fn script(heard: &Heard) -> Turn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
+    let is_unknown = heard.fresh.contains("took effect is not known");
+    let has_noted = heard.whole.contains("echo right");
     match heard.turns {
         n if n == STEPS / 2 => Turn::say("The goal is reached."),
         n if n < STEPS => Turn::shell(&step(n)),
-        n if n == STEPS || heard.fresh.contains("took effect is not known") => Turn::patch(FIX),
-        n if n < 30 && !heard.whole.contains("echo right") => Turn::shell("echo right > notes"),
+        n if n == STEPS || is_unknown && !has_noted => Turn::patch(FIX),
+        n if n < 30 && (is_unknown || !has_noted) => Turn::shell("echo right > notes"),
         _ => Turn::say("Reached."),
     }
 }
