@@ -44,13 +44,15 @@ enum Edit {
 impl Twins {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("tree")).unwrap();
-        let memory = MemoryFiles::new(&folder.path().join("tree"));
+        // A link that leads out of the tree finds nothing else there, and no cache.
+        let root = folder.path().join("above/tree");
+        std::fs::create_dir_all(&root).unwrap();
+        let memory = MemoryFiles::new(&root);
         Self { folder, memory }
     }
 
     fn root(&self) -> PathBuf {
-        self.folder.path().join("tree")
+        self.folder.path().join("above/tree")
     }
 
     fn reader(&self, files: Arc<dyn FileSystem>, cache: &str) -> TreeReader {

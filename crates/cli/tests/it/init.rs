@@ -790,7 +790,11 @@ fn one_file_that_cannot_be_undone_keeps_no_other_from_it() {
 fn a_binary_by_another_name_installs_and_goes_again() {
     let world = World::new();
     let other = world.outside("rein 2");
-    std::fs::copy(env!("CARGO_BIN_EXE_checkrein"), &other).unwrap();
+    // Not by this process: a program that somebody has open for writing cannot be started, and the children that other
+    // tests fork meanwhile would have.
+    let mut copy = std::process::Command::new("cp");
+    let copied = copy.arg(env!("CARGO_BIN_EXE_checkrein")).arg(&other);
+    assert!(copied.status().unwrap().success());
     put(
         &world.root().join(LOCAL),
         br#"{ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] } }"#,
