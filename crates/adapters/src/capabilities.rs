@@ -25,6 +25,8 @@ pub struct Capabilities {
     pub rounds: bool,
     /// Sub-agents are told apart from the main conversation.
     pub subagents: bool,
+    /// It tells every call before it runs, whatever tool it is of.
+    pub tool_requests: bool,
     /// It tells what came of each call that ran, so one without an outcome is still running.
     pub tool_outcomes: bool,
     /// A tool's result says whether the tool failed.

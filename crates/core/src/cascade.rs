@@ -200,14 +200,10 @@ fn accept_unverified(
         let transition = accepted(draft.policy, task, judged);
         return finish(draft, pending.stop, scope, transition, why);
     }
-    let start = draft
-        .state
-        .task
-        .as_ref()
-        .and_then(|task| task.start.as_ref());
-    let mut why = vec![match start {
-        Some(_) => Because::NoChange,
-        None => Because::OnlyRead,
+    let task = draft.state.task.as_ref();
+    let mut why = vec![match task.is_some_and(|task| task.start.is_some()) {
+        true => Because::NoChange,
+        false => Because::OnlyRead,
     }];
     let tree = pending.tree.as_ref().map(|tree| tree.tree).ok();
     if draft

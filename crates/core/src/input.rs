@@ -168,8 +168,8 @@ pub struct PromptSubmitted {
     pub tree: Option<TreeFact>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUse>,
-    /// The agent is known to tell every call before it runs, whatever tool it is of. Said by its adapter, and not recorded.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// The agent is known to tell every call before it runs, whatever tool it is of. For the runtime, and not recorded.
+    #[serde(skip)]
     pub tells_calls: bool,
     /// The newest acts at that moment, where the tree could not be read and calls are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

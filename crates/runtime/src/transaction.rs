@@ -236,12 +236,12 @@ impl Runtime {
                     ..patience.limits(&*self.place.system)
                 };
                 // Before the tree, as at a stop: an act that comes meanwhile is one of the task.
-                let acts = self.acts(Some(&delivery.session))?;
+                let acts = match prompt.tells_calls {
+                    true => Some(self.acts(Some(&delivery.session))?.newest),
+                    false => None,
+                };
                 let reading = self.place.read(&tracked, &policy, limits);
-                let is_too_slow = matches!(reading, Err(TreeError::TooSlow { .. }));
-                // Nothing else asks whether calls are told.
-                let tells_calls = std::mem::take(&mut prompt.tells_calls);
-                prompt.acts = (is_too_slow && tells_calls).then_some(acts.newest);
+                prompt.acts = acts.filter(|_| matches!(reading, Err(TreeError::TooSlow { .. })));
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {

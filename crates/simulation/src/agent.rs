@@ -47,15 +47,12 @@ struct Unchanged {
 }
 
 impl Unchanged {
-    fn of(world: &World) -> Self {
-        // Whether it is counted yet nobody can say.
-        if world.is_act_counted_now() {
-            world.renew();
-        }
-        Self {
+    /// Nothing while an act is being counted: whether it is yet nobody can say.
+    fn of(world: &World) -> Option<Self> {
+        (!world.is_act_being_counted()).then(|| Self {
             changes: world.changes(),
             renewals: world.renewals(),
-        }
+        })
     }
 }
 
@@ -274,7 +271,7 @@ impl Agent {
             }
             StopDecision::Accept { transition } => {
                 let transition = transition.as_ref()?;
-                self.look_at_ending(transition.reason, hook, before, after);
+                self.look_at_ending(transition.reason, hook, before.1, after);
                 // By the runs there were before it: what it has run itself is always fresh.
                 if were_fresh && self.are_fresh(&runs) {
                     self.look_at_runs(hook, before.0);
@@ -290,7 +287,10 @@ impl Agent {
                 self.stage
                     .ended(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
-                self.accepted_at = is_complete.then(|| Unchanged::of(&world));
+                self.accepted_at = match is_complete {
+                    true => Unchanged::of(&world),
+                    false => None,
+                };
                 Some(transition.reason.as_str().to_owned())
             }
             StopDecision::Halt { .. } => None,
@@ -343,18 +343,12 @@ impl Agent {
         }
     }
 
-    fn look_at_ending(
-        &self,
-        reason: Reason,
-        hook: Process,
-        before: (Unchanged, Time),
-        after: Time,
-    ) {
+    fn look_at_ending(&self, reason: Reason, hook: Process, before: Time, after: Time) {
         let world = &self.stage.world;
         let (_, last_look) = world.looks_of(hook);
         match reason {
             Reason::TaskComplete => {
-                let from = last_look.max(before.1);
+                let from = last_look.max(before);
                 // What is under way is taken in once it is done.
                 let is_under_way = world.is_call_under_way(&self.session, from, after)
                     && world.passed_but_outside_within(from, after);
@@ -366,7 +360,7 @@ impl Agent {
             }
             Reason::GaveUp => {
                 let may_be_told = self.gave_up || self.stage.plan.has_stash();
-                if !may_be_told && !world.failed_within(before.1, after) {
+                if !may_be_told && !world.failed_within(before, after) {
                     world.violation("gave up, although everything passed all the time");
                 }
             }
@@ -390,10 +384,11 @@ impl Agent {
     }
 
     /// What passed is not run again where nothing was changed.
-    fn look_at_runs(&self, hook: Process, before: Unchanged) {
+    fn look_at_runs(&self, hook: Process, before: Option<Unchanged>) {
         let world = &self.stage.world;
         let checks = self.stage.plan.checks.iter();
-        if self.accepted_at == Some(before)
+        if before.is_some()
+            && self.accepted_at == before
             && Unchanged::of(world) == before
             && !self.stage.plan.has_stash()
             // A check that failed beside the one that was enough is asked anew in the next task.

@@ -76,6 +76,7 @@ struct State {
     outside_calls: Vec<(String, Time, Option<Time>)>,
     /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
     renewals: u64,
+    /// Hooks at work that count one.
     acts_being_counted: u32,
 }
 
@@ -503,7 +504,7 @@ impl World {
         state.renewals += 1;
     }
 
-    pub(crate) fn is_act_counted_now(&self) -> bool {
+    pub(crate) fn is_act_being_counted(&self) -> bool {
         self.state().acts_being_counted > 0
     }
 

@@ -47,6 +47,7 @@ impl Adapter for ClaudeCode {
             own_session_ids: true,
             rounds: true,
             subagents: true,
+            tool_requests: true,
             tool_outcomes: true,
             tool_errors: true,
             transcript_usage: true,

@@ -3,6 +3,7 @@
 use checkrein_core::ids::AgentName;
 use checkrein_core::input::{Input, PromptSubmitted, SessionEnded, SessionSource, SessionStarted};
 
+use crate::Adapter as _;
 use crate::fields::Fields;
 use crate::knock::Knock;
 
@@ -40,7 +41,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
-        tells_calls: true,
+        tells_calls: super::ClaudeCode.capabilities().tool_requests,
         acts: None,
     }));
 }

@@ -49,6 +49,8 @@ impl Adapter for Codex {
             rounds: false,
             subagents: true,
             // A tool that fails before it says anything has no `PostToolUse`.
+            // What is typed at a running program is shown to no hook (`write_stdin`).
+            tool_requests: false,
             tool_outcomes: false,
             tool_errors: false,
             transcript_usage: true,

@@ -3,6 +3,7 @@
 use checkrein_core::ids::AgentName;
 use checkrein_core::input::{Input, PromptSubmitted, SessionEnded, SessionSource, SessionStarted};
 
+use crate::Adapter as _;
 use crate::fields::Fields;
 use crate::knock::Knock;
 
@@ -42,7 +43,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
-        tells_calls: false,
+        tells_calls: super::Codex.capabilities().tool_requests,
         acts: None,
     }));
 }

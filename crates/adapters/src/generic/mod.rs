@@ -39,6 +39,7 @@ impl Adapter for Generic {
             rounds: true,
             subagents: false,
             // Some only ask.
+            tool_requests: false,
             tool_outcomes: false,
             tool_errors: true,
             transcript_usage: false,

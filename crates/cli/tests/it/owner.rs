@@ -84,6 +84,19 @@ impl Long {
         assert_eq!(self.runs(), 1);
     }
 
+    /// The next stop ends what runs and has it run anew, from its beginning.
+    fn starts_again(&self) {
+        let hook = self.stopping(true);
+        read_line(&self.world.outside("up"));
+        self.go();
+        assert_eq!(self.answer(hook), Answer::Nothing);
+        assert_eq!(
+            (self.world.ending(), self.runs()),
+            ("task_complete".to_owned(), 2)
+        );
+        self.ended();
+    }
+
     fn owners(&self) -> usize {
         let folder = self.world.store_folder().join("owners");
         std::fs::read_dir(folder).map_or(0, |entries| entries.flatten().count())
@@ -144,15 +157,7 @@ fn changed_files_start_it_again() {
     let long = Long::new("true");
     long.left_running();
     long.world.write("work", "2");
-    let hook = long.stopping(true);
-    read_line(&long.world.outside("up"));
-    long.go();
-    assert_eq!(long.answer(hook), Answer::Nothing);
-    assert_eq!(
-        (long.world.ending(), long.runs()),
-        ("task_complete".to_owned(), 2)
-    );
-    long.ended();
+    long.starts_again();
 }
 
 /// The check began before the call, whose effects it may not have seen.
@@ -161,15 +166,7 @@ fn a_call_starts_its_own_sessions_check_again() {
     let long = Long::new("true");
     long.left_running();
     assert_eq!(long.agent().shell("curl -X POST db", "ok"), Answer::Nothing);
-    let hook = long.stopping(true);
-    read_line(&long.world.outside("up"));
-    long.go();
-    assert_eq!(long.answer(hook), Answer::Nothing);
-    assert_eq!(
-        (long.world.ending(), long.runs()),
-        ("task_complete".to_owned(), 2)
-    );
-    long.ended();
+    long.starts_again();
 }
 
 /// That session's own stop may still believe what it finds.

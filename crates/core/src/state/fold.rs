@@ -254,8 +254,7 @@ impl State {
             }
         }
         count(&mut task.totals.tool_calls, 1);
-        let facts = &request.facts;
-        if facts.counted || facts.reach.is_some() || request.kind == ToolKind::Write {
+        if request.facts.counted || request.facts.reach.is_some() {
             task.acts_at_start = None;
         }
         task.working_since.get_or_insert(now);

@@ -31,6 +31,7 @@ mod sealed;
 mod size;
 mod story;
 mod tasks;
+mod token_budget;
 mod tools;
 mod why_run;
 mod world;
