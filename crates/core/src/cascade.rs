@@ -577,8 +577,8 @@ fn to_run_once_more(
     let lines = judged.lines.iter().filter(is_known);
     let effects = lines.filter_map(|line| {
         let spec = policy.verifier(&line.verifier)?;
-        let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
-        let about = pending.tree.as_ref().ok().filter(|_| is_check)?.about(spec);
+        let tree = pending.tree.as_ref().ok();
+        let about = tree.filter(|_| spec.is_tree_check())?.about(spec);
         if task.has_run_once_more(&spec.name, about.short(), line.began) {
             return None;
         }

@@ -423,6 +423,12 @@ pub struct JudgeTerms {
 }
 
 impl VerifierSpec {
+    /// Whether it is a hard check of the tree: of all kinds only its runs may disturb each other, grow old, and be overtaken by
+    /// another process's.
+    pub fn is_tree_check(&self) -> bool {
+        self.tier == Tier::Hard && self.subject == SubjectKind::Tree
+    }
+
     /// Whether what this judge says can send the agent back though `accept` does not name it.
     pub(crate) fn is_enforced(&self) -> bool {
         !self.advisory && self.judge.is_some_and(|terms| !terms.shadow)

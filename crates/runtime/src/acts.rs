@@ -6,7 +6,7 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::evidence::Origin;
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{Input, NewestRun, Reach};
-use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::State;
 use checkrein_store::{Act, ActCount, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError};
@@ -62,10 +62,8 @@ impl Runtime {
 
     /// The required checks, with the keys of what their runs find on this tree.
     pub(crate) fn required_runs(&self, policy: &Policy, look: &Look) -> Box<[RequiredRun]> {
-        let is_check = |spec: &&VerifierSpec| {
-            let is_about_files = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
-            is_about_files && policy.is_required(&spec.name)
-        };
+        let is_check =
+            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required(&spec.name);
         let required = policy.verifiers.iter().filter(is_check);
         required
             .map(|spec| RequiredRun {

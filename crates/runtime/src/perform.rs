@@ -249,7 +249,7 @@ impl<'a> Batch<'a> {
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
         if spec.subject != SubjectKind::Message
-            && (spec.tier, spec.subject) != (Tier::Hard, SubjectKind::Tree)
+            && !spec.is_tree_check()
             && let Some(why) = &self.tracked().unknown
         {
             let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, "");
@@ -789,13 +789,13 @@ impl<'a> Batch<'a> {
     /// What is claimed for a run under this key. Of a check of the tree no two runs overlap, whatever
     /// they are about: they work in the same files.
     fn slot(&self, spec: &VerifierSpec, key: Digest) -> Digest {
-        match (spec.tier, spec.subject) {
-            (Tier::Hard, SubjectKind::Tree) => Digest::of_parts([
+        match spec.is_tree_check() {
+            true => Digest::of_parts([
                 &b"slot"[..],
                 self.runtime.place.root_text().as_bytes(),
                 spec.name.as_str().as_bytes(),
             ]),
-            _ => key,
+            false => key,
         }
     }
 
@@ -837,10 +837,9 @@ impl<'a> Batch<'a> {
 
 /// Whether no act that concerns it came after the run began, and it is not too old to be believed.
 fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> bool {
-    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
     let is_old = || evidence::is_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
-    run.acts >= acts && !(is_check && spec.inputs.is_empty() && is_old())
+    run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
 }
 
 fn done_by(key: Digest, evidence: Evidence, found: kept::When) -> Done {

@@ -2,7 +2,7 @@
 //! running, or a neighbour, may have changed the tree after its last stop.
 
 use checkrein_core::ids::{SessionId, VerifierName};
-use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::VerifierSpec;
 
 use crate::delivery::Patience;
 use crate::driver::Runtime;
@@ -35,10 +35,8 @@ impl Runtime {
         else {
             return Ok(false);
         };
-        let is_check = |spec: &&VerifierSpec| {
-            let is_about_files = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
-            is_about_files && policy.is_required(&spec.name)
-        };
+        let is_check =
+            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required(&spec.name);
         let stands = |spec: &VerifierSpec| {
             let of = |name: &VerifierName| {
                 task.verdicts

@@ -346,19 +346,17 @@ fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
 /// Whether it was found so long ago that what a check reads beside its inputs may be otherwise by now,
 /// although nobody was seen to change it. Where `inputs` say what it depends on, they say all of it.
 fn is_old(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
-    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     let is_old = |began: Millis| evidence::is_old(pending.at.since(began), held.fact.duration_ms);
-    is_check && spec.inputs.is_empty() && held.began.is_some_and(is_old)
+    spec.is_tree_check() && spec.inputs.is_empty() && held.began.is_some_and(is_old)
 }
 
 /// Whether a newer run of the check was kept than the one that was held: what it found is not the last word.
 fn is_overtaken(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
-    let is_check = spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree;
     let is_found = held.fact.verdict != Verdict::Inconclusive;
     let runs = pending.runs.iter().flatten();
     let mut newest = runs.filter(|newest| newest.verifier == spec.name);
     let newest = newest.next().and_then(|newest| newest.run);
-    is_check && is_found && newest.is_some_and(|run| run != held.fact.key.short())
+    spec.is_tree_check() && is_found && newest.is_some_and(|run| run != held.fact.key.short())
 }
 
 /// A check that was asked for so often at this stop is not asked for once more for a newer run of it.

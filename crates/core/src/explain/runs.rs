@@ -365,7 +365,7 @@ impl Reader {
         let Some(policy) = &self.policy else {
             return;
         };
-        for spec in policy.verifiers.iter().filter(|spec| is_of_tree(spec)) {
+        for spec in policy.verifiers.iter().filter(|spec| spec.is_tree_check()) {
             let about = About {
                 files: tree.subject(&spec.name),
                 environment: tree.environment,
@@ -570,8 +570,4 @@ impl Reader {
             }
         }
     }
-}
-
-fn is_of_tree(spec: &VerifierSpec) -> bool {
-    spec.tier == Tier::Hard && spec.subject == SubjectKind::Tree
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Origin, Retryable};
 use checkrein_core::ids::Millis;
-use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::Report;
 
 use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
@@ -46,7 +46,7 @@ impl<'a> Batch<'a> {
         let mut unknown: Vec<(&VerifierSpec, &Wanted)> = wanted
             .iter()
             .filter_map(|want| Some((self.policy.verifier(&want.verifier)?, want)))
-            .filter(|(spec, _)| (spec.tier, spec.subject) == (Tier::Hard, SubjectKind::Tree))
+            .filter(|(spec, _)| spec.is_tree_check())
             .collect();
         // Mostly the agent waits long enough, and nothing more is asked.
         if !outlasts(&unknown) {

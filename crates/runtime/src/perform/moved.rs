@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{Cause, Evidence, Retryable, Verdict};
 use checkrein_core::ids::Millis;
-use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::VerifierSpec;
 
 use super::{Batch, Done, Finished, Turn};
 use crate::error::RuntimeError;
@@ -96,9 +96,7 @@ impl<'a> Batch<'a> {
 
     /// Whether another process has the slot of a check of this tree.
     fn runs_elsewhere(&self) -> Result<bool, RuntimeError> {
-        let is_check = |spec: &&VerifierSpec| {
-            (spec.tier, spec.subject) == (Tier::Hard, SubjectKind::Tree) && !self.has_claim(spec)
-        };
+        let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_claim(spec);
         let mut slots = self.policy.verifiers.iter().filter(is_check);
         // The key of a check of the tree is no part of its slot.
         let key = Digest::of(b"");
