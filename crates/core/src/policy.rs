@@ -445,3 +445,19 @@ impl VerifierSpec {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_stances_the_one_that_lets_less_through_holds() {
+        let by_strictness = [Stance::Allow, Stance::Ask, Stance::Block];
+        for (at, looser) in by_strictness.into_iter().enumerate() {
+            for stricter in &by_strictness[at..] {
+                assert_eq!(looser.stricter(*stricter), *stricter);
+                assert_eq!(stricter.stricter(looser), *stricter);
+            }
+        }
+    }
+}

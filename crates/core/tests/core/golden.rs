@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, Event};
-use checkrein_core::policy::Policy;
+use checkrein_core::policy::{ApprovalMode, Policy, VerifiedNotice};
 use checkrein_core::state::State;
 use checkrein_core::step::step;
 
@@ -248,4 +248,19 @@ fn what_is_no_event_is_said_to_be_none() {
     for bytes in [&b""[..], b"{}", b"{\"later_kind\":{}}", b"\xff"] {
         assert!(event::decode(bytes).is_err());
     }
+}
+
+/// A policy is persisted without what it has by default, and read back as it was.
+#[test]
+fn a_setting_that_is_not_the_default_is_written() {
+    let mut policy = policy("tests", "");
+    let plain = serde_json::to_value(&policy).unwrap();
+    policy.verified_notice = VerifiedNotice::Line;
+    policy.approval = ApprovalMode::Never;
+    let json = serde_json::to_value(&policy).unwrap();
+    for name in ["verified_notice", "approval"] {
+        assert!(plain.get(name).is_none(), "{name}");
+        assert!(json.get(name).is_some(), "{name}");
+    }
+    assert_eq!(serde_json::from_value::<Policy>(json).unwrap(), policy);
 }

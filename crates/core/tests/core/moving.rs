@@ -1,5 +1,7 @@
 //! Stops at which the tree does not hold still, or cannot be read any more: what is nobody's failure, and what is.
 
+use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::policy::{Stance, SubjectKind};
@@ -164,4 +166,24 @@ fn a_tree_that_cannot_be_read_any_more_is_an_attempt() {
         ["continue", "repeat"].map(|word| Some(format!("{word} tests:tree_unreadable?0+0-0")));
     assert_eq!(answers[..2], refused);
     assert_eq!(world.ending().as_deref(), Some("gave_up/same_failures"));
+}
+
+/// The run whose paths the agent is told, which is none of a check that has not run at this stop.
+#[test]
+fn a_check_that_moved_shows_its_last_run() {
+    let no_run = Digest::of(b"");
+    let shown = |story: &str| {
+        let mut world = World::new(policy("tests", ""));
+        tell(&mut world, story);
+        let last = world.decisions().last().map(|made| made.decision.clone());
+        let Some(Decision::Stop(StopDecision::Continue { feedback })) = last else {
+            panic!("not sent back: {last:?}");
+        };
+        feedback.checks[0].key
+    };
+    assert_ne!(shown("prompt | edit | moves 5 6 | stop"), no_run);
+    assert_eq!(
+        shown("prompt | edit | tests fail 1 | stop | unreadable | stop"),
+        no_run
+    );
 }
