@@ -137,3 +137,8 @@ pub(crate) fn root() -> &'static Path {
         .parent()
         .unwrap_or(Path::new("."))
 }
+
+/// Where cargo builds this checkout.
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
+}

@@ -14,9 +14,7 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) fn make(root: &Path, name: &str) -> Result<Self, String> {
-        let base = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root.join("target"), |set| root.join(set))
-            .join(name);
+        let base = crate::build::target_folder(root).join(name);
         let copy = Self {
             root: root.to_owned(),
             tree: base.join("tree"),

@@ -16,6 +16,7 @@ mod laws;
 mod parity;
 mod policy_table;
 mod refresh;
+mod renames;
 mod rows;
 mod simulate;
 mod targets;
@@ -78,6 +79,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "policy-table",
         "DIR: what an exec policy by effect lets through, of recorded runs in DIR and of our own lists",
         policy_table::run,
+    ),
+    (
+        "renames",
+        "[REV]... [--run]: that commits which only rename (.git-blame-ignore-revs) change no byte of what is persisted; --run runs the golden tests at each",
+        renames::run,
     ),
     (
         "rows",

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if options.planted {
         return plant(root, &options);
     }
-    let program = build(root, &target(root), options.debug)?;
+    let program = build(root, &crate::build::target_folder(root), options.debug)?;
     if options.story {
         tell(&program, options.seed)?;
         return Ok(ExitCode::SUCCESS);
@@ -92,10 +92,6 @@ fn options(arguments: &[String]) -> Result<Options, String> {
         }
     }
     Ok(options)
-}
-
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
 }
 
 fn build(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {

@@ -134,6 +134,7 @@ pub struct TokenTarget {
     /// Output tokens used.
     pub used: u64,
     /// Output tokens at which the task may end.
+    #[serde(rename = "line")]
     pub line: u64,
 }
 

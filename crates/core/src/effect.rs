@@ -20,6 +20,7 @@ pub enum Effect {
         subject: Digest,
         /// What is known of it is not taken: it is to run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[serde(rename = "again")]
         again: bool,
     },
     /// Read the tree once more.

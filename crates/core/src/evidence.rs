@@ -64,6 +64,7 @@ pub enum Cause {
     /// What the model answered cannot be read as a verdict.
     Unreadable,
     /// Asked twice in another order, a judge said yes and no.
+    #[serde(rename = "wavering")]
     Wavering,
     /// It ended with status 0, but its command hides the status of what it runs.
     Masked,
@@ -282,6 +283,7 @@ pub struct Evidence {
     pub tools: Vec<String>,
     /// Of a judge: who was asked, and what that took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "testimony")]
     pub testimony: Option<Testimony>,
 }
 

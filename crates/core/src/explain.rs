@@ -70,6 +70,7 @@ pub enum Because {
         until: Millis,
     },
     /// Nobody answered in time.
+    #[serde(rename = "ran_out")]
     RanOut {
         /// What, as a person types it.
         approval: String,
@@ -141,6 +142,7 @@ pub enum Because {
         /// Which.
         verifier: VerifierName,
         /// Why.
+        #[serde(rename = "calling")]
         calling: Calling,
     },
     /// A judge in shadow was asked; this is what would have followed had its word counted.
@@ -183,6 +185,7 @@ pub enum Because {
         /// Output tokens used.
         used: u64,
         /// The line.
+        #[serde(rename = "line")]
         line: u64,
     },
     /// The last stops brought little.
@@ -195,6 +198,7 @@ pub enum Because {
     /// The task had already ended otherwise than well.
     AlreadyEnded,
     /// The agent's own program had ended for good: there is nobody to send back.
+    #[serde(rename = "left")]
     Left,
     /// It was a sub-agent's stop: the main stop is verified.
     Subagent,

@@ -34,6 +34,7 @@ pub struct Stamped {
     /// it is about now. `None` in older logs, which are decided as they were: there what was found before
     /// stands, and what fails is not run once more before a task is given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "runs")]
     pub runs: Option<Box<[NewestRun]>>,
     /// The clock says so much less than before that it was wrong then, or is now. In a log without it, time
     /// stands still until the clock has caught up.
@@ -250,8 +251,10 @@ pub enum VetoSays {
     /// It should run with other arguments.
     Rewrite,
     /// Nothing that counts.
+    #[serde(rename = "silent")]
     Silent,
     /// It was not asked: as many calls were put to it as may be.
+    #[serde(rename = "spent")]
     Spent,
 }
 
@@ -416,6 +419,7 @@ pub struct StopRequested {
     pub background: u32,
     /// Under `run`: how the agent's own program ended for good, if it cannot be sent back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "over")]
     pub over: Option<Transition>,
     /// What is known of the answer beside its text.
     #[serde(default, skip_serializing_if = "AnswerFact::is_plain")]
@@ -454,6 +458,7 @@ pub struct JudgeFact {
     /// Which.
     pub verifier: VerifierName,
     /// What calls for it, or why it is not asked.
+    #[serde(rename = "calling")]
     pub calling: Calling,
 }
 

@@ -104,6 +104,7 @@ pub enum LayerSays {
     /// No.
     Deny,
     /// It could not say, and its stance is to block.
+    #[serde(rename = "blocked")]
     Blocked,
 }
 

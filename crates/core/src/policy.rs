@@ -40,6 +40,7 @@ pub struct Policy {
     /// What a required person thinks of a tree is not told by the tree: a stop without any change
     /// asks for it, too. Policies that were sealed before do not say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "views")]
     pub views: bool,
     /// Whether a model is asked about calls before they run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -97,10 +97,12 @@ pub struct Totals {
     /// Continuations given.
     pub continues: u32,
     /// Output tokens of models that were asked to judge. They count with the agent's.
+    #[serde(rename = "witnesses")]
     pub witnesses: u64,
     /// Millionths of a dollar that the agent's answers cost; `None` until it is known of one.
     pub cost: Option<u64>,
     /// The same for models that were asked to judge.
+    #[serde(rename = "witness_cost")]
     pub witness_cost: u64,
 }
 
@@ -137,6 +139,7 @@ pub struct Task {
     pub ended: Option<Transition>,
     /// How it first ended otherwise than well: never answered `continue` again, and only
     /// a better reason replaces this one.
+    #[serde(rename = "spent")]
     pub spent: Option<Transition>,
     /// It was halted: nothing of it runs any more.
     pub halted: bool,
@@ -158,8 +161,10 @@ pub struct Task {
     /// being judged they are with that stop.
     pub verdicts: Vec<Held>,
     /// Continuations given to sub-agents, of those in `totals`.
+    #[serde(rename = "continues_below")]
     pub continues_below: u32,
     /// Findings already told to the agent, by verifier.
+    #[serde(rename = "told")]
     pub told: Vec<Told>,
     /// The one call over a cap was answered.
     pub grace: Option<Cap>,
@@ -172,6 +177,7 @@ pub struct Task {
     /// How the last request was refused by policy, if none was allowed since.
     pub refused: Option<Refusal>,
     /// The last request put to a person, if none was allowed since.
+    #[serde(rename = "asked")]
     pub asked: Option<Asked>,
     /// The last request that changes what checks find outside the tree: what failed before
     /// it is asked again, on the same tree as well.
@@ -183,12 +189,15 @@ pub struct Task {
     /// Verifiers that the agent was sent back for because their program was gone.
     pub missing_told: Vec<VerifierName>,
     /// What was to run once more before the task would be given up.
+    #[serde(rename = "ran_once_more")]
     pub ran_once_more: Vec<OnceMore>,
     /// Calls that a model was asked about.
     pub vetoes: u32,
     /// Times that a model was asked whether the agent gets anywhere.
+    #[serde(rename = "ratings")]
     pub ratings: u32,
     /// Times in a row that it was too little.
+    #[serde(rename = "low")]
     pub low: u32,
     /// A layer of middleware could not say, and its stance let that pass.
     pub passed_over: bool,
@@ -226,6 +235,7 @@ pub struct Scope {
     /// Last calls, oldest first; the newest may be the one being judged.
     pub window: VecDeque<Call>,
     /// The newest request was denied by a detector, and so is not in the window.
+    #[serde(rename = "struck")]
     pub struck: bool,
     /// Rounds of this scope.
     pub rounds: u64,
@@ -238,6 +248,7 @@ pub struct Scope {
     /// The one call over its cap was answered.
     pub grace: bool,
     /// Stops at which a judge sent it back.
+    #[serde(rename = "sent_back")]
     pub sent_back: u32,
     /// The stop being judged.
     pub pending: Option<Pending>,
@@ -327,34 +338,44 @@ pub struct Pending {
     /// Background tasks still running.
     pub background: u32,
     /// How the agent's own program ended, if it cannot be sent back.
+    #[serde(rename = "over")]
     pub over: Option<Transition>,
     /// Verifiers that have not come back.
+    #[serde(rename = "waiting")]
     pub waiting: Vec<VerifierName>,
     /// What was asked for this stop: verifier and subject.
+    #[serde(rename = "asked")]
     pub asked: Vec<(VerifierName, Short)>,
     /// The event that made the newest request for it. What comes back is known by it, so that several
     /// processes may answer one request, and no answer is taken for one to a later request.
+    #[serde(rename = "requested")]
     pub requested: Seq,
     /// What reading the tree again has shown.
     pub recheck: TreeRecheck,
     /// That the tree moved is no attempt: not in older logs.
     pub no_attempt: bool,
     /// The newest runs of checks, where the runtime tells them.
+    #[serde(rename = "runs")]
     pub runs: Option<Vec<NewestRun>>,
     /// What failed at earlier stops and runs once more, before the task is given up.
+    #[serde(rename = "again")]
     pub again: Vec<VerifierName>,
     /// What decides, by verifier and stop. A sub-agent's stop begins with none.
     pub verdicts: Vec<Held>,
     /// The task had ended otherwise than well when it was asked for.
+    #[serde(rename = "spent")]
     pub spent: bool,
     /// How the last request before it was refused by policy.
     pub refused: Option<Refusal>,
     /// Continuations of the main conversation when it was asked for; in a sub-agent's stop
     /// the one more, too, that a main stop that was being judged then may be given.
+    #[serde(rename = "given")]
     pub given: u32,
     /// Continuations of sub-agents when it was asked for.
+    #[serde(rename = "below")]
     pub below: u32,
     /// Stops of other sub-agents that were being judged then: each may be given one more.
+    #[serde(rename = "ahead")]
     pub ahead: u32,
 }
 

@@ -36,15 +36,19 @@ pub struct Approval {
     pub used_at: Option<Millis>,
     /// When whoever asked was told that nobody had answered in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ran_out_at")]
     pub ran_out_at: Option<Millis>,
     /// The policy has a command that tells a person of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "tell")]
     pub tell: bool,
     /// When that command had told them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "told_at")]
     pub told_at: Option<Millis>,
     /// Why nobody could be told that it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "not_told")]
     pub not_told: Option<String>,
 }
 
@@ -61,6 +65,7 @@ pub enum About {
         /// What there is to see beside it. `None`: asked by a build that kept the text only, of
         /// which something may be missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "beside")]
         beside: Option<Box<Beside>>,
     },
     /// Work, for a verifier that asks a person; approved, it is so until it runs out.
@@ -92,6 +97,7 @@ pub struct Beside {
     pub hidden: u32,
     /// Why not all of it can be shown: nobody can say yes to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unseen")]
     pub unseen: Option<String>,
 }
 
@@ -107,6 +113,7 @@ pub struct Message {
     pub hidden: u32,
     /// Why not all of it can be shown: nobody can say yes to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unseen")]
     pub unseen: Option<String>,
 }
 

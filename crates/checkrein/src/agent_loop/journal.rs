@@ -17,6 +17,7 @@ pub(super) enum Entry {
     Begun {
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "errand")]
         errand: Option<String>,
     },
     /// From the person, or from us in their place.
@@ -31,6 +32,7 @@ pub(super) enum Entry {
     /// What came of a call.
     Result(Outcome),
     /// What middleware made of the result before this.
+    #[serde(rename = "passed")]
     Passed(Passed),
     /// What the model thought of its answer before this.
     Reflected(Reflected),

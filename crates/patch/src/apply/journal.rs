@@ -26,6 +26,7 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) phase: Phase,
+    #[serde(rename = "acts")]
     pub(super) acts: Vec<Act>,
 }
 

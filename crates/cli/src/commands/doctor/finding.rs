@@ -24,8 +24,10 @@ pub(super) struct Finding {
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
     /// What follows from it.
+    #[serde(rename = "so")]
     pub(super) so: Option<String>,
     /// The command to run or the line to write.
+    #[serde(rename = "mend")]
     pub(super) mend: Option<String>,
 }
 
